@@ -1,0 +1,44 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import { Batch } from "@kenri/shared/batch";
+import { addRoute, createApp, type Readiness } from "@kenri/shared/http";
+import type { Log } from "@kenri/shared/log";
+import { type Database, isUnavailable } from "@kenri/shared/postgres";
+import type { Bell } from "@kenri/shared/signals";
+import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
+import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
+import { listEntitlements, listRoute } from "./list_entitlements.ts";
+
+export interface AppParts {
+  database: Database;
+  committed: Bell;
+  readiness: Readiness;
+  log: Log;
+}
+
+// Each change takes two advisory locks, and PostgreSQL's default lock table has room for some 6,400:
+// enough for ten replicas with two such commits under way each.
+const changesPerCommit = 128;
+const commitsAtOnce = 2;
+// About a second of work; whoever comes then is better told to try again.
+const maxWaitingChanges = 10_000;
+
+export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
+  const { database, committed, readiness, log } = parts;
+  const app = createApp("Kenri entitlement", readiness, log);
+  const changes = new Batch({
+    flush: async (items) => {
+      const answers = await commitChanges(database, items, options);
+      committed.ring();
+      return answers;
+    },
+    keysOf,
+    mayBeOneItem: (error) => !isUnavailable(error),
+    maxItems: changesPerCommit,
+    maxFlushes: commitsAtOnce,
+    maxWaiting: maxWaitingChanges,
+  });
+  addRoute(app, changeRoute("GRANT"), changeEntitlement("GRANT", changes));
+  addRoute(app, changeRoute("REVOKE"), changeEntitlement("REVOKE", changes));
+  addRoute(app, listRoute, listEntitlements(database));
+  return app;
+}

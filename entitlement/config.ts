@@ -1,0 +1,89 @@
+import {
+  count,
+  duration,
+  flag,
+  maxTimerMs,
+  notAbove,
+  number,
+  parseSettings,
+  port,
+  prefixed,
+  serverUrl,
+  text,
+  type WorkerOptions,
+  workerOptions,
+  workerSettings,
+} from "@kenri/shared/config";
+import type { WantedStream } from "@kenri/shared/jetstream";
+import { z } from "zod";
+import type { CommitOptions } from "./commit_changes.ts";
+import type { RetentionOptions } from "./retention.ts";
+
+export const schema = z.object({
+  ...prefixed("entitlement", {
+    "database.url": serverUrl("postgres:", "postgresql:"),
+    "http.host": text().prefault("127.0.0.1"),
+    "http.port": port().prefault("8080"),
+    "nats.subject": text(),
+    "nats.stream": text(),
+    "nats.duplicate-window": duration().prefault("2m"),
+    "idempotency.ttl": duration().prefault("24h"),
+    "outbox.enabled": flag().prefault("true"),
+    "outbox.published-ttl": duration().prefault("24h"),
+    "retention.enabled": flag().prefault("true"),
+    "retention.cleanup-interval": duration(maxTimerMs).prefault("1h"),
+    "retention.audit-months": count().prefault("13"),
+    "debug.enabled": flag().prefault("false"),
+  }),
+  ...prefixed("entitlement.outbox", workerSettings),
+  "nats.url": serverUrl("nats:", "tls:"),
+  "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
+  "shutdown.grace": duration(maxTimerMs).prefault("10s"),
+  "hostname": text().optional(),
+}).check(
+  notAbove("entitlement.outbox.backoff-jitter-min", "entitlement.outbox.backoff-jitter-max"),
+);
+
+export interface Config {
+  databaseUrl: string;
+  natsUrl: string;
+  http: { hostname: string; port: number };
+  stream: WantedStream;
+  commit: CommitOptions;
+  outbox: WorkerOptions & { enabled: boolean; worker: string };
+  retention: RetentionOptions & { enabled: boolean; intervalMs: number };
+  shutdownGraceMs: number;
+}
+
+export function readConfig(
+  read: (name: string) => string | undefined = (name) => Deno.env.get(name),
+): Config {
+  const settings = parseSettings(schema, read);
+  return {
+    databaseUrl: settings["entitlement.database.url"],
+    natsUrl: settings["nats.url"],
+    http: {
+      hostname: settings["entitlement.http.host"],
+      port: settings["entitlement.http.port"],
+    },
+    stream: {
+      name: settings["entitlement.nats.stream"],
+      subject: settings["entitlement.nats.subject"],
+      duplicateWindowMs: settings["entitlement.nats.duplicate-window"],
+      replicas: settings["nats.replicas"],
+    },
+    commit: { idempotencyTtlMs: settings["entitlement.idempotency.ttl"] },
+    outbox: {
+      ...workerOptions((name) => settings[`entitlement.outbox.${name}`]),
+      enabled: settings["entitlement.outbox.enabled"],
+      worker: settings["hostname"] ?? Deno.hostname(),
+    },
+    retention: {
+      enabled: settings["entitlement.retention.enabled"],
+      intervalMs: settings["entitlement.retention.cleanup-interval"],
+      publishedTtlMs: settings["entitlement.outbox.published-ttl"],
+      auditMonths: settings["entitlement.retention.audit-months"],
+    },
+    shutdownGraceMs: settings["shutdown.grace"],
+  };
+}

@@ -1,0 +1,35 @@
+import { z } from "@hono/zod-openapi";
+
+// What all text that comes from a caller has to be, and how an error speaks of it.
+
+// Counted in characters, not in UTF-16 units. A lone surrogate or a NUL can't be stored as text.
+export function fieldSchema(): z.ZodString {
+  return z.string({
+    error: ({ input }) =>
+      input === undefined || input === null ? "is required" : "must be a string",
+  }).superRefine((value, context) => {
+    const problem = problemOf(value);
+    if (problem) context.addIssue(problem);
+  }).openapi({ minLength: 1, maxLength: 255 });
+}
+
+function problemOf(value: string): string | undefined {
+  if (value.trim() === "") return "is required";
+  if (value.length > 255 && [...value].length > 255) return "must have at most 255 characters";
+  if (/\p{Cc}/u.test(value)) return "must not have control characters";
+  if (!value.isWellFormed()) return "must be well-formed Unicode";
+  return undefined;
+}
+
+export function problemsOf(error: z.ZodError): string {
+  return error.issues.map(({ path, message }) =>
+    path.length === 0 ? "request body is invalid" : `${path.join(".")} ${message}`
+  ).join("; ");
+}
+
+const errorSchema = z.object({ code: z.string(), message: z.string() }).openapi("Error");
+
+// deno-lint-ignore explicit-module-boundary-types
+export function errorAnswer(description: string) {
+  return { description, content: { "application/json": { schema: errorSchema } } };
+}

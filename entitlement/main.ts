@@ -1,0 +1,55 @@
+import { NatsLink } from "@kenri/shared/jetstream";
+import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
+import { runRetention } from "@kenri/shared/retention";
+import { runService } from "@kenri/shared/service";
+import { Bell } from "@kenri/shared/signals";
+import { entitlementApp } from "./app.ts";
+import { readConfig } from "./config.ts";
+import { runRelay } from "./relay.ts";
+import { cleanEntitlement } from "./retention.ts";
+
+const schemaVersion = 2; // the newest of migrations/entitlement
+
+await runService("entitlement", readConfig, (config, { log, stop, abandon }) => {
+  const database = openDatabase(config.databaseUrl, "entitlement");
+  const link = new NatsLink(config.natsUrl, "entitlement", log);
+  const committed = new Bell();
+  const checks = {
+    "the database can't be reached or lacks migrations": () =>
+      schemaIsCurrent(database, schemaVersion),
+    "NATS can't be reached": () => link.connected,
+  };
+  const app = entitlementApp(
+    { database, committed, readiness: { checks, stopping: stop }, log },
+    config.commit,
+  );
+  const relay = {
+    name: "relay",
+    run: (signal: AbortSignal) =>
+      runRelay({ database, link, committed, log, abandon }, {
+        ...config.outbox,
+        stream: config.stream,
+      }, signal),
+  };
+  const retention = {
+    name: "retention",
+    run: (signal: AbortSignal) =>
+      runRetention(
+        (until) => cleanEntitlement(database, config.retention, log, until),
+        config.retention.intervalMs,
+        log,
+        signal,
+      ),
+  };
+  return {
+    app,
+    loops: [
+      ...(config.outbox.enabled ? [relay] : []),
+      ...(config.retention.enabled ? [retention] : []),
+    ],
+    close: async () => {
+      await link.close();
+      await database.end();
+    },
+  };
+});

@@ -1,0 +1,156 @@
+import { reasonOf, StartRefused } from "@kenri/shared/errors";
+import {
+  ensureStream,
+  type NatsLink,
+  type Session,
+  type WantedStream,
+  warnOfLoss,
+} from "@kenri/shared/jetstream";
+import type { Log } from "@kenri/shared/log";
+import type { Database } from "@kenri/shared/postgres";
+import { type Bell, pause } from "@kenri/shared/signals";
+import { type Outcome, Worker } from "@kenri/shared/worker";
+import type { Backoff } from "@kenri/shared/backoff";
+import { type EventMessage, toMessage, UnreadablePayload } from "./event.ts";
+import { repairLostEvents } from "./lost_events.ts";
+import { claimDue, extendLeases, type OutboxRow, type Published, settle } from "./outbox.ts";
+import { openPublisher, type Publisher } from "./publisher.ts";
+
+export interface RelayOptions {
+  stream: WantedStream;
+  worker: string;
+  batchSize: number;
+  leaseMs: number;
+  pollIntervalMs: number;
+  maxAttempts: number;
+  backoff: Backoff;
+}
+
+export interface RelayParts {
+  database: Database;
+  link: NatsLink;
+  committed: Bell; // rung after each commit that wrote events
+  log: Log;
+  abandon: AbortSignal;
+}
+
+const watchMs = 5_000;
+
+// Outbox → stream. Every connection, and every doubt about the stream, begins a new round: the
+// stream is made or checked, then what it has lost is put back, and only then anything is published.
+export async function runRelay(
+  parts: RelayParts,
+  options: RelayOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  let warned = false;
+  let reported = "";
+  while (!stop.aborted) {
+    const session = await parts.link.session(stop);
+    if (!session) return;
+    try {
+      const manager = await session.connection.jetstreamManager();
+      const info = await ensureStream(manager, options.stream);
+      if (!warned) warnOfLoss(info, parts.log);
+      warned = true;
+      const generation = await repairLostEvents(
+        parts.database,
+        manager,
+        options.stream.name,
+        parts.log,
+      );
+      reported = "";
+      await relayRound(parts, options, session, { generation, createdAt: String(info.created) });
+    } catch (error) {
+      if (error instanceof StartRefused) throw error;
+      const reason = reasonOf(error);
+      if (reason !== reported) parts.log.warn("The relay can't start yet: {reason}", { reason });
+      reported = reason;
+      await pause(options.pollIntervalMs, stop);
+    }
+  }
+}
+
+interface Round {
+  generation: number;
+  createdAt: string;
+}
+
+async function relayRound(
+  parts: RelayParts,
+  options: RelayOptions,
+  session: Session,
+  round: Round,
+): Promise<void> {
+  const publisher = openPublisher(session.connection, options.stream.subject);
+  const doubt = new AbortController();
+  const until = AbortSignal.any([session.signal, doubt.signal]);
+  const { database, log, abandon } = parts;
+  const worker = new Worker<OutboxRow, Published>(
+    {
+      name: "relay",
+      ...options,
+      claim: (limit) => claimDue(database, options, limit),
+      work: (row) => publishRow(publisher, row, round.generation),
+      settle: (settled) => settle(database, settled),
+      extend: (rows) => extendLeases(database, rows, options.leaseMs),
+    },
+    log,
+    abandon,
+  );
+  const watching = watchStream(session, options.stream.name, round, publisher, until)
+    .then(() => doubt.abort());
+  await worker.run(parts.committed, until);
+  publisher.close();
+  doubt.abort();
+  await watching;
+}
+
+async function publishRow(
+  publisher: Publisher,
+  row: OutboxRow,
+  generation: number,
+): Promise<Outcome<Published>> {
+  let message: EventMessage;
+  try {
+    message = toMessage(row);
+  } catch (error) {
+    if (!(error instanceof UnreadablePayload)) throw error;
+    return { kind: "failed", error: error.message };
+  }
+  const result = await publisher.publish(message);
+  switch (result.kind) {
+    case "acked":
+      return {
+        kind: "done",
+        result: { generation, sequence: result.sequence, ackedAt: performance.now() },
+      };
+    case "refused":
+      return { kind: "retry", error: result.error };
+    case "unavailable":
+      return result;
+  }
+}
+
+// Ends when the stream is not the one it was: made anew behind our back, or shorter than what it
+// has acknowledged to us. The connection need not be lost for that.
+async function watchStream(
+  session: Session,
+  stream: string,
+  round: Round,
+  publisher: Publisher,
+  until: AbortSignal,
+): Promise<void> {
+  const manager = await session.connection.jetstreamManager();
+  while (!until.aborted) {
+    await pause(watchMs, until);
+    if (until.aborted) return;
+    const acked = publisher.lastSequence();
+    try {
+      const info = await manager.streams.info(stream);
+      if (String(info.created) !== round.createdAt || info.state.last_seq < acked) return;
+    } catch {
+      return;
+    }
+  }
+}

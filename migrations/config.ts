@@ -1,0 +1,26 @@
+import { parseSettings, serverUrl } from "@kenri/shared/config";
+import { z } from "zod";
+
+const url = serverUrl("postgres:", "postgresql:");
+
+const schema = z.object({
+  "entitlement.database.url": url,
+  "entitlement.migration.database.url": url.optional(),
+  "notification.database.url": url,
+  "notification.migration.database.url": url.optional(),
+});
+
+export interface DatabaseUrls {
+  service: "entitlement" | "notification";
+  ownerUrl: string;
+  serviceUrl: string;
+}
+
+export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): DatabaseUrls[] {
+  const settings = parseSettings(schema, read);
+  return (["entitlement", "notification"] as const).map((service) => {
+    const serviceUrl = settings[`${service}.database.url`];
+    const ownerUrl = settings[`${service}.migration.database.url`] ?? serviceUrl;
+    return { service, ownerUrl, serviceUrl };
+  });
+}

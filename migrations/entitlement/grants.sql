@@ -1,0 +1,10 @@
+-- What the service's own role may do: use its tables, and nothing else. Applied after each migration.
+grant usage on schema public to :service;
+grant select on schema_migrations to :service;
+grant select, insert, update on entitlements to :service;
+grant select, insert, update, delete on idempotency_keys to :service;
+grant select, insert, update, delete on outbox_events to :service;
+grant select, insert on stream_generations to :service;
+grant select, insert on entitlement_audit to :service;
+grant execute on function make_audit_partitions(integer) to :service;
+grant execute on function drop_audit_partitions(integer) to :service;

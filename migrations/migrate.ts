@@ -1,0 +1,60 @@
+// Brings both databases up to date: `deno task migrate`. Safe to run at any time, by any number of
+// replicas at once. The owner's url must lead to PostgreSQL itself and not to a pooler that shares
+// sessions, because the lock belongs to the session.
+import { SettingsError } from "@kenri/shared/config";
+import { reasonOf } from "@kenri/shared/errors";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { applyMigrations } from "./apply.ts";
+import { readDatabaseUrls } from "./config.ts";
+import { readMigrations } from "./files.ts";
+import { connectOwner } from "./owner.ts";
+import { grantServiceRole } from "./service_role.ts";
+
+export interface Migration {
+  /** Holds NNNN_name.sql and grants.sql; its last part names the service in what is said. */
+  folder: string;
+  ownerUrl: string;
+  serviceUrl: string;
+  say: (line: string) => void;
+  /** How long a server that is not there yet is waited for. */
+  waitMs?: number;
+}
+
+// Services and servers are often started together; a server with much to recover takes a while.
+const defaultWaitMs = 30_000;
+
+export async function migrate(
+  { folder, ownerUrl, serviceUrl, say, waitMs = defaultWaitMs }: Migration,
+): Promise<void> {
+  const sayOfService = (line: string) => say(`${basename(folder)}: ${line}`);
+  const { files, grants } = await readMigrations(folder);
+  const owner = await connectOwner(ownerUrl, waitMs, sayOfService);
+  try {
+    await owner.query("select pg_advisory_lock(hashtextextended('kenri migrations', 0))");
+    await applyMigrations(owner, files, sayOfService);
+    await grantServiceRole(owner, serviceUrl, grants, sayOfService);
+  } finally {
+    await owner.end(); // and with the session goes the lock
+  }
+}
+
+async function migrateAll(): Promise<void> {
+  for (const { service, ownerUrl, serviceUrl } of readDatabaseUrls()) {
+    const folder = fileURLToPath(new URL(service, import.meta.url));
+    try {
+      await migrate({ folder, ownerUrl, serviceUrl, say: (line) => console.log(line) });
+    } catch (error) {
+      throw new Error(`${service}: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+}
+
+if (import.meta.main) {
+  try {
+    await migrateAll();
+  } catch (error) {
+    console.error(error instanceof SettingsError ? error.message : reasonOf(error));
+    Deno.exit(1);
+  }
+}

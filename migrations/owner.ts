@@ -1,0 +1,118 @@
+import { reasonOf } from "@kenri/shared/errors";
+import { isUnavailable } from "@kenri/shared/postgres";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+
+const retryMs = 250;
+const sayEveryMs = 5_000;
+const connectTimeoutMs = 5_000;
+
+// Whatever the owner's role or database presets: statements may take long, and tables go to public.
+const session = `
+  set statement_timeout = 0;
+  set idle_in_transaction_session_timeout = 0;
+  set search_path = public;
+`;
+
+const databaseIsMissing = "3D000";
+const duplicateDatabase = "42P04";
+const uniqueViolation = "23505"; // what the loser of a race to create the same database gets
+
+/** Waits until the server is there, and makes the database when it is missing. */
+export async function connectOwner(
+  url: string,
+  waitMs: number,
+  say: (line: string) => void,
+): Promise<pg.Client> {
+  try {
+    return await connectWhenUp(url, waitMs, say);
+  } catch (error) {
+    if (codeOf(error) !== databaseIsMissing) throw error;
+    await createDatabase(url, say);
+    return await connectWhenUp(url, waitMs, say);
+  }
+}
+
+async function connectWhenUp(
+  url: string,
+  waitMs: number,
+  say: (line: string) => void,
+): Promise<pg.Client> {
+  const deadline = Date.now() + waitMs;
+  for (let nextSay = Date.now();;) {
+    try {
+      return await connect(url);
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      const now = Date.now();
+      if (now >= deadline) {
+        throw new Error(`PostgreSQL did not answer for ${waitMs / 1000} s: ${causeOf(error)}`);
+      }
+      if (now >= nextSay) {
+        say(`waiting for PostgreSQL: ${causeOf(error)}`);
+        nextSay = now + sayEveryMs;
+      }
+      await sleep(retryMs);
+    }
+  }
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "kenri-migrate",
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+  });
+  // A lost connection shows in the statement that needed it; unheard, it would end the process.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    await client.query(session);
+    return client;
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
+async function createDatabase(url: string, say: (line: string) => void): Promise<void> {
+  const { user, database } = new pg.Client({ connectionString: url });
+  // From template0, because template1 may have another encoding and can be in use.
+  const statement = (owner: string) =>
+    `create database ${pg.escapeIdentifier(database ?? "")}${owner}` +
+    ` template template0 encoding 'UTF8'`;
+  try {
+    await runInMaintenanceDatabase(url, statement(""));
+    say(`created the database "${database}"`);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === duplicateDatabase || code === uniqueViolation) return;
+    const byHand = statement(` owner ${pg.escapeIdentifier(user ?? "")}`);
+    throw new Error(
+      `The database "${database}" is missing and "${user}" can't create it (${causeOf(error)}). ` +
+        `Run as an administrator: ${byHand}`,
+      { cause: error },
+    );
+  }
+}
+
+async function runInMaintenanceDatabase(url: string, statement: string): Promise<void> {
+  const maintenance = new URL(url);
+  maintenance.pathname = "/postgres";
+  const client = await connect(maintenance.href);
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+/** A name with several addresses fails with several errors and no message of its own. */
+function causeOf(error: unknown): string {
+  return reasonOf(error instanceof AggregateError ? error.errors[0] : error);
+}

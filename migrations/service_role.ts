@@ -1,0 +1,138 @@
+import pg from "pg";
+
+/**
+ * Lets the service's role use what grants.sql names, and nothing else.
+ *
+ * Databases are open to every role unless their owners say otherwise. So the migrated database is
+ * closed to all but the service, and so are `postgres` and `template1` where the owner may do that;
+ * where it may not, an administrator has to.
+ */
+export async function grantServiceRole(
+  owner: pg.Client,
+  serviceUrl: string,
+  grants: string,
+  say: (line: string) => void,
+): Promise<void> {
+  const { user: role = "", password, database } = new pg.Client({ connectionString: serviceUrl });
+  if (database !== owner.database) {
+    throw new Error(
+      `The service's url leads to the database "${database}", the owner's to "${owner.database}"`,
+    );
+  }
+  if (role === owner.user) {
+    return say(`the service connects as the owner "${role}", so no grants hold it back`);
+  }
+  if (!await roleExists(owner, role)) {
+    await createRole(owner, role, password);
+    say(`created the role "${role}"`);
+  }
+  await replaceGrants(owner, role, grants);
+  await closeMaintenanceDatabases(owner);
+  for (const power of await powersLeft(owner, role)) say(`warning: the role "${role}" ${power}`);
+}
+
+async function roleExists(owner: pg.Client, role: string): Promise<boolean> {
+  const { rowCount } = await owner.query("select from pg_roles where rolname = $1", [role]);
+  return rowCount === 1;
+}
+
+async function createRole(
+  owner: pg.Client,
+  role: string,
+  password: string | null | undefined,
+): Promise<void> {
+  const statement = `create role ${pg.escapeIdentifier(role)} ` +
+    "login nosuperuser nocreatedb nocreaterole";
+  if (!await mayCreateRoles(owner)) {
+    throw new Error(
+      `The role "${role}" is missing and "${owner.user}" can't create it. ` +
+        `Run as an administrator: ${statement}${password ? " password '...'" : ""}`,
+    );
+  }
+  const secret = password ? ` password ${pg.escapeLiteral(password)}` : "";
+  // Another database's migration may create the role at the same time. An error that is caught
+  // inside the server does not bring the statement, password and all, into the server's log.
+  await owner.query(`do ${
+    pg.escapeLiteral(`begin
+      ${statement}${secret};
+    exception when duplicate_object or unique_violation then null;
+    end`)
+  }`);
+}
+
+async function mayCreateRoles(owner: pg.Client): Promise<boolean> {
+  const { rows } = await owner.query<{ may: boolean }>(`
+    select rolsuper or rolcreaterole as may
+    from pg_roles
+    where rolname = current_user`);
+  return rows[0]?.may ?? false;
+}
+
+/** In one transaction, so that a running service never stands without its rights. */
+async function replaceGrants(owner: pg.Client, role: string, grants: string): Promise<void> {
+  const service = pg.escapeIdentifier(role);
+  await owner.query("begin");
+  try {
+    await admitToDatabase(owner, owner.database ?? "", role);
+    await owner.query(`
+      revoke all on schema public from public, ${service};
+      revoke all on all tables in schema public from ${service};
+      revoke all on all sequences in schema public from ${service};
+      revoke all on all routines in schema public from ${service};
+    `);
+    await owner.query(grants.replaceAll(/(?<!:):service\b/g, () => service));
+    await owner.query("commit");
+  } catch (error) {
+    await owner.query("rollback").catch(() => {});
+    throw error;
+  }
+}
+
+/** The one thing about a database that its clones do not inherit. */
+export async function admitToDatabase(
+  owner: pg.Client,
+  databaseName: string,
+  role: string,
+): Promise<void> {
+  const database = pg.escapeIdentifier(databaseName);
+  const service = pg.escapeIdentifier(role);
+  await owner.query(`
+    revoke all on database ${database} from public, ${service};
+    grant connect on database ${database} to ${service};
+  `);
+}
+
+async function closeMaintenanceDatabases(owner: pg.Client): Promise<void> {
+  for (const database of await openMaintenanceDatabases(owner)) {
+    // Refused to an owner who is no administrator, and to the slower of two migrations at once.
+    await owner.query(`revoke connect on database ${database} from public`).catch(() => {});
+  }
+}
+
+async function openMaintenanceDatabases(owner: pg.Client): Promise<string[]> {
+  const { rows } = await owner.query<{ database: string }>(`
+    select quote_ident(datname) as database
+    from pg_database
+    where datname in ('postgres', 'template1')
+      and datname <> current_database()
+      and has_database_privilege('public', oid, 'CONNECT')`);
+  return rows.map(({ database }) => database);
+}
+
+/** PostgreSQL only warns when an owner revokes what it has no power over. */
+async function powersLeft(owner: pg.Client, role: string): Promise<string[]> {
+  const { rows } = await owner.query<{ power: string }>(
+    `
+    select power
+    from pg_roles, lateral (values
+      (rolsuper, 'is a superuser'),
+      (rolcreaterole, 'can create roles'),
+      (rolcreatedb, 'can create databases'),
+      (has_schema_privilege(rolname, 'public', 'CREATE'), 'can create tables'),
+      (has_database_privilege(rolname, current_database(), 'TEMPORARY'), 'can create temporary tables')
+    ) as powers (given, power)
+    where rolname = $1 and given`,
+    [role],
+  );
+  return rows.map(({ power }) => power);
+}

@@ -1,0 +1,115 @@
+// Natural batching. A caller hands over one item and gets a promise of its result, as if it were
+// alone. While a flush is under way the next items gather, and then go together in one call. There
+// is no timer: an idle batch flushes at once, a busy one grows with its load.
+
+export class BatchFull extends Error {
+  override readonly name = "BatchFull";
+}
+
+export interface BatchOptions<Item, Result> {
+  // Results come in the order of the items. A rejection is the rejection of every item.
+  flush(items: Item[]): Promise<Result[]>;
+  // Items that share a key are never under way at the same time: the later one waits.
+  keysOf?(item: Item): readonly string[];
+  // Whether one item may be to blame for a failed flush; then each is tried alone.
+  mayBeOneItem?(error: unknown): boolean;
+  maxItems: number;
+  maxFlushes: number;
+  maxWaiting: number;
+}
+
+interface Waiting<Item, Result> {
+  item: Item;
+  keys: readonly string[];
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+const noKeys: readonly string[] = [];
+
+export class Batch<Item, Result> {
+  readonly #options: BatchOptions<Item, Result>;
+  readonly #ready: Waiting<Item, Result>[] = [];
+  // Key → those who wait for it. A key that is present is taken.
+  readonly #held = new Map<string, Waiting<Item, Result>[]>();
+  #waiting = 0;
+  #flushes = 0;
+  #scheduled = false;
+
+  constructor(options: BatchOptions<Item, Result>) {
+    this.#options = options;
+  }
+
+  // Items handed over whose flush has not begun.
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  add(item: Item): Promise<Result> {
+    if (this.#waiting >= this.#options.maxWaiting) {
+      return Promise.reject(new BatchFull(`${this.#waiting} are waiting already`));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    this.#waiting++;
+    this.#admit({ item, keys: this.#options.keysOf?.(item) ?? noKeys, resolve, reject });
+    return promise;
+  }
+
+  // An item is ready once it holds all of its keys, and until then waits in line for the first
+  // one that is taken. It never holds some keys while it waits for others, so no ring can form.
+  #admit(waiting: Waiting<Item, Result>): void {
+    for (const key of waiting.keys) {
+      const line = this.#held.get(key);
+      if (line) return void line.push(waiting);
+    }
+    for (const key of waiting.keys) this.#held.set(key, []);
+    this.#ready.push(waiting);
+    this.#schedule();
+  }
+
+  #free(keys: readonly string[]): void {
+    for (const key of keys) {
+      const line = this.#held.get(key);
+      this.#held.delete(key);
+      for (const waiting of line ?? []) this.#admit(waiting);
+    }
+  }
+
+  // Flushing waits for the end of this turn, so that all that arrived in it goes together.
+  #schedule(): void {
+    if (this.#scheduled || this.#flushes >= this.#options.maxFlushes) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      while (this.#ready.length > 0 && this.#flushes < this.#options.maxFlushes) {
+        void this.#flush(this.#ready.splice(0, this.#options.maxItems));
+      }
+    });
+  }
+
+  async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
+    this.#flushes++;
+    this.#waiting -= batch.length;
+    try {
+      await this.#settle(batch);
+    } finally {
+      this.#flushes--;
+      for (const { keys } of batch) this.#free(keys);
+      this.#schedule();
+    }
+  }
+
+  async #settle(batch: Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#options.flush(batch.map(({ item }) => item));
+      if (results.length !== batch.length) throw new Error("A flush must answer every item");
+      batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
+    } catch (error) {
+      if (batch.length > 1 && this.#options.mayBeOneItem?.(error)) {
+        for (const one of batch) await this.#settle([one]);
+      } else {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import { z } from "zod";
+import type { Backoff } from "./backoff.ts";
+
+// Settings are read once, at start. A key is written `entitlement.outbox.poll-interval`, and its
+// environment name is the key in capitals with `.` and `-` as `_`.
+
+export function environmentName(key: string): string {
+  return key.toUpperCase().replaceAll(/[.-]/g, "_");
+}
+
+export class SettingsError extends Error {
+  override readonly name = "SettingsError";
+
+  readonly problems: string[];
+
+  constructor(problems: string[]) {
+    super(`Settings can't be used: ${problems.join("; ")}`);
+    this.problems = problems;
+  }
+}
+
+// All that is wrong is reported at once, each by its environment name.
+export function parseSettings<Schema extends z.ZodObject>(
+  schema: Schema,
+  read: (name: string) => string | undefined,
+): z.output<Schema> {
+  const given = Object.keys(schema.shape).map((key) => [key, read(environmentName(key))] as const);
+  const parsed = schema.safeParse(
+    Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+  );
+  if (parsed.success) return parsed.data;
+  throw new SettingsError(
+    parsed.error.issues.map(({ path, message }) => `${environmentName(path.join("."))} ${message}`),
+  );
+}
+
+// Timers take 2^31 - 1 ms at most; a longer wait would end at once.
+export const maxTimerMs = 2 ** 31 - 1;
+
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const durationPattern = /^(\d{1,9})(ms|s|m|h|d)$/;
+
+// In milliseconds; written `200ms`, `1s`, `2m`, `24h`, `30d`.
+export function duration(
+  maxMs = 3650 * unitMs.d,
+): z.ZodPipe<z.ZodString, z.ZodTransform<number, string>> {
+  return text().transform((written, context) => {
+    const [, count, unit] = durationPattern.exec(written) ?? [];
+    const ms = Number(count) * unitMs[unit as keyof typeof unitMs];
+    if (ms > 0 && ms <= maxMs) return ms;
+    const problem = ms > maxMs
+      ? "is too long"
+      : "must be a duration above zero such as 200ms, 1s, 2m, 24h or 30d";
+    context.addIssue(`${problem}, not ${JSON.stringify(written)}`);
+    return z.NEVER;
+  });
+}
+
+export function text(): z.ZodString {
+  return z.string({ error: "is required" }).refine(
+    (value) => value.trim() !== "",
+    "must not be blank",
+  );
+}
+
+export function number(
+  { min, max, whole = true }: { min: number; max: number; whole?: boolean },
+): z.ZodPipe<z.ZodString, z.ZodTransform<number, string>> {
+  return text().transform((written, context) => {
+    const value = /^\d+(\.\d+)?$/.test(written) ? Number(written) : NaN;
+    if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
+    context.addIssue(
+      `must be a ${whole ? "whole " : ""}number from ${min} to ${max}, not ${
+        JSON.stringify(written)
+      }`,
+    );
+    return z.NEVER;
+  });
+}
+
+export const count = (): ReturnType<typeof number> => number({ min: 1, max: 1_000_000 });
+export const port = (): ReturnType<typeof number> => number({ min: 0, max: 65_535 });
+
+export function flag(): z.ZodPipe<z.ZodString, z.ZodTransform<boolean, string>> {
+  return text().transform((written, context) => {
+    if (written === "true" || written === "false") return written === "true";
+    context.addIssue(`must be true or false, not ${JSON.stringify(written)}`);
+    return z.NEVER;
+  });
+}
+
+// The value itself is never repeated in the message: a connection string holds a password.
+export function serverUrl(...protocols: string[]): z.ZodString {
+  return text().refine((value) => {
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    return url !== undefined && protocols.includes(url.protocol) && url.hostname !== "";
+  }, `must be a url that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`);
+}
+
+type Prefixed<Prefix extends string, Shape> = {
+  [Key in keyof Shape & string as `${Prefix}.${Key}`]: Shape[Key];
+};
+
+// The same settings under the name of a service or a worker.
+export function prefixed<Prefix extends string, Shape extends z.ZodRawShape>(
+  prefix: Prefix,
+  shape: Shape,
+): Prefixed<Prefix, Shape> {
+  const entries = Object.entries(shape).map(([key, schema]) => [`${prefix}.${key}`, schema]);
+  return Object.fromEntries(entries) as Prefixed<Prefix, Shape>;
+}
+
+const factor = (): ReturnType<typeof number> => number({ min: 0, max: 100, whole: false });
+
+export const workerSettings = {
+  "poll-interval": duration(maxTimerMs).prefault("1s"),
+  "batch-size": number({ min: 1, max: 5_000 }).prefault("200"),
+  "lease": duration(maxTimerMs).prefault("30s"),
+  "max-attempts": count().prefault("10"),
+  "backoff-base": duration().prefault("1s"),
+  "backoff-max": duration().prefault("60s"),
+  "backoff-min": duration().prefault("1s"),
+  "backoff-jitter-min": factor().prefault("0.5"),
+  "backoff-jitter-max": factor().prefault("1.5"),
+};
+
+export interface WorkerOptions {
+  pollIntervalMs: number;
+  batchSize: number;
+  leaseMs: number;
+  maxAttempts: number;
+  backoff: Backoff;
+}
+
+export function workerOptions(
+  setting: (name: keyof typeof workerSettings) => number,
+): WorkerOptions {
+  return {
+    pollIntervalMs: setting("poll-interval"),
+    batchSize: setting("batch-size"),
+    leaseMs: setting("lease"),
+    maxAttempts: setting("max-attempts"),
+    backoff: {
+      baseMs: setting("backoff-base"),
+      maxMs: setting("backoff-max"),
+      minMs: setting("backoff-min"),
+      jitterMin: setting("backoff-jitter-min"),
+      jitterMax: setting("backoff-jitter-max"),
+    },
+  };
+}
+
+// A check of two settings against each other, made also while others are wrong.
+export function notAbove<Low extends string, High extends string>(
+  low: Low,
+  high: High,
+): z.core.CheckFn<Record<Low | High, number>> {
+  return ({ value, issues }) => {
+    if (!(value[low] > value[high])) return;
+    const message = `must not be above ${environmentName(high)}`;
+    issues.push({ code: "custom", path: [low], message, input: value[low] });
+  };
+}

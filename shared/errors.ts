@@ -1,0 +1,54 @@
+// Every error that a caller may see: a code and a sentence. This table is the only place that
+// knows which HTTP status a code means.
+const statusOfCode = {
+  BAD_REQUEST: 400,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  REQUEST_TIMEOUT: 408,
+  IDEMPOTENCY_KEY_CONFLICT: 409,
+  ENTITLEMENT_STATE_CONFLICT: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  INTERNAL_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+} as const;
+
+export type ErrorCode = keyof typeof statusOfCode;
+
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+
+  readonly code: ErrorCode;
+  readonly headers: Record<string, string>;
+
+  constructor(code: ErrorCode, message: string, headers: Record<string, string> = {}) {
+    super(message);
+    this.code = code;
+    this.headers = headers;
+  }
+
+  get status(): (typeof statusOfCode)[ErrorCode] {
+    return statusOfCode[this.code];
+  }
+
+  get body(): { code: ErrorCode; message: string } {
+    return { code: this.code, message: this.message };
+  }
+}
+
+// The caller may try again, with the same idempotency key, when the seconds are over.
+export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
+  return new ApiError("SERVICE_UNAVAILABLE", message, { "Retry-After": `${retryAfterSeconds}` });
+}
+
+// The service can't run as it is set up, and trying again would not help: it ends with exit code 1.
+export class StartRefused extends Error {
+  override readonly name = "StartRefused";
+}
+
+// What went wrong in one line, for a log or a last_error column; PostgreSQL can't store a NUL.
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  // deno-lint-ignore no-control-regex
+  return text.replaceAll(/[\u0000-\u001f]+/g, " ").slice(0, 1000);
+}

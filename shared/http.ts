@@ -1,0 +1,80 @@
+import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
+import type { Handler } from "hono";
+import { BatchFull } from "./batch.ts";
+import { ApiError, unavailable } from "./errors.ts";
+import type { Log } from "./log.ts";
+import { metrics } from "./metrics.ts";
+import { isUnavailable } from "./postgres.ts";
+
+// What both services answer alike: errors in one shape, health, metrics and the API description.
+
+export interface Readiness {
+  // What the service needs, by name; each says whether it is there.
+  checks: Record<string, () => Promise<boolean> | boolean>;
+  stopping: AbortSignal;
+}
+
+export function createApp(title: string, readiness: Readiness, log: Log): OpenAPIHono {
+  const app = new OpenAPIHono();
+  app.notFound(() => answerError(new ApiError("NOT_FOUND", "there is no such path")));
+  app.onError((error) => answerError(toApiError(error, log)));
+  const json = (body: unknown) => Response.json(body);
+  addRoute(app, plainRoute("/livez", "The process runs"), () => json({ status: "ok" }));
+  addRoute(app, plainRoute("/readyz", "Everything it needs is there"), async () => {
+    const missing = await failedChecks(readiness);
+    if (missing.length > 0) throw unavailable(`not ready: ${missing.join(", ")}`);
+    return json({ status: "ok" });
+  });
+  addRoute(app, plainRoute("/metrics", "Figures in the Prometheus text format"), async () => {
+    const headers = { "Content-Type": metrics.contentType };
+    return new Response(await metrics.metrics(), { headers });
+  });
+  let description: unknown;
+  addRoute(app, plainRoute("/openapi.json", "This description"), () => {
+    description ??= app.getOpenAPI31Document({ openapi: "3.1.0", info: { title, version: "1" } });
+    return json(description);
+  });
+  return app;
+}
+
+// Registers a route with its description, and the refusal of every other method on its path.
+export function addRoute(app: OpenAPIHono, route: RouteConfig, handler: Handler): void {
+  app.openAPIRegistry.registerPath(route);
+  const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
+  const method = route.method.toUpperCase();
+  app.on(method, path, handler);
+  const allow = method === "GET" ? "GET, HEAD" : method;
+  app.all(path, ({ req }) => {
+    throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
+      Allow: allow,
+    });
+  });
+}
+
+export function answerError(error: ApiError): Response {
+  return Response.json(error.body, { status: error.status, headers: error.headers });
+}
+
+function plainRoute(path: string, description: string): RouteConfig {
+  return { method: "get", path, responses: { 200: { description } } };
+}
+
+async function failedChecks({ checks, stopping }: Readiness): Promise<string[]> {
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const passed = await Promise.resolve().then(check).catch(() => false);
+      return passed ? [] : [name];
+    }),
+  );
+  return stopping.aborted ? ["the service is stopping"] : results.flat();
+}
+
+function toApiError(error: unknown, log: Log): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof BatchFull) return unavailable("too many changes are waiting, try again");
+  if (isUnavailable(error)) {
+    return unavailable("the database can't be reached, try again with the same Idempotency-Key");
+  }
+  log.error("A request failed: {error}", { error });
+  return new ApiError("INTERNAL_ERROR", "the request failed because of an error in the service");
+}

@@ -1,0 +1,150 @@
+import {
+  connect,
+  DiscardPolicy,
+  type JetStreamManager,
+  type NatsConnection,
+  NatsError,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+  type StreamInfo,
+} from "nats";
+import { reasonOf, StartRefused } from "./errors.ts";
+import type { Log } from "./log.ts";
+import { pause } from "./signals.ts";
+
+// One connection and its life. Nothing survives it: whoever held the session asks for the next
+// one, and checks anew what it relies on. So no state has to be patched up after a reconnect.
+export interface Session {
+  connection: NatsConnection;
+  signal: AbortSignal; // aborted when the connection is lost, or the service stops
+}
+
+const retryMs = 500;
+const reportEveryMs = 30_000;
+
+export class NatsLink {
+  readonly #url: string;
+  readonly #name: string;
+  readonly #log: Log;
+  #session: Session | undefined;
+  #connecting: Promise<Session> | undefined;
+
+  constructor(url: string, name: string, log: Log) {
+    this.#url = url;
+    this.#name = name;
+    this.#log = log;
+  }
+
+  get connected(): boolean {
+    return this.#session !== undefined;
+  }
+
+  // Waits as long as the server is away. Undefined when the service stops meanwhile.
+  async session(stop: AbortSignal): Promise<Session | undefined> {
+    let reportedAt = -Infinity;
+    while (!stop.aborted) {
+      try {
+        return this.#session ?? await (this.#connecting ??= this.#connect(stop));
+      } catch (error) {
+        if (performance.now() - reportedAt > reportEveryMs) {
+          this.#log.warn("NATS can't be reached, trying again: {error}", { error });
+          reportedAt = performance.now();
+        }
+        await pause(retryMs, stop);
+      }
+    }
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#session?.connection.drain().catch(() => {});
+  }
+
+  async #connect(stop: AbortSignal): Promise<Session> {
+    try {
+      const connection = await connect({
+        servers: this.#url.split(","),
+        name: this.#name,
+        reconnect: false,
+        resolve: false, // only the hosts named in the settings are permitted
+        ignoreClusterUpdates: true,
+        timeout: 3_000,
+        pingInterval: 5_000, // a server that says nothing is noticed after two of these
+        maxPingOut: 2,
+      });
+      const lost = new AbortController();
+      const session = { connection, signal: AbortSignal.any([lost.signal, stop]) };
+      this.#session = session;
+      this.#log.info("Connected to NATS at {server}", { server: connection.getServer() });
+      void connection.closed().then((error) => {
+        this.#session = undefined;
+        lost.abort();
+        if (!stop.aborted) this.#log.warn("The connection to NATS was lost", { error });
+      });
+      return session;
+    } finally {
+      this.#connecting = undefined;
+    }
+  }
+}
+
+export interface WantedStream {
+  name: string;
+  subject: string;
+  duplicateWindowMs: number;
+  replicas: number;
+}
+
+const nanosecondsPerMs = 1_000_000;
+const maxAgeMs = 7 * 24 * 3_600_000;
+
+// Makes the stream if it is missing and brings it to the wanted settings if it differs.
+export async function ensureStream(
+  manager: JetStreamManager,
+  wanted: WantedStream,
+): Promise<StreamInfo> {
+  const config = {
+    subjects: [wanted.subject],
+    retention: RetentionPolicy.Limits,
+    storage: StorageType.File,
+    discard: DiscardPolicy.Old,
+    duplicate_window: wanted.duplicateWindowMs * nanosecondsPerMs,
+    max_age: maxAgeMs * nanosecondsPerMs,
+    num_replicas: wanted.replicas,
+  };
+  const info = await manager.streams.info(wanted.name).catch((error) => {
+    if (error instanceof NatsError && error.api_error?.err_code === streamNotFound) return;
+    throw error;
+  });
+  try {
+    if (!info) return await manager.streams.add({ name: wanted.name, ...config });
+    const differs = Object.entries(config).some(([key, value]) =>
+      JSON.stringify(info.config[key as keyof StreamConfig]) !== JSON.stringify(value)
+    );
+    return differs
+      ? await manager.streams.update(wanted.name, { ...info.config, ...config })
+      : info;
+  } catch (error) {
+    // 400 is the server's word that the settings themselves are at fault.
+    if (!(error instanceof NatsError) || error.api_error?.code !== 400) throw error;
+    // Another replica may have made it a moment ago.
+    if (!info && error.api_error.err_code === streamNameInUse) return ensureStream(manager, wanted);
+    throw new StartRefused(
+      `Stream ${JSON.stringify(wanted.name)} can't get the wanted settings: ${reasonOf(error)}`,
+    );
+  }
+}
+
+const streamNotFound = 10059;
+const streamNameInUse = 10058;
+
+// Says once, in one line, how this setup can lose what it acknowledged.
+export function warnOfLoss(info: StreamInfo, log: Log): void {
+  if (info.config.num_replicas > 1) return;
+  log.warn(
+    "Stream {stream} has one replica: a lost disk, or a power failure unless nats-server runs " +
+      "with sync_interval: always, loses acknowledged events until the relay publishes them again",
+    { stream: info.config.name },
+  );
+}

@@ -1,0 +1,77 @@
+import { SettingsError } from "./config.ts";
+import { type Log, startLog } from "./log.ts";
+import { keepRunning, type Loop } from "./loop.ts";
+import { pause } from "./signals.ts";
+
+// The life of a service: settings → HTTP and loops → stop signal → what is in hand is finished.
+
+interface Settings {
+  http: { hostname: string; port: number };
+  shutdownGraceMs: number;
+}
+
+interface Life {
+  log: Log;
+  stop: AbortSignal; // nothing new is begun
+  abandon: AbortSignal; // what is not finished by now is given back
+}
+
+interface Service {
+  app: { fetch(request: Request): Response | Promise<Response> };
+  loops: Loop[];
+  close(): Promise<void>;
+}
+
+export async function runService<Config extends Settings>(
+  name: string,
+  readConfig: () => Config,
+  build: (config: Config, life: Life) => Service,
+): Promise<never> {
+  const log = startLog(name);
+  const config = readOrExit(readConfig, log);
+  const stop = stopOnSignals(log);
+  const abandon = new AbortController();
+  const { app, loops, close } = build(config, { log, stop, abandon: abandon.signal });
+  const server = Deno.serve({
+    ...config.http,
+    onListen: ({ hostname, port }) =>
+      log.info("Listening on {url}", { url: `http://${hostname}:${port}` }),
+  }, (request) => app.fetch(request));
+  const running = loops.map((loop) => keepRunning(loop, log, stop));
+  await new Promise((stopped) => stop.addEventListener("abort", stopped, { once: true }));
+
+  const finished = Promise.all([server.shutdown(), ...running]).then(() => true);
+  const inTime = await Promise.race([finished, graceOver(config.shutdownGraceMs)]);
+  abandon.abort();
+  if (!inTime) log.warn("Not all was finished within {ms} ms", { ms: config.shutdownGraceMs });
+  // What has been abandoned is given back to its table, for which a moment has to do.
+  await Promise.race([finished.then(close), graceOver(inTime ? config.shutdownGraceMs : 1_000)]);
+  log.info("Stopped");
+  Deno.exit(0);
+}
+
+function readOrExit<Config>(readConfig: () => Config, log: Log): Config {
+  try {
+    return readConfig();
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });
+    Deno.exit(1);
+  }
+}
+
+function stopOnSignals(log: Log): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    Deno.addSignalListener(signal, () => {
+      log.info("Stopping because of {signal}", { signal });
+      stop.abort();
+    });
+  }
+  return stop.signal;
+}
+
+async function graceOver(ms: number): Promise<boolean> {
+  await pause(ms, new AbortController().signal);
+  return false;
+}

@@ -1,0 +1,12 @@
+// Tests wait for a condition and never for a time. The limit only ends a test that has failed.
+export async function until(
+  what: string,
+  condition: () => Promise<boolean> | boolean,
+  withinMs = 20_000,
+): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!await condition()) {
+    if (performance.now() > deadline) throw new Error(`Waited ${withinMs} ms in vain: ${what}`);
+    await new Promise((again) => setTimeout(again, 20));
+  }
+}

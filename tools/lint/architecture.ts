@@ -1,0 +1,18 @@
+// The rules of the house that a linter can hold. `deno lint` loads this by deno.json.
+import { membersApart, noBarrels, workspaceImports } from "./imports.ts";
+import { environmentInConfig, onlyLogPrints } from "./privileges.ts";
+import { sqlParameters } from "./sql.ts";
+
+const plugin: Deno.lint.Plugin = {
+  name: "kenri",
+  rules: {
+    "members-apart": membersApart,
+    "workspace-imports": workspaceImports,
+    "no-barrels": noBarrels,
+    "environment-in-config": environmentInConfig,
+    "only-log-prints": onlyLogPrints,
+    "sql-parameters": sqlParameters,
+  },
+};
+
+export default plugin;

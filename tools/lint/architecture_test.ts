@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import plugin from "./architecture.ts";
+
+const root = new URL("../../", import.meta.url);
+
+/** Each is [path of the file, its source]. */
+type Sources = [path: string, source: string][];
+
+const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
+  "members-apart": {
+    refuses: [
+      ["entitlement/relay.ts", 'import { f } from "../notification/inbox.ts";'],
+      ["entitlement/relay.ts", 'import type { T } from "@kenri/notification/inbox";'],
+      ["notification/channels/log.ts", 'import { f } from "../../entitlement/outbox.ts";'],
+      ["notification/app.ts", 'export { f } from "@kenri/entitlement";'],
+      ["notification/app.ts", 'const m = await import("@kenri/entitlement/app");'],
+      ["notification/app.ts", "const m = await import(`../entitlement/app.ts`);"],
+      ["notification/app.ts", 'type T = import("@kenri/entitlement/app").T;'],
+      ["shared/worker.ts", 'import { f } from "@kenri/entitlement/relay";'],
+      ["proto/entitlement_event_test.ts", 'import { log } from "@kenri/shared/log";'],
+      ["entitlement/relay_test.ts", 'import { servers } from "../tests/servers.ts";'],
+      ["shared/postgres.ts", 'import { start } from "../tools/servers/start.ts";'],
+      ["shared/postgres.ts", 'import { f } from "../../elsewhere/f.ts";'],
+    ],
+    accepts: [
+      ["entitlement/relay.ts", 'import { f } from "./outbox.ts";'],
+      ["entitlement/relay.ts", 'import { f } from "@kenri/shared/worker";'],
+      ["entitlement/relay.ts", 'import { S } from "@kenri/proto/entitlement_event";'],
+      ["notification/channels/log.ts", 'import { f } from "../notification.ts";'],
+      ["shared/jetstream.ts", 'import { connect } from "nats";'],
+      ["tests/flow_test.ts", 'import { f } from "../notification/app.ts";'],
+      ["tools/dev.ts", 'import { main } from "@kenri/entitlement/main";'],
+    ],
+  },
+  "workspace-imports": {
+    refuses: [
+      ["entitlement/relay.ts", 'import { f } from "../shared/worker.ts";'],
+      ["notification/channels/log.ts", 'import { log } from "../../shared/log.ts";'],
+    ],
+    accepts: [
+      ["entitlement/relay.ts", 'import { f } from "@kenri/shared/worker";'],
+      ["notification/channels/log.ts", 'import { f } from "../notification.ts";'],
+      ["tests/flow_test.ts", 'import { f } from "../shared/worker.ts";'],
+    ],
+  },
+  "no-barrels": {
+    refuses: [
+      ["shared/index.ts", "export const a = 1;"],
+      ["tests/utils.ts", "export const a = 1;"],
+      ["shared/postgres.ts", 'export * from "./batch.ts";'],
+    ],
+    accepts: [["shared/postgres.ts", "export const a = 1;"]],
+  },
+  "environment-in-config": {
+    refuses: [
+      ["shared/postgres.ts", 'Deno.env.get("PGHOST");'],
+      ["shared/postgres.ts", 'Deno["env"].get("PGHOST");'],
+      ["shared/postgres.ts", "const { env } = Deno;"],
+      ["entitlement/main.ts", "globalThis.Deno.env.toObject();"],
+      ["entitlement/main.ts", 'process.env["HOME"];'],
+      ["notification/channels/log.ts", 'import process from "node:process";'],
+    ],
+    accepts: [
+      ["entitlement/config.ts", "Deno.env.toObject();"],
+      ["shared/config.ts", 'import process from "node:process";'],
+      ["entitlement/main.ts", "settings.env; Deno.exit(1);"],
+      ["tests/flow_test.ts", "Deno.env.toObject();"],
+      ["tools/dev.ts", "Deno.env.toObject();"],
+    ],
+  },
+  "only-log-prints": {
+    refuses: [
+      ["entitlement/main.ts", 'console.error("a");'],
+      ["entitlement/main.ts", 'console["log"]("a");'],
+      ["entitlement/main.ts", "const { warn } = console;"],
+      ["shared/worker.ts", "Deno.stdout.writable;"],
+      ["notification/channels/log.ts", "Deno.stderr.writeSync(bytes);"],
+    ],
+    accepts: [
+      ["shared/log.ts", 'console.error("a");'],
+      ["shared/worker.ts", 'options.console.error("a"); log.info("a");'],
+      ["tests/flow_test.ts", 'console.log("a");'],
+      ["tools/dev.ts", 'console.log("a");'],
+    ],
+  },
+  "sql-parameters": {
+    refuses: [
+      ["entitlement/outbox.ts", "query(`select a from b where c = ${c}`);"],
+      ["entitlement/outbox.ts", "query(`\n  -- claim\n  update a set b = '${b}'`);"],
+      ["entitlement/outbox.ts", "query(`with x as (select 1) select a from x limit ${n}`);"],
+      ["notification/inbox.ts", "query(`delete from a where b < ${b}`);"],
+    ],
+    accepts: [
+      ["entitlement/outbox.ts", "query(`select a from b where c = $1`, [c]);"],
+      ["entitlement/outbox.ts", "query(`select ${columns} from ${table} where c = $1`, [c]);"],
+      ["entitlement/outbox.ts", "sql`select a from b where c = ${c}`;"],
+      ["entitlement/outbox.ts", "log.info(`select failed, attempt = ${n}`);"],
+      ["tests/flow_test.ts", "query(`select a from b where c = ${c}`);"],
+    ],
+  },
+};
+
+for (const [rule, { refuses, accepts }] of Object.entries(rules)) {
+  Deno.test(`${rule} refuses`, () => {
+    for (const [path, source] of refuses) {
+      assert.deepEqual(reported(path, source), [`kenri/${rule}`], `${path}: ${source}`);
+    }
+  });
+
+  Deno.test(`${rule} accepts`, () => {
+    for (const [path, source] of accepts) assert.deepEqual(reported(path, source), [], source);
+  });
+}
+
+Deno.test("every rule is tested and says what to do instead", () => {
+  assert.deepEqual(Object.keys(rules).sort(), Object.keys(plugin.rules).sort());
+  for (const [path, source] of Object.values(rules).flatMap((rule) => rule.refuses)) {
+    for (const { hint } of lint(path, source)) assert.ok(hint, source);
+  }
+});
+
+function reported(path: string, source: string): string[] {
+  return [...new Set(lint(path, source).map((diagnostic) => diagnostic.id))];
+}
+
+function lint(path: string, source: string): Deno.lint.Diagnostic[] {
+  return Deno.lint.runPlugin(plugin, fileURLToPath(new URL(path, root)), source);
+}

@@ -1,0 +1,43 @@
+import { basename } from "node:path";
+import { memberFile } from "./layout.ts";
+import { onGlobal, onImport } from "./visit.ts";
+
+type Rule = Deno.lint.Rule;
+
+export const environmentInConfig: Rule = {
+  create(context) {
+    if (!memberFile(context.filename) || basename(context.filename) === "config.ts") return {};
+    const report = (node: Deno.lint.Node) =>
+      context.report({
+        node,
+        message: "Only config.ts reads the environment",
+        hint: "Add a key to the schema in config.ts and pass the setting as an argument",
+      });
+    return {
+      ...onGlobal((name, node) => {
+        if (name === "Deno.env" || name === "process.env") report(node);
+      }),
+      // The module is refused as a whole: Deno has its own names for signals, exit and the rest.
+      ...onImport((specifier, node) => {
+        if (specifier === "node:process" || specifier === "process") report(node);
+      }),
+    };
+  },
+};
+
+const prints = /^(console\..*|(Deno|process)\.(stdout|stderr))$/;
+
+export const onlyLogPrints: Rule = {
+  create(context) {
+    const file = memberFile(context.filename);
+    if (!file || file.path === "shared/log.ts") return {};
+    return onGlobal((name, node) => {
+      if (!prints.test(name)) return;
+      context.report({
+        node,
+        message: `Only shared/log.ts prints, not \`${name}\``,
+        hint: 'Log it with a logger of "@kenri/shared/log"',
+      });
+    });
+  },
+};

@@ -1,0 +1,36 @@
+// The permissions that a service needs follow from its settings: its own address, its database, its
+// NATS servers, the names of its own settings, and the host's name for the locked_by column.
+
+interface Addresses {
+  http: { hostname: string; port: number };
+  databaseUrl: string;
+  natsUrl: string;
+}
+
+// Read by the PostgreSQL client on its own account; it shall find them unset.
+const ignoredEnvironment = [
+  ...["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGDATABASE", "PGAPPNAME"],
+  ...["PGOPTIONS", "PGBINARY", "PGSSLMODE", "PGSSLNEGOTIATION", "PGCLIENT_ENCODING"],
+  ...["PGREPLICATION", "PGCONNECT_TIMEOUT", "NODE_PG_FORCE_NATIVE"],
+  ...["USER", "USERNAME", "HOME", "APPDATA"],
+];
+
+export function permissionFlags(config: Addresses, environment: string[]): string[] {
+  const { http, databaseUrl, natsUrl } = config;
+  const addresses = [
+    `${http.hostname}:${http.port}`,
+    address(databaseUrl, 5432),
+    ...natsUrl.split(",").map((url) => address(url, 4222)),
+  ];
+  return [
+    `--allow-net=${[...new Set(addresses)].join()}`,
+    `--allow-env=${environment.join()}`,
+    `--ignore-env=${ignoredEnvironment.join()}`,
+    "--allow-sys=hostname",
+  ];
+}
+
+function address(url: string, defaultPort: number): string {
+  const { hostname, port } = new URL(url);
+  return `${hostname}:${port || defaultPort}`;
+}

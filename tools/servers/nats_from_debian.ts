@@ -1,0 +1,87 @@
+import { output } from "./output.ts";
+
+/** Debian 13 has nats-server 2.10, Debian 12 only 2.9; the newer one runs on Debian 12 as well. */
+const NEWER_RELEASE = "trixie";
+
+/**
+ * Unpacks Debian's nats-server into the folder. Nothing is installed: apt works on lists and a
+ * cache of its own below the folder, so this needs no root and changes nothing on the machine.
+ */
+export async function natsFromDebian(
+  folder: string,
+  say: (line: string) => void,
+): Promise<string> {
+  const ownRelease = await codename();
+  const sources = await sourcesOf(ownRelease);
+  if (sources.length > 0 && ownRelease !== NEWER_RELEASE) {
+    try {
+      return await download(`${folder}/newer`, sources.map((line) => line(NEWER_RELEASE)));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : error;
+      say(`nats-server: not from Debian "${NEWER_RELEASE}" (${reason}), trying "${ownRelease}"`);
+    }
+  }
+  return await download(`${folder}/own`, undefined);
+}
+
+/** Without sources, those of the machine. */
+async function download(folder: string, sources: string[] | undefined): Promise<string> {
+  await Deno.mkdir(`${folder}/lists/partial`, { recursive: true });
+  await Deno.mkdir(`${folder}/cache/archives/partial`, { recursive: true });
+  const options = [`Dir::State::Lists=${folder}/lists`, `Dir::Cache=${folder}/cache`];
+  // As root apt would drop to a user who can't write here, and warn about it.
+  if (Deno.uid() === 0) options.push("APT::Sandbox::User=root");
+  if (sources) {
+    await Deno.writeTextFile(`${folder}/sources.list`, sources.join("\n") + "\n");
+    options.push(`Dir::Etc::SourceList=${folder}/sources.list`, "Dir::Etc::SourceParts=/dev/null");
+  }
+  const apt = ["-q", ...options.flatMap((option) => ["-o", option])];
+  // One unreachable source of several fails the update; whether it mattered, the download shows.
+  await output("apt-get", [...apt, "update"], folder).catch(() => {});
+  await output("apt-get", [...apt, "download", "nats-server"], folder);
+  const files = await Array.fromAsync(Deno.readDir(folder), (entry) => entry.name);
+  const archive = files.find((name) => name.endsWith(".deb"));
+  if (!archive) throw new Error("apt-get left no package");
+  await output("dpkg", ["-x", archive, "package"], folder);
+  return `${folder}/package/usr/sbin/nats-server`;
+}
+
+async function codename(): Promise<string | undefined> {
+  const text = await Deno.readTextFile("/etc/os-release").catch(() => "");
+  return /^ID=debian$/m.test(text) ? text.match(/^VERSION_CODENAME=(\w+)$/m)?.[1] : undefined;
+}
+
+type SourceLine = (release: string) => string;
+
+/** The machine's own sources for its release, mirrors and keys included, for any release. */
+async function sourcesOf(release: string | undefined): Promise<SourceLine[]> {
+  if (!release) return [];
+  const folder = "/etc/apt/sources.list.d";
+  const names = await Array.fromAsync(Deno.readDir(folder), (entry) => `${folder}/${entry.name}`)
+    .catch(() => []);
+  const lines: SourceLine[] = [];
+  for (const file of ["/etc/apt/sources.list", ...names]) {
+    const text = await Deno.readTextFile(file).catch(() => "");
+    if (file.endsWith(".sources")) lines.push(...fromStanzas(text, release));
+    if (file.endsWith(".list")) lines.push(...fromLines(text, release));
+  }
+  return lines;
+}
+
+/** `deb [options] uri suite components` */
+function fromLines(text: string, release: string): SourceLine[] {
+  const matches = text.matchAll(/^deb\s+((?:\[.*?\]\s+)?\S+)\s+(\S+)\s+/gm);
+  return [...matches].filter(([, , suite]) => suite === release)
+    .map(([, start]) => (other) => `deb ${start} ${other} main`);
+}
+
+/** The newer format: paragraphs of `Field: value`. */
+function fromStanzas(text: string, release: string): SourceLine[] {
+  return text.split(/\n\s*\n/).flatMap((stanza) => {
+    const field = (name: string) => stanza.match(new RegExp(`^${name}:[ \t]*(.+)$`, "mi"))?.[1];
+    const uri = field("URIs")?.split(/\s+/)[0];
+    if (!uri || !field("Suites")?.split(/\s+/).includes(release)) return [];
+    const key = field("Signed-By");
+    return [(other: string) => `deb ${key ? `[signed-by=${key}] ` : ""}${uri} ${other} main`];
+  });
+}

@@ -1,0 +1,55 @@
+/** What a nats-server says first on every connection; only the fields used here. */
+interface Info {
+  server_name: string;
+  jetstream?: boolean;
+  auth_required?: boolean;
+}
+
+/** Is it the server of this name that listens here, and does its JetStream answer a request? */
+export async function jetStreamAnswers(port: number, serverName: string): Promise<boolean> {
+  let connection: Deno.TcpConn;
+  try {
+    connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  } catch {
+    return false;
+  }
+  // A stranger on this port could stay silent.
+  const timeout = setTimeout(() => connection.close(), 1_000);
+  try {
+    return await askJetStream(connection, serverName);
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timeout);
+    try {
+      connection.close();
+    } catch { /* The timeout was first. */ }
+  }
+}
+
+/** Spoken by hand: three lines of protocol, and no client whose reconnecting would be in the way. */
+async function askJetStream(connection: Deno.TcpConn, serverName: string): Promise<boolean> {
+  const greeting = await readUntil(connection, /^INFO (\{.*\})\s*\r\n/);
+  const info: Info = JSON.parse(greeting);
+  if (info.server_name !== serverName || !info.jetstream) return false;
+  if (info.auth_required) return true;
+  await connection.write(new TextEncoder().encode(
+    'CONNECT {"verbose":false,"pedantic":false}\r\n' +
+      "SUB _INBOX.ready 1\r\nPUB $JS.API.INFO _INBOX.ready 0\r\n\r\n",
+  ));
+  const answer = await readUntil(connection, /MSG _INBOX\.ready 1 \d+\r\n(.+)\r\n/);
+  return !answer.includes('"error"');
+}
+
+async function readUntil(connection: Deno.TcpConn, pattern: RegExp): Promise<string> {
+  const decoder = new TextDecoder();
+  const buffer = new Uint8Array(16_384);
+  let text = "";
+  for (;;) {
+    const found = text.match(pattern)?.[1];
+    if (found) return found;
+    const size = await connection.read(buffer);
+    if (size === null) throw new Error("The connection was closed");
+    text += decoder.decode(buffer.subarray(0, size), { stream: true });
+  }
+}
