@@ -4,7 +4,7 @@ import { ApiError } from "@kenri/shared/errors";
 import type { Handler } from "hono";
 import type { Answer } from "./commit_changes.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
-import { errorAnswer, fieldSchema, problemsOf } from "./fields.ts";
+import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { readJson } from "./request_body.ts";
 import { traceOf } from "./trace.ts";
 
@@ -56,7 +56,7 @@ export function changeRoute(action: Action): RouteConfig {
       413: errorAnswer("The body is over 16 KiB"),
       415: errorAnswer("The body is not JSON"),
       500: errorAnswer("An error in the service"),
-      503: errorAnswer("Nothing was answered from the database; repeat with the same key"),
+      503: errorAnswer("The database can't be reached, or too many wait; repeat with the same key"),
     },
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { ApiError } from "@kenri/shared/errors";
 import { type Database, query, type Transaction, transaction } from "@kenri/shared/postgres";
 import { aggregateKeyOf, type Change, changed, eventTypeOf, statusAfter } from "./entitlement.ts";
-import { eventId } from "./event_id.ts";
+import { uuidv7 } from "@kenri/shared/uuid";
 
 export interface Answer {
   status: number;
@@ -159,7 +159,7 @@ function decide(request: Request, situation: Situation): Decision {
     updated_at: at,
   });
   const answer = { status: 200, body, replayed: false };
-  return { answer, commit: { request, answer, at, eventId: eventId(), version: after.version } };
+  return { answer, commit: { request, answer, at, eventId: uuidv7(), version: after.version } };
 }
 
 function refuse(error: ApiError): Answer {

@@ -20,7 +20,7 @@ const typeOf = new Map([
 ]);
 
 export function toMessage(row: OutboxRow): EventMessage {
-  const payload = row.payload;
+  const { payload, event_type, traceparent } = row.content;
   if (typeof payload !== "object" || payload === null) {
     throw new UnreadablePayload("The payload is not an object");
   }
@@ -44,11 +44,11 @@ export function toMessage(row: OutboxRow): EventMessage {
     id: row.id,
     body: toBinary(EntitlementEventSchema, event),
     headers: {
-      event_type: row.eventType,
+      event_type,
       aggregate_key: row.key,
       occurred_at: occurredAt,
       trace_id: event.traceId,
-      ...(row.traceparent ? { traceparent: row.traceparent } : {}),
+      ...(traceparent ? { traceparent } : {}),
     },
   };
 }

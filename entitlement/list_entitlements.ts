@@ -3,7 +3,8 @@ import { ApiError } from "@kenri/shared/errors";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import type { Status } from "./entitlement.ts";
-import { errorAnswer, fieldSchema, problemsOf } from "./fields.ts";
+import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
+import { pathPart } from "@kenri/shared/http";
 
 const pathSchema = z.object({ user_id: fieldSchema() });
 
@@ -28,13 +29,14 @@ export const listRoute: RouteConfig = {
       content: { "application/json": { schema: answerSchema } },
     },
     400: errorAnswer("The user_id is bad"),
+    500: errorAnswer("An error in the service"),
     503: errorAnswer("The database can't be reached"),
   },
 };
 
 export function listEntitlements(database: Database): Handler {
   return async ({ req }) => {
-    const path = pathSchema.safeParse({ user_id: req.param("user_id") });
+    const path = pathSchema.safeParse({ user_id: pathPart(req, "user_id") });
     if (!path.success) throw new ApiError("BAD_REQUEST", problemsOf(path.error));
     const { user_id } = path.data;
     return Response.json({ user_id, entitlements: await findEntitlements(database, user_id) });

@@ -13,7 +13,7 @@ import { type Outcome, Worker } from "@kenri/shared/worker";
 import type { Backoff } from "@kenri/shared/backoff";
 import { type EventMessage, toMessage, UnreadablePayload } from "./event.ts";
 import { repairLostEvents } from "./lost_events.ts";
-import { claimDue, extendLeases, type OutboxRow, type Published, settle } from "./outbox.ts";
+import { claimEvents, keepEvents, type OutboxRow, type Published, settleEvents } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
 
 export interface RelayOptions {
@@ -90,10 +90,10 @@ async function relayRound(
     {
       name: "relay",
       ...options,
-      claim: (limit) => claimDue(database, options, limit),
+      claim: (limit) => claimEvents(database, options, limit),
       work: (row) => publishRow(publisher, row, round.generation),
-      settle: (settled) => settle(database, settled),
-      extend: (rows) => extendLeases(database, rows, options.leaseMs),
+      settle: (settled) => settleEvents(database, settled),
+      extend: (rows) => keepEvents(database, rows, options.leaseMs),
     },
     log,
     abandon,

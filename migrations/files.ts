@@ -20,7 +20,7 @@ export interface Migrations {
   grants: string;
 }
 
-const grantsFile = "grants.sql";
+export const grantsFile = "grants.sql";
 
 export async function readMigrations(folder: string): Promise<Migrations> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();

@@ -1,4 +1,6 @@
+import { reasonOf } from "@kenri/shared/errors";
 import pg from "pg";
+import { grantsFile } from "./files.ts";
 
 /**
  * Lets the service's role use what grants.sql names, and nothing else.
@@ -80,11 +82,19 @@ async function replaceGrants(owner: pg.Client, role: string, grants: string): Pr
       revoke all on all sequences in schema public from ${service};
       revoke all on all routines in schema public from ${service};
     `);
-    await owner.query(grants.replaceAll(/(?<!:):service\b/g, () => service));
+    await runGrants(owner, service, grants);
     await owner.query("commit");
   } catch (error) {
     await owner.query("rollback").catch(() => {});
     throw error;
+  }
+}
+
+async function runGrants(owner: pg.Client, service: string, grants: string): Promise<void> {
+  try {
+    await owner.query(grants.replaceAll(/(?<!:):service\b/g, () => service));
+  } catch (error) {
+    throw new Error(`"${grantsFile}" failed: ${reasonOf(error)}`, { cause: error });
   }
 }
 

@@ -46,9 +46,10 @@ export class StartRefused extends Error {
   override readonly name = "StartRefused";
 }
 
-// What went wrong in one line, for a log or a last_error column; PostgreSQL can't store a NUL.
+// What went wrong in one line, for a log or a last_error column. PostgreSQL can store neither a NUL
+// nor half of a character.
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   // deno-lint-ignore no-control-regex
-  return text.replaceAll(/[\u0000-\u001f]+/g, " ").slice(0, 1000);
+  return text.replaceAll(/[\u0000-\u001f]+/g, " ").slice(0, 1000).toWellFormed();
 }

@@ -1,7 +1,8 @@
-import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
-import type { Handler } from "hono";
+import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
+import type { Handler, HonoRequest } from "hono";
 import { BatchFull } from "./batch.ts";
 import { ApiError, unavailable } from "./errors.ts";
+import { errorAnswer } from "./fields.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { isUnavailable } from "./postgres.ts";
@@ -20,15 +21,21 @@ export function createApp(title: string, readiness: Readiness, log: Log): OpenAP
   app.onError((error) => answerError(toApiError(error, log)));
   const json = (body: unknown) => Response.json(body);
   addRoute(app, plainRoute("/livez", "The process runs"), () => json({ status: "ok" }));
-  addRoute(app, plainRoute("/readyz", "Everything it needs is there"), async () => {
+  const readyz = plainRoute("/readyz", "Everything it needs is there");
+  readyz.responses[503] = errorAnswer("Something it needs is missing; the message says what");
+  addRoute(app, readyz, async () => {
     const missing = await failedChecks(readiness);
     if (missing.length > 0) throw unavailable(`not ready: ${missing.join(", ")}`);
     return json({ status: "ok" });
   });
-  addRoute(app, plainRoute("/metrics", "Figures in the Prometheus text format"), async () => {
-    const headers = { "Content-Type": metrics.contentType };
-    return new Response(await metrics.metrics(), { headers });
-  });
+  addRoute(
+    app,
+    plainRoute("/metrics", "Figures in the Prometheus text format", "text/plain"),
+    async () => {
+      const headers = { "Content-Type": metrics.contentType };
+      return new Response(await metrics.metrics(), { headers });
+    },
+  );
   let description: unknown;
   addRoute(app, plainRoute("/openapi.json", "This description"), () => {
     description ??= app.getOpenAPI31Document({ openapi: "3.1.0", info: { title, version: "1" } });
@@ -51,12 +58,28 @@ export function addRoute(app: OpenAPIHono, route: RouteConfig, handler: Handler)
   });
 }
 
+// A part of the path, decoded. Hono leaves what it can't decode as it is, and then "%ff" would be
+// the name of somebody.
+export function pathPart(req: HonoRequest, name: string): string {
+  try {
+    decodeURIComponent(req.path);
+  } catch {
+    throw new ApiError("BAD_REQUEST", `${name} must be percent-encoded UTF-8`);
+  }
+  return req.param(name) ?? "";
+}
+
 export function answerError(error: ApiError): Response {
   return Response.json(error.body, { status: error.status, headers: error.headers });
 }
 
-function plainRoute(path: string, description: string): RouteConfig {
-  return { method: "get", path, responses: { 200: { description } } };
+function plainRoute(path: string, description: string, type = "application/json"): RouteConfig {
+  const schema = type === "text/plain" ? z.string() : z.looseObject({});
+  return {
+    method: "get",
+    path,
+    responses: { 200: { description, content: { [type]: { schema } } } },
+  };
 }
 
 async function failedChecks({ checks, stopping }: Readiness): Promise<string[]> {

@@ -1,5 +1,6 @@
 import {
   connect,
+  type ConsumerConfig,
   DiscardPolicy,
   type JetStreamManager,
   type NatsConnection,
@@ -136,6 +137,36 @@ export async function ensureStream(
   }
 }
 
+// Likewise for a durable consumer of the stream.
+export async function ensureConsumer(
+  manager: JetStreamManager,
+  stream: string,
+  wanted: Partial<ConsumerConfig> & { durable_name: string },
+): Promise<void> {
+  const name = wanted.durable_name;
+  const info = await manager.consumers.info(stream, name).catch((error) => {
+    if (error instanceof NatsError && error.api_error?.err_code === consumerNotFound) return;
+    throw error;
+  });
+  if (!info) {
+    await manager.consumers.add(stream, wanted); // the same again is no error
+    return;
+  }
+  const differs = Object.entries(wanted).some(([key, value]) =>
+    info.config[key as keyof ConsumerConfig] !== value
+  );
+  if (!differs) return;
+  try {
+    await manager.consumers.update(stream, name, { ...info.config, ...wanted });
+  } catch (error) {
+    if (!(error instanceof NatsError) || error.api_error?.code !== 400) throw error;
+    throw new StartRefused(
+      `Consumer ${JSON.stringify(name)} can't get the wanted settings: ${reasonOf(error)}`,
+    );
+  }
+}
+
+const consumerNotFound = 10014;
 const streamNotFound = 10059;
 const streamNameInUse = 10058;
 

@@ -1,4 +1,4 @@
-import { Counter, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 
 export const metrics = new Registry();
 
@@ -25,3 +25,13 @@ export const workerSettled = counter("kenri_worker_settled_total", "Rows settled
   "worker",
   "outcome",
 ]);
+
+export const messagesReceived = counter("notification_receive_total", "Messages, by outcome", [
+  "outcome",
+]);
+
+export const overdueNotifications = new Gauge({
+  name: "notification_overdue_current",
+  help: "Notifications older than the retention that are not finished, at the last clean-up",
+  registers: [metrics],
+});

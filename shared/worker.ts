@@ -3,6 +3,8 @@ import { Batch } from "./batch.ts";
 import { reasonOf } from "./errors.ts";
 import type { Log } from "./log.ts";
 import { workerClaimed, workerLeaseLost, workerSettled, workerTakenOver } from "./metrics.ts";
+import { isUnavailable } from "./postgres.ts";
+import { type InHand, type LeaseOptions, RowsInHand } from "./rows_in_hand.ts";
 import { Bell, pause } from "./signals.ts";
 
 // Claim → work → settle, for rows that wait in a table. A claim leases rows to this worker under a
@@ -27,10 +29,9 @@ export type Settlement<Row, Result> =
   | { row: Row; kind: "failed"; error: string; attempted: boolean }
   | { row: Row; kind: "released" };
 
-export interface Job<Row extends Claimed, Result> {
+export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   name: string;
   batchSize: number;
-  leaseMs: number;
   pollIntervalMs: number;
   maxAttempts: number;
   backoff: Backoff;
@@ -38,7 +39,6 @@ export interface Job<Row extends Claimed, Result> {
   work(row: Row): Promise<Outcome<Result>>;
   // Returns the ids of the rows that were still leased to this worker.
   settle(settlements: Settlement<Row, Result>[]): Promise<Set<string>>;
-  extend(rows: Row[]): Promise<void>;
 }
 
 // While one batch is being worked on, one is being claimed and one settled.
@@ -48,10 +48,13 @@ export class Worker<Row extends Claimed, Result> {
   readonly #job: Job<Row, Result>;
   readonly #log: Log;
   readonly #abandon: AbortSignal;
-  readonly #held = new Map<string, Row>();
+  readonly #held: RowsInHand<Row>;
   readonly #room = new Bell();
   readonly #settling: Batch<Settlement<Row, Result>, boolean>;
-  #otherSideAway = false;
+  #wake: Bell | undefined;
+  #wakeWhenSettled = false;
+  #otherSideAway: string | undefined; // why
+  #reportedAway = false;
   #failing = false;
 
   // `abandon` bounds how long rows in hand may still be worked on after the end of a run.
@@ -59,8 +62,10 @@ export class Worker<Row extends Claimed, Result> {
     this.#job = job;
     this.#log = log;
     this.#abandon = abandon;
+    this.#held = new RowsInHand(job);
     this.#settling = new Batch({
       flush: (settlements) => this.#settle(settlements),
+      mayBeOneItem: (error) => !isUnavailable(error),
       maxItems: job.batchSize * 2,
       maxFlushes: 2,
       maxWaiting: Infinity, // bounded by what is in hand
@@ -69,12 +74,16 @@ export class Worker<Row extends Claimed, Result> {
 
   // Works until the signal, then finishes what is in hand.
   async run(wake: Bell, signal: AbortSignal): Promise<void> {
+    this.#wake = wake;
     const ended = new AbortController();
     const heartbeat = this.#keepLeases(ended.signal);
     while (!signal.aborted) {
-      if (this.#otherSideAway) await pause(this.#job.pollIntervalMs, signal);
       const idleMs = await this.runOnce(signal);
-      if (idleMs > 0) await wake.wait(idleMs, signal);
+      this.#reportOtherSide();
+      if (idleMs === 0) continue;
+      // New rows are no reason to ask the other side more often whether it is back.
+      if (this.#otherSideAway) await pause(idleMs, signal);
+      else await wake.wait(idleMs, signal);
     }
     while (this.#held.size > 0 && !this.#abandon.aborted) {
       await this.#room.wait(1_000, this.#abandon);
@@ -91,57 +100,59 @@ export class Worker<Row extends Claimed, Result> {
       await this.#room.wait(pollIntervalMs, signal);
       if (signal.aborted) return 0;
     }
-    const limit = this.#otherSideAway ? 1 : batchSize; // one row finds out whether it is back
-    const rows = await this.#claim(limit);
-    this.#start(rows);
-    return rows.length === limit ? 0 : pollIntervalMs;
+    const probing = this.#otherSideAway !== undefined;
+    const limit = probing ? 1 : batchSize; // one row finds out whether it is back
+    const othersInHand = this.#held.size > 0;
+    const claimed = await this.#claim(limit);
+    if (claimed === limit && !probing) return 0;
+    // Rows behind those in hand can be claimed as soon as these are settled.
+    this.#wakeWhenSettled = othersInHand;
+    return pollIntervalMs;
   }
 
-  async #claim(limit: number): Promise<Row[]> {
+  async #claim(limit: number): Promise<number> {
     const { name } = this.#job;
     try {
+      if (this.#held.anyRanOut) await this.#held.renew(); // lest we take them over from ourselves
+      const leasedFrom = performance.now();
       const rows = await this.#job.claim(limit);
-      workerClaimed.inc({ worker: name }, rows.length);
       this.#report(undefined);
-      return rows;
+      workerClaimed.inc({ worker: name }, rows.length);
+      workerTakenOver.inc({ worker: name }, rows.filter(({ takenOver }) => takenOver).length);
+      this.#start(this.#held.add(rows, leasedFrom));
+      return rows.length;
     } catch (error) {
       this.#report(error);
-      return [];
+      return 0;
     }
   }
 
-  #start(rows: Row[]): void {
-    const lines = new Map<string, Row[]>();
-    for (const row of rows) {
-      this.#held.set(row.id, row);
-      const line = lines.get(row.key);
-      if (line) line.push(row);
-      else lines.set(row.key, [row]);
-    }
+  #start(claimed: InHand<Row>[]): void {
+    const lines = Map.groupBy(claimed, ({ row }) => row.key);
     for (const line of lines.values()) void this.#workOn(line);
   }
 
   // A row that has to wait holds back those behind it; one that failed for good does not.
-  async #workOn(line: Row[]): Promise<void> {
-    let held = false;
-    for (const row of line) {
-      const settlement: Settlement<Row, Result> = held
-        ? { row, kind: "released" }
-        : await this.#workOnOne(row);
-      held = settlement.kind === "retry" || settlement.kind === "released";
-      void this.#finish(settlement);
+  async #workOn(line: InHand<Row>[]): Promise<void> {
+    let waits = false;
+    for (const held of line) {
+      waits ||= !await this.#isLeased(held);
+      const settlement: Settlement<Row, Result> = waits
+        ? { row: held.row, kind: "released" }
+        : await this.#workOnOne(held.row);
+      waits = settlement.kind === "retry" || settlement.kind === "released";
+      void this.#finish(held, settlement);
     }
   }
 
   async #workOnOne(row: Row): Promise<Settlement<Row, Result>> {
-    const { name, maxAttempts, backoff } = this.#job;
-    if (row.takenOver) workerTakenOver.inc({ worker: name });
+    const { maxAttempts, backoff } = this.#job;
     if (row.attempts >= maxAttempts) {
       const error = "Its lease ran out too often: it may end its worker";
       return { row, kind: "failed", error, attempted: false };
     }
-    const outcome = await this.#job.work(row);
-    this.#otherSideAway = outcome.kind === "unavailable";
+    const outcome = await this.#outcomeOf(row);
+    this.#otherSideAway = outcome.kind === "unavailable" ? outcome.error : undefined;
     switch (outcome.kind) {
       case "done":
         return { row, ...outcome };
@@ -158,52 +169,83 @@ export class Worker<Row extends Claimed, Result> {
     }
   }
 
-  async #finish(settlement: Settlement<Row, Result>): Promise<void> {
-    const worker = this.#job.name;
-    const { row, kind } = settlement;
-    const owned = await this.#settling.add(settlement);
-    if (owned) workerSettled.inc({ worker, outcome: kind });
-    else workerLeaseLost.inc({ worker });
-    if (kind === "failed" && owned) {
-      this.#log.error("{worker} gave up on {id}: {error}", {
-        worker,
-        id: row.id,
-        error: settlement.error,
-      });
+  // What is thrown is a bug, most likely one that only this row meets.
+  async #outcomeOf(row: Row): Promise<Outcome<Result>> {
+    try {
+      return await this.#job.work(row);
+    } catch (error) {
+      return { kind: "retry", error: reasonOf(error) };
     }
-    this.#held.delete(row.id);
-    this.#room.ring();
   }
 
-  // Outcomes are kept until the database took them: what was done must not be done again.
-  async #settle(settlements: Settlement<Row, Result>[]): Promise<boolean[]> {
-    for (;;) {
+  // Outcomes are kept until the table took them: what was done must not be done again.
+  async #finish(held: InHand<Row>, settlement: Settlement<Row, Result>): Promise<void> {
+    while (this.#held.has(held)) {
       try {
-        const owned = await this.#job.settle(settlements);
-        this.#report(undefined);
-        return settlements.map(({ row }) => owned.has(row.id));
+        this.#count(settlement, await this.#settling.add(settlement));
+        this.#held.drop(held);
       } catch (error) {
         this.#report(error);
-        if (this.#abandon.aborted) return settlements.map(() => false);
         await pause(this.#job.pollIntervalMs, this.#abandon);
       }
     }
+    this.#room.ring();
+    if (!this.#wakeWhenSettled || settlement.kind === "released") return;
+    this.#wakeWhenSettled = false;
+    this.#wake?.ring();
+  }
+
+  #count(settlement: Settlement<Row, Result>, owned: boolean): void {
+    const worker = this.#job.name;
+    const { row, kind } = settlement;
+    if (!owned) return workerLeaseLost.inc({ worker });
+    workerSettled.inc({ worker, outcome: kind });
+    if (kind !== "failed") return;
+    const { error } = settlement;
+    this.#log.error("{worker} gave up on {id}: {error}", { worker, id: row.id, error });
+  }
+
+  async #settle(settlements: Settlement<Row, Result>[]): Promise<boolean[]> {
+    const owned = await this.#job.settle(settlements);
+    this.#report(undefined);
+    return settlements.map(({ row }) => owned.has(row.id));
   }
 
   async #keepLeases(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(this.#job.leaseMs / 3, signal);
-      if (this.#held.size === 0) continue;
-      await this.#job.extend([...this.#held.values()]).catch((error) => this.#report(error));
+      await this.#held.renew().catch((error) => this.#report(error));
     }
   }
 
+  // A row that somebody else took over meanwhile is not worked on.
+  async #isLeased(held: InHand<Row>): Promise<boolean> {
+    while (!this.#abandon.aborted) {
+      try {
+        return await this.#held.isLeased(held);
+      } catch (error) {
+        this.#report(error);
+        await pause(this.#job.pollIntervalMs, this.#abandon);
+      }
+    }
+    return false;
+  }
+
   async #releaseHeld(): Promise<void> {
-    const rows = [...this.#held.values()];
-    this.#held.clear();
+    const rows = this.#held.dropAll();
     if (rows.length === 0) return;
     await this.#job.settle(rows.map((row) => ({ row, kind: "released" })))
       .catch((error) => this.#report(error));
+  }
+
+  #reportOtherSide(): void {
+    const worker = this.#job.name;
+    const error = this.#otherSideAway;
+    if (error && !this.#reportedAway) {
+      this.#log.warn("{worker} waits for the other side: {error}", { worker, error });
+    }
+    if (!error && this.#reportedAway) this.#log.info("{worker} goes on", { worker });
+    this.#reportedAway = error !== undefined;
   }
 
   // One line when it begins to fail and one when it works again, however often it was tried.

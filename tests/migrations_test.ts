@@ -1,6 +1,8 @@
 // Each file is applied once, in order, as it was written; and the command says what is wrong.
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
 import { migrate } from "../migrations/migrate.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
 import { dropDatabase, dropRole, folderOf, uniqueName, urlOf, withClient } from "./databases.ts";
@@ -50,20 +52,17 @@ Deno.test("eight migrations at once apply each file exactly once", async () => {
   assert.equal(said.flat().filter((line) => line === "shop: up to date at 0003").length, 7);
 });
 
-Deno.test("two databases at once may need the same new role", async () => {
+Deno.test("another migration may create the same role at the same time", async () => {
   await using shop = await makeShop(threeFiles);
-  const other = uniqueName("shop");
-  const migrateOther = migrate({
-    folder: shop.folder,
-    ownerUrl: urlOf({ database: other }),
-    serviceUrl: urlOf({ database: other, user: shop.role, password: "test" }),
-    say: () => {},
+  await withClient(urlOf({ database: "postgres" }), async (other) => {
+    await other.query("begin");
+    await other.query(`create role ${shop.role} login password 'test'`);
+    const migrated = shop.migrate();
+    await waitsForLock(other, shop.database);
+    await other.query("commit");
+    await migrated;
   });
-  try {
-    await Promise.all([shop.migrate(), migrateOther]);
-  } finally {
-    await dropDatabase(other);
-  }
+  await withClient(shop.serviceUrl, (service) => service.query("select from steps"));
 });
 
 Deno.test("an edited file is refused by name, and nothing newer is applied", async () => {
@@ -153,6 +152,14 @@ Deno.test("a migration that fails leaves nothing of itself, and those before it 
 Deno.test("a file that would end its own transaction is refused", async () => {
   await using shop = await makeShop({ ...threeFiles, "0002_second.sql": "commit;" });
   await assert.rejects(shop.migrate(), /"0002_second\.sql" failed: it ends the transaction/);
+});
+
+Deno.test("grants that fail leave a running service the rights it has", async () => {
+  await using shop = await makeShop(threeFiles);
+  await shop.migrate();
+  await shop.write("grants.sql", "grant select on nowhere to :service;");
+  await assert.rejects(shop.migrate(), /"grants\.sql" failed: .*"nowhere"/);
+  await withClient(shop.serviceUrl, (service) => service.query("select from steps"));
 });
 
 Deno.test("a service without migrations gets an empty database and its role", async () => {
@@ -249,6 +256,14 @@ async function runCommand(env: Record<string, string>): Promise<{ code: number; 
   }).output();
   const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
   return { code, output };
+}
+
+/** PostgreSQL lets a second creator of a role wait until the first has committed. */
+async function waitsForLock(observer: pg.Client, database: string): Promise<void> {
+  const waiting = `
+    select from pg_stat_activity
+    where datname = $1 and wait_event_type = 'Lock' and query like 'do %'`;
+  while ((await observer.query(waiting, [database])).rowCount === 0) await sleep(10);
 }
 
 /** A made-up service with its own folder of migrations, database and role. */

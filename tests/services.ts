@@ -1,14 +1,6 @@
 // The real services as processes of their own, with the permissions they get in production.
-import { permissionFlags } from "../tools/permissions.ts";
-import { readConfig as entitlementConfig } from "../entitlement/config.ts";
-import { schema as entitlementSchema } from "../entitlement/config.ts";
-import { environmentName } from "../shared/config.ts";
+import { runArguments, type ServiceName } from "../tools/services.ts";
 
-const services = {
-  entitlement: { readConfig: entitlementConfig, schema: entitlementSchema },
-};
-
-export type ServiceName = keyof typeof services;
 export type Settings = Record<string, string>;
 
 export interface LogLine extends Record<string, unknown> {
@@ -28,22 +20,17 @@ export interface ServiceProcess extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-const entitlementDefaults: Settings = { ENTITLEMENT_HTTP_PORT: "0" };
+// Any free port.
+const defaults: Settings = { ENTITLEMENT_HTTP_PORT: "0", NOTIFICATION_HTTP_PORT: "0" };
 
 // Starts the service and waits until it listens.
 export async function startService(
   name: ServiceName,
   settings: Settings,
 ): Promise<ServiceProcess> {
-  const { readConfig, schema } = services[name];
-  const given = { ...entitlementDefaults, ...settings };
-  const flags = permissionFlags(
-    readConfig((key) => given[key]),
-    Object.keys(schema.shape).map(environmentName),
-  );
-  const main = new URL(`../${name}/main.ts`, import.meta.url).pathname;
+  const given = { ...defaults, ...settings };
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--cached-only", "--no-prompt", ...flags, main],
+    args: runArguments(name, (variable) => given[variable]),
     env: { ...given, NO_COLOR: "1" },
     stdin: "null",
     stdout: "piped",

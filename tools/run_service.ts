@@ -1,25 +1,13 @@
 // deno task entitlement: runs one service in the foreground with the permissions that follow from
 // its settings, and no others. Signals and the exit code pass through.
-import { environmentName, SettingsError } from "../shared/config.ts";
-import {
-  readConfig as entitlementConfig,
-  schema as entitlementSchema,
-} from "../entitlement/config.ts";
-import { permissionFlags } from "./permissions.ts";
+import { SettingsError } from "../shared/config.ts";
+import { isServiceName, runArguments } from "./services.ts";
 
-const services = {
-  entitlement: { readConfig: entitlementConfig, schema: entitlementSchema },
-};
-
-const name = Deno.args[0] as keyof typeof services;
-const { readConfig, schema } = services[name];
+const name = Deno.args[0];
+if (!isServiceName(name)) throw new Error("Name the service: entitlement or notification");
 try {
-  const config = readConfig((name) => Deno.env.get(name));
-  const flags = permissionFlags(config, Object.keys(schema.shape).map(environmentName));
-  const main = new URL(`../${name}/main.ts`, import.meta.url).pathname;
-  const service = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--cached-only", "--no-prompt", ...flags, main],
-  }).spawn();
+  const args = runArguments(name, (variable) => Deno.env.get(variable));
+  const service = new Deno.Command(Deno.execPath(), { args }).spawn();
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     Deno.addSignalListener(signal, () => service.kill(signal));
   }

@@ -48,7 +48,7 @@ begin
   return made;
 end $$;
 
--- Drops the partitions that ended more than keep_months months before this month began.
+-- Drops the partitions of all months but this one, the keep_months before it, and coming ones.
 create function drop_audit_partitions(keep_months integer) returns integer
 language plpgsql security definer set search_path = public, pg_temp set lock_timeout = '2s' as $$
 declare

@@ -1,5 +1,5 @@
 // A UUID of version 7: it begins with the time, so that new rows lie together in the index.
-export function eventId(now = Date.now()): string {
+export function uuidv7(now = Date.now()): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   new DataView(bytes.buffer).setUint32(0, Math.floor(now / 2 ** 16));
   bytes[4] = (now >> 8) & 0xff;

@@ -1,0 +1,147 @@
+import {
+  count,
+  duration,
+  flag,
+  maxTimerMs,
+  notAbove,
+  number,
+  parseSettings,
+  port,
+  prefixed,
+  serverUrl,
+  text,
+  type WorkerOptions,
+  workerOptions,
+  workerSettings,
+} from "@kenri/shared/config";
+import type { WantedStream } from "@kenri/shared/jetstream";
+import { z } from "zod";
+import type { AdvisoryOptions } from "./capture_advisories.ts";
+import type { ConsumerOptions } from "./consume_events.ts";
+import type { RetentionOptions } from "./retention.ts";
+
+export const schema = z.object({
+  ...prefixed("notification", {
+    "database.url": serverUrl("postgres:", "postgresql:"),
+    "http.host": text().prefault("127.0.0.1"),
+    "http.port": port().prefault("8081"),
+    "nats.subject": text(),
+    "nats.stream": text(),
+    "nats.durable": text(),
+    "nats.duplicate-window": duration().prefault("2m"),
+    "nats.ack-wait": duration(maxTimerMs).prefault("10s"),
+    "nats.max-deliver": count().prefault("10"),
+    "nats.advisory.subject": text().optional(),
+    "nats.advisory.stream": text().optional(),
+    "nats.advisory.durable": text().optional(),
+    "nats.terminated-advisory.subject": text().optional(),
+    "nats.terminated-advisory.stream": text().optional(),
+    "nats.terminated-advisory.durable": text().optional(),
+    "delivery.send-timeout": duration(maxTimerMs).prefault("10s"),
+    "delivery.predecessor-wait": duration().prefault("30s"),
+    "delivery.failure-injection.enabled": flag().prefault("false"),
+    "delivery.failure-injection.user-id-prefix": z.string().prefault(""),
+    "retention.enabled": flag().prefault("true"),
+    "retention.retention-days": count().prefault("30"),
+    "retention.cleanup-interval": duration(maxTimerMs).prefault("1h"),
+    "debug.enabled": flag().prefault("false"),
+  }),
+  ...prefixed("notification.delivery", workerSettings),
+  "nats.url": serverUrl("nats:", "tls:"),
+  "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
+  "shutdown.grace": duration(maxTimerMs).prefault("10s"),
+  "hostname": text().optional(),
+}).check(
+  notAbove("notification.delivery.backoff-jitter-min", "notification.delivery.backoff-jitter-max"),
+  failureInjectionIsDeliberate,
+);
+
+// A prefix alone does nothing, and an empty one would fail every user: neither can be meant.
+function failureInjectionIsDeliberate(
+  { value, issues }: z.core.ParsePayload<Record<string, unknown>>,
+): void {
+  const enabled = "notification.delivery.failure-injection.enabled";
+  const prefix = "notification.delivery.failure-injection.user-id-prefix";
+  if (value[enabled] === true && value[prefix] === "") {
+    const message = "must not be empty while failure injection is enabled";
+    issues.push({ code: "custom", path: [prefix], message, input: value[prefix] });
+  }
+  if (value[enabled] === false && value[prefix] !== "") {
+    const message = "must be true for a user-id-prefix to have an effect";
+    issues.push({ code: "custom", path: [enabled], message, input: value[enabled] });
+  }
+}
+
+export interface Config {
+  databaseUrl: string;
+  natsUrl: string;
+  http: { hostname: string; port: number };
+  stream: WantedStream;
+  consumer: ConsumerOptions;
+  advisories: AdvisoryOptions[];
+  delivery: WorkerOptions & { worker: string; sendTimeoutMs: number };
+  predecessorWaitMs: number;
+  failingUserIdPrefix: string;
+  retention: RetentionOptions & { enabled: boolean; intervalMs: number };
+  debug: boolean;
+  shutdownGraceMs: number;
+}
+
+export function readConfig(
+  read: (name: string) => string | undefined = (name) => Deno.env.get(name),
+): Config {
+  const settings = parseSettings(schema, read);
+  const stream = settings["notification.nats.stream"];
+  const durable = settings["notification.nats.durable"];
+  return {
+    databaseUrl: settings["notification.database.url"],
+    natsUrl: settings["nats.url"],
+    http: {
+      hostname: settings["notification.http.host"],
+      port: settings["notification.http.port"],
+    },
+    stream: {
+      name: stream,
+      subject: settings["notification.nats.subject"],
+      duplicateWindowMs: settings["notification.nats.duplicate-window"],
+      replicas: settings["nats.replicas"],
+    },
+    consumer: {
+      durable,
+      ackWaitMs: settings["notification.nats.ack-wait"],
+      maxDeliver: settings["notification.nats.max-deliver"],
+    },
+    advisories:
+      ([["advisory", "MAX_DELIVERIES"], ["terminated-advisory", "MSG_TERMINATED"]] as const)
+        .map(([name, kind]) => {
+          const subject = settings[`notification.nats.${name}.subject`] ??
+            `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.${durable}`;
+          const own = `${stream}-${durable}-${kind.toLowerCase().replace("_", "-")}`;
+          return {
+            kind,
+            stream: {
+              name: settings[`notification.nats.${name}.stream`] ?? own,
+              subject,
+              duplicateWindowMs: settings["notification.nats.duplicate-window"],
+              replicas: settings["nats.replicas"],
+            },
+            durable: settings[`notification.nats.${name}.durable`] ?? own,
+            ackWaitMs: settings["notification.nats.ack-wait"],
+          };
+        }),
+    delivery: {
+      ...workerOptions((name) => settings[`notification.delivery.${name}`]),
+      worker: settings["hostname"] ?? Deno.hostname(),
+      sendTimeoutMs: settings["notification.delivery.send-timeout"],
+    },
+    predecessorWaitMs: settings["notification.delivery.predecessor-wait"],
+    failingUserIdPrefix: settings["notification.delivery.failure-injection.user-id-prefix"],
+    retention: {
+      enabled: settings["notification.retention.enabled"],
+      intervalMs: settings["notification.retention.cleanup-interval"],
+      days: settings["notification.retention.retention-days"],
+    },
+    debug: settings["notification.debug.enabled"],
+    shutdownGraceMs: settings["shutdown.grace"],
+  };
+}

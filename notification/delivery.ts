@@ -1,0 +1,157 @@
+import type { WorkerOptions } from "@kenri/shared/config";
+import { reasonOf } from "@kenri/shared/errors";
+import type { Log } from "@kenri/shared/log";
+import {
+  claimDue,
+  extendLeases,
+  type LeasedRow,
+  type LeasedTable,
+  leaseEnds,
+  ofKind,
+  proof,
+  release,
+  scheduleRetry,
+  settleRows,
+} from "@kenri/shared/leases";
+import type { Database } from "@kenri/shared/postgres";
+import type { Bell } from "@kenri/shared/signals";
+import { type Outcome, type Settlement, Worker } from "@kenri/shared/worker";
+import type { Channel, Send } from "./channels/channel.ts";
+
+// The states of a notification and every move between them:
+//   PENDING → PROCESSING      claimed
+//   PROCESSING → PROCESSING   claimed again, because the lease ran out
+//   PROCESSING → SENT         the channel took it
+//   PROCESSING → PENDING      to be tried again, or released
+//   PROCESSING → FAILED       gave up, and in the same statement a dead letter
+
+export interface DeliveryOptions extends WorkerOptions {
+  worker: string;
+  sendTimeoutMs: number;
+}
+
+export interface DeliveryParts {
+  database: Database;
+  channel: Channel;
+  received: Bell;
+  log: Log;
+  abandon: AbortSignal;
+}
+
+const notifications: LeasedTable = {
+  name: "notifications",
+  id: "notification_id",
+  working: "PROCESSING",
+  orderOfKey: "version",
+  oldestFirst: "created_at, version",
+  columns: "event_id, user_id, type, payload_json as payload",
+};
+
+type NotificationRow = LeasedRow<Omit<Send, "notification_id">>;
+
+interface Sent {
+  sentAt: number; // by performance.now()
+}
+
+export async function deliverNotifications(
+  { database, channel, received, log, abandon }: DeliveryParts,
+  options: DeliveryOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const worker = new Worker<NotificationRow, Sent>(
+    {
+      name: "delivery",
+      ...options,
+      claim: (limit) => claimDue(database, notifications, options, limit),
+      work: ({ id, content }) =>
+        sendInTime(channel, { ...content, notification_id: id }, options.sendTimeoutMs),
+      settle: (settled) => settle(database, settled),
+      extend: (rows) => extendLeases(database, notifications, rows, options.leaseMs),
+    },
+    log,
+    abandon,
+  );
+  await worker.run(received, stop);
+}
+
+async function sendInTime(
+  channel: Channel,
+  send: Send,
+  timeoutMs: number,
+): Promise<Outcome<Sent>> {
+  const late = Promise.withResolvers<never>();
+  const limit = new AbortController();
+  const timer = setTimeout(() => {
+    const error = new Error(`The channel took over ${timeoutMs} ms`);
+    limit.abort(error);
+    late.reject(error);
+  }, timeoutMs);
+  try {
+    await Promise.race([channel.send(send, limit.signal), late.promise]);
+    return { kind: "done", result: { sentAt: performance.now() } };
+  } catch (error) {
+    return { kind: "retry", error: reasonOf(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// Each outcome has its own statement; all are sent at once. Returns the ids that were still ours.
+async function settle(
+  database: Database,
+  settled: Settlement<NotificationRow, Sent>[],
+): Promise<Set<string>> {
+  const owned = await Promise.all([
+    markSent(database, ofKind(settled, "done")),
+    scheduleRetry(database, notifications, ofKind(settled, "retry")),
+    markFailed(database, ofKind(settled, "failed")),
+    release(database, notifications, ofKind(settled, "released")),
+  ]);
+  return new Set(owned.flat());
+}
+
+// sent_at is the time at which the channel took it: now, less the time since then.
+function markSent(
+  database: Database,
+  done: { row: NotificationRow; result: Sent }[],
+): Promise<string[]> {
+  return settleRows(
+    database,
+    `update notifications row
+     set status = 'SENT',
+       sent_at = now() - make_interval(secs => sent.age_ms / 1000),
+       ${leaseEnds}
+     from json_to_recordset($1) as sent (id uuid, token uuid, age_ms float8)
+     where row.notification_id = sent.id
+       and row.claim_token = sent.token
+     returning row.notification_id as id`,
+    done.map(({ row, result }) => ({ ...proof(row), age_ms: performance.now() - result.sentAt })),
+  );
+}
+
+// FAILED and the dead letter are one statement, so there is never one without the other.
+function markFailed(
+  database: Database,
+  failures: { row: NotificationRow; error: string; attempted: boolean }[],
+): Promise<string[]> {
+  return settleRows(
+    database,
+    `with failed as (
+       update notifications row
+       set status = 'FAILED',
+         attempt_count = row.attempt_count + failure.attempted::int,
+         last_error = failure.error,
+         ${leaseEnds}
+       from json_to_recordset($1) as failure (id uuid, token uuid, attempted boolean, error text)
+       where row.notification_id = failure.id
+         and row.claim_token = failure.token
+       returning row.notification_id, row.event_id, row.payload_json, row.last_error
+     ), dead_letter as (
+       insert into notification_dlq (notification_id, event_id, payload_json, error_message)
+       select notification_id, event_id, payload_json, last_error from failed
+       on conflict (notification_id) do nothing
+     )
+     select notification_id as id from failed`,
+    failures.map(({ row, error, attempted }) => ({ ...proof(row), error, attempted })),
+  );
+}

@@ -1,0 +1,71 @@
+import { NatsLink } from "@kenri/shared/jetstream";
+import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
+import { runRetention } from "@kenri/shared/retention";
+import { runService } from "@kenri/shared/service";
+import { Bell } from "@kenri/shared/signals";
+import { notificationApp } from "./app.ts";
+import { captureAdvisories } from "./capture_advisories.ts";
+import { failingFor } from "./channels/failure_injection.ts";
+import { logChannel } from "./channels/log_channel.ts";
+import { readConfig } from "./config.ts";
+import { consumeEvents } from "./consume_events.ts";
+import { deliverNotifications } from "./delivery.ts";
+import { cleanNotification } from "./retention.ts";
+
+const schemaVersion = 1; // the newest of migrations/notification
+
+await runService("notification", readConfig, (config, { log, stop, abandon }) => {
+  const database = openDatabase(config.databaseUrl, "notification");
+  const link = new NatsLink(config.natsUrl, "notification", log);
+  const received = new Bell();
+  const channel = config.failingUserIdPrefix === ""
+    ? logChannel(log)
+    : failingFor(config.failingUserIdPrefix, logChannel(log));
+  const checks = {
+    "the database can't be reached or lacks migrations": () =>
+      schemaIsCurrent(database, schemaVersion),
+    "NATS can't be reached": () => link.connected,
+  };
+  const app = notificationApp(
+    { database, readiness: { checks, stopping: stop }, log },
+    config.debug,
+  );
+  const loops = [
+    {
+      name: "consumer",
+      run: (signal: AbortSignal) =>
+        consumeEvents({ database, link, received, log, abandon }, config, signal),
+    },
+    {
+      name: "delivery",
+      run: (signal: AbortSignal) =>
+        deliverNotifications(
+          { database, channel, received, log, abandon },
+          config.delivery,
+          signal,
+        ),
+    },
+    ...config.advisories.map((advisory) => ({
+      name: `capture of ${advisory.kind}`,
+      run: (signal: AbortSignal) => captureAdvisories({ database, link, log }, advisory, signal),
+    })),
+  ];
+  const retention = {
+    name: "retention",
+    run: (signal: AbortSignal) =>
+      runRetention(
+        (until) => cleanNotification(database, config.retention, log, until),
+        config.retention.intervalMs,
+        log,
+        signal,
+      ),
+  };
+  return {
+    app,
+    loops: config.retention.enabled ? [...loops, retention] : loops,
+    close: async () => {
+      await link.close();
+      await database.end();
+    },
+  };
+});

@@ -1,0 +1,93 @@
+import { type Database, query } from "@kenri/shared/postgres";
+import { uuidv7 } from "@kenri/shared/uuid";
+import type { Notification } from "./notification.ts";
+
+// Stores events that came in at the same time, in one statement: processed_events decides what was
+// seen before, and only the new ones become notifications. Says of each whether it was new.
+export async function receiveEvents(
+  database: Database,
+  received: Notification[],
+  predecessorWaitMs: number,
+): Promise<boolean[]> {
+  const stored = await storeNew(database, received, predecessorWaitMs);
+  const isNew = new Set(stored.map(({ event_id }) => event_id));
+  if (stored.length > 0) {
+    await endWaits(
+      database,
+      received.filter(({ event_id }) => isNew.has(event_id)),
+    );
+  }
+  return received.map(({ event_id }) => isNew.has(event_id));
+}
+
+// Replicas share the stream, so version 2 may be stored before version 1. It then waits for its
+// predecessor, but not forever: that may have been deleted long ago.
+function storeNew(
+  database: Database,
+  received: Notification[],
+  predecessorWaitMs: number,
+): Promise<{ event_id: string }[]> {
+  const rows = received.map((notification) => ({ ...notification, notification_id: uuidv7() }));
+  return query(
+    database,
+    `with received as materialized (
+       select notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload
+       from json_to_recordset($1) as (
+         notification_id uuid, event_id uuid, user_id text, aggregate_key text, version bigint,
+         type text, occurred_at timestamptz, payload jsonb)
+     ), new_event as (
+       insert into processed_events (event_id)
+       select event_id from received order by event_id
+       on conflict (event_id) do nothing
+       returning event_id
+     ), new_notification as (
+       select received.*, version > 1
+         and not exists (
+           select from notifications predecessor
+           where predecessor.aggregate_key = received.aggregate_key
+             and predecessor.version = received.version - 1)
+         and (aggregate_key, version - 1) not in (select aggregate_key, version from received)
+         as awaits_predecessor
+       from received
+       join new_event using (event_id)
+     )
+     insert into notifications
+       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
+        awaits_predecessor, next_retry_at)
+     select notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload,
+       awaits_predecessor,
+       case when awaits_predecessor then now() + make_interval(secs => $2::float8 / 1000) end
+     from new_notification
+     order by notification_id
+     returning event_id`,
+    [JSON.stringify(rows), predecessorWaitMs],
+  );
+}
+
+// After the commit, because only then two replicas that stored neighbours at the same time can see
+// each other's: whoever comes last finds both.
+async function endWaits(database: Database, stored: Notification[]): Promise<void> {
+  const keys = stored.map(({ aggregate_key, version }) => ({ aggregate_key, version }));
+  await query(
+    database,
+    `with stored as (
+       select aggregate_key, version
+       from json_to_recordset($1) as (aggregate_key text, version bigint)
+     )
+     update notifications waiting
+     set awaits_predecessor = false, next_retry_at = null
+     from (
+       select aggregate_key, version from stored
+       union
+       select aggregate_key, version + 1 from stored
+     ) as neighbour
+     where waiting.awaits_predecessor
+       and waiting.aggregate_key = neighbour.aggregate_key
+       and waiting.version = neighbour.version
+       and exists (
+         select from notifications predecessor
+         where predecessor.aggregate_key = waiting.aggregate_key
+           and predecessor.version = waiting.version - 1)`,
+    [JSON.stringify(keys)],
+  );
+}

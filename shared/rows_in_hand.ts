@@ -1,0 +1,85 @@
+// The rows that a worker has in hand, and until when each is leased to it.
+
+export interface InHand<Row> {
+  row: Row;
+  leasedUntil: number; // by performance.now(), counted from before the lease was taken
+  lost: boolean;
+}
+
+export interface LeaseOptions<Row> {
+  leaseMs: number;
+  // Returns the ids of the rows that were still leased to this worker. May leave out rows that are
+  // being settled at this moment.
+  extend(rows: Row[]): Promise<Set<string>>;
+}
+
+export class RowsInHand<Row extends { id: string }> {
+  readonly #options: LeaseOptions<Row>;
+  readonly #rows = new Map<string, InHand<Row>>();
+  #renewing: Promise<void> | undefined;
+
+  constructor(options: LeaseOptions<Row>) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  add(rows: Row[], leasedFrom: number): InHand<Row>[] {
+    const leasedUntil = leasedFrom + this.#options.leaseMs;
+    const added = rows.map((row) => ({ row, leasedUntil, lost: false }));
+    for (const held of added) this.#rows.set(held.row.id, held);
+    return added;
+  }
+
+  // No longer so when it was dropped, or lost and then claimed again under another lease.
+  has(held: InHand<Row>): boolean {
+    return this.#rows.get(held.row.id) === held;
+  }
+
+  drop(held: InHand<Row>): void {
+    if (this.has(held)) this.#rows.delete(held.row.id);
+  }
+
+  dropAll(): Row[] {
+    const rows = this.#all().map(({ row }) => row);
+    this.#rows.clear();
+    return rows;
+  }
+
+  // A lease runs out in our hands when the process was frozen, or the table away for long.
+  get anyRanOut(): boolean {
+    return this.#all().some((held) => ranOut(held));
+  }
+
+  async isLeased(held: InHand<Row>): Promise<boolean> {
+    if (this.has(held) && ranOut(held)) await this.renew();
+    return this.has(held) && !held.lost;
+  }
+
+  // Whoever asks while a renewal is under way gets the result of that one.
+  renew(): Promise<void> {
+    this.#renewing ??= this.#renewOnce().finally(() => this.#renewing = undefined);
+    return this.#renewing;
+  }
+
+  async #renewOnce(): Promise<void> {
+    const held = this.#all();
+    if (held.length === 0) return;
+    const leasedUntil = performance.now() + this.#options.leaseMs;
+    const owned = await this.#options.extend(held.map(({ row }) => row));
+    for (const one of held) {
+      one.lost = !owned.has(one.row.id);
+      if (!one.lost) one.leasedUntil = leasedUntil;
+    }
+  }
+
+  #all(): InHand<Row>[] {
+    return [...this.#rows.values()];
+  }
+}
+
+function ranOut({ leasedUntil, lost }: InHand<unknown>): boolean {
+  return !lost && performance.now() >= leasedUntil;
+}

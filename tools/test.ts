@@ -1,0 +1,55 @@
+// deno task test: everything, on a real PostgreSQL and a real NATS that it starts itself, or on
+// given ones (KENRI_TEST_POSTGRES_URL, KENRI_TEST_NATS_URL). Arguments go to `deno test`, so that
+// `deno task test tests/api_test.ts` runs one file.
+import { startServers } from "./servers/servers.ts";
+
+const unitFolders = ["entitlement", "notification", "shared", "proto"];
+const systemFolders = ["tests", "tools"];
+
+interface Counts {
+  passed: number;
+  failed: number;
+  ignored: number;
+}
+
+const given = {
+  postgres: Deno.env.get("KENRI_TEST_POSTGRES_URL"),
+  nats: Deno.env.get("KENRI_TEST_NATS_URL"),
+};
+const started = given.postgres && given.nats ? undefined : await startServers({ say: console.log });
+const servers = {
+  KENRI_TEST_POSTGRES_URL: given.postgres ?? started?.postgres.url ?? "",
+  KENRI_TEST_NATS_URL: given.nats ?? started?.nats.url ?? "",
+};
+
+const runs = Deno.args.length > 0 ? [await runTests(["--allow-all", ...Deno.args])] : [
+  await runTests([...unitFolders]),
+  await runTests(["--allow-all", "--parallel", ...systemFolders]),
+];
+await started?.stop();
+
+const total = (count: keyof Counts) => runs.reduce((sum, counts) => sum + counts[count], 0);
+console.log(`\n${total("passed")} passed, ${total("failed")} failed, ${total("ignored")} skipped`);
+Deno.exit(total("failed") === 0 && total("passed") > 0 ? 0 : 1);
+
+// Passes the output on as it comes, and counts by the runner's closing line.
+async function runTests(args: string[]): Promise<Counts> {
+  const runner = new Deno.Command(Deno.execPath(), {
+    args: ["test", "--no-prompt", ...args],
+    env: { ...servers, NO_COLOR: "1" },
+    stdin: "null",
+    stdout: "piped",
+  }).spawn();
+  let output = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of runner.stdout) {
+    await Deno.stdout.write(bytes);
+    output = (output + decoder.decode(bytes, { stream: true })).slice(-10_000);
+  }
+  const { success } = await runner.status;
+  const count = (name: string) =>
+    Number(output.match(new RegExp(`(\\d+) ${name}`, "g"))?.at(-1)?.split(" ")[0] ?? 0);
+  const counts = { passed: count("passed"), failed: count("failed"), ignored: count("ignored") };
+  // A file that can't be loaded fails without being counted.
+  return success || counts.failed > 0 ? counts : { ...counts, failed: 1 };
+}
