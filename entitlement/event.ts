@@ -59,9 +59,12 @@ function readText(fields: Record<string, unknown>, name: string): string {
   return value;
 }
 
+// RFC 3339, with the years that a Timestamp may have.
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+
 // Dates hold milliseconds; the microseconds that PostgreSQL wrote are added back.
 function readTime(written: string): { seconds: bigint; nanos: number } {
-  const date = new Date(written);
+  const date = new Date(time.test(written) ? written : NaN);
   if (Number.isNaN(date.getTime())) throw new UnreadablePayload("occurred_at is not a time");
   const { seconds } = timestampFromDate(date);
   const fraction = /\.(\d{1,9})/.exec(written)?.[1] ?? "";
@@ -69,6 +72,8 @@ function readTime(written: string): { seconds: bigint; nanos: number } {
 }
 
 function readVersion(value: unknown): bigint {
-  if (!Number.isSafeInteger(value)) throw new UnreadablePayload("version is not a whole number");
+  if (!Number.isSafeInteger(value) || (value as number) < 1) {
+    throw new UnreadablePayload("version is not a whole number above 0");
+  }
   return BigInt(value as number);
 }

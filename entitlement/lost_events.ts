@@ -4,21 +4,31 @@ import type { Log } from "@kenri/shared/log";
 
 // A stream may lose what it acknowledged: a wiped disk, a power failure before fsync. Each published
 // row remembers its sequence and the generation, the life of the stream, that stored it. Before a
-// relay publishes, it compares. A stream that was made anew, or that ends before the last sequence
-// we recorded, begins a new generation that says how far the old one was kept; every row beyond is
-// published again. A row settled late, by a relay that has not yet noticed the loss, carries the
-// old generation and is found by that relay's own check when it connects again.
+// relay publishes, it compares. A stream that was made anew, whose server was started anew, or that
+// ends before the last sequence we recorded, begins a new generation that says how far the old one
+// was kept; every row beyond is published again. A start counts although nothing may be lost: a row
+// that was acknowledged before it and is settled after it, by a relay that has not yet noticed,
+// carries the old generation and is found by that relay's own check when it connects again.
 
-interface Generation {
-  generation: number;
+interface Life {
   stream: string;
   stream_created_at: string;
+  server_id: string; // of this run of the server; empty in a cluster, which outlives its servers
+}
+
+interface Generation extends Life {
+  generation: number;
+}
+
+interface Server {
+  manager: JetStreamManager;
+  serverId: string;
 }
 
 // Returns the generation that acknowledgements of this connection belong to.
 export async function repairLostEvents(
   database: Database,
-  manager: JetStreamManager,
+  { manager, serverId }: Server,
   stream: string,
   log: Log,
 ): Promise<number> {
@@ -26,14 +36,19 @@ export async function repairLostEvents(
   // The order matters: what was recorded before the stream was asked can't lie beyond its end.
   const recorded = await findLastRecorded(database, current?.generation ?? 0);
   const info = await manager.streams.info(stream);
+  const life = lifeOf(info, serverId);
   let generation = current?.generation ?? 0;
-  const keptUpTo = current ? kept(current, recorded, info) : 0;
-  if (keptUpTo !== undefined) {
-    const began = await beginGeneration(database, generation + 1, info, keptUpTo);
+  if (!current || !isSame(current, life) || recorded > info.state.last_seq) {
+    const keptUpTo = current && isSameStream(current, life) ? info.state.last_seq : 0;
+    const began = await beginGeneration(
+      database,
+      { ...life, generation: generation + 1 },
+      keptUpTo,
+    );
     // Another relay found the same and was first; look again, with what it recorded.
-    if (!began) return await repairLostEvents(database, manager, stream, log);
+    if (!began) return await repairLostEvents(database, { manager, serverId }, stream, log);
     generation++;
-    if (current) {
+    if (recorded > keptUpTo) {
       log.error("Stream {stream} lost what came after sequence {keptUpTo}, of {recorded}", {
         stream,
         keptUpTo,
@@ -48,23 +63,27 @@ export async function repairLostEvents(
   return generation;
 }
 
-// Undefined when nothing is lost, else the last sequence that is still there.
-function kept(current: Generation, recorded: number, info: StreamInfo): number | undefined {
-  const sameStream = current.stream === info.config.name &&
-    current.stream_created_at === createdAt(info);
-  if (!sameStream) return 0;
-  return recorded > info.state.last_seq ? info.state.last_seq : undefined;
+function lifeOf({ config, created, cluster }: StreamInfo, serverId: string): Life {
+  return {
+    stream: config.name,
+    // As a string: with its nanoseconds it is the identity of the stream, and a Date would cut them.
+    stream_created_at: String(created),
+    server_id: cluster ? "" : serverId,
+  };
 }
 
-// As a string: with its nanoseconds it is the identity of the stream, and a Date would cut them.
-function createdAt(info: StreamInfo): string {
-  return String(info.created);
+function isSame(one: Life, other: Life): boolean {
+  return isSameStream(one, other) && one.server_id === other.server_id;
+}
+
+function isSameStream(one: Life, other: Life): boolean {
+  return one.stream === other.stream && one.stream_created_at === other.stream_created_at;
 }
 
 async function findGeneration(database: Database): Promise<Generation | undefined> {
   const rows = await query<Generation & Record<string, unknown>>(
     database,
-    `select generation, stream, stream_created_at
+    `select generation, stream, stream_created_at, server_id
      from stream_generations
      order by generation desc
      limit 1`,
@@ -87,17 +106,17 @@ async function findLastRecorded(database: Database, generation: number): Promise
 
 async function beginGeneration(
   database: Database,
-  generation: number,
-  info: StreamInfo,
+  { generation, stream, stream_created_at, server_id }: Generation,
   keptUpTo: number,
 ): Promise<boolean> {
   const rows = await query(
     database,
-    `insert into stream_generations (generation, stream, stream_created_at, kept_up_to)
-     values ($1, $2, $3, $4)
+    `insert into stream_generations
+       (generation, stream, stream_created_at, server_id, kept_up_to)
+     values ($1, $2, $3, $4, $5)
      on conflict (generation) do nothing
      returning generation`,
-    [generation, info.config.name, createdAt(info), keptUpTo],
+    [generation, stream, stream_created_at, server_id, keptUpTo],
   );
   return rows.length > 0;
 }
@@ -111,11 +130,9 @@ async function putBackLost(database: Database): Promise<number> {
     const rows = await query(
       database,
       `with ended as (
-         select generation, (
-           select min(kept_up_to)
-           from stream_generations later
-           where later.generation > earlier.generation) as kept_up_to
-         from stream_generations earlier
+         select generation, min(kept_up_to) over (
+           order by generation rows between 1 following and unbounded following) as kept_up_to
+         from stream_generations
        ), lost as (
          select row.event_id
          from ended

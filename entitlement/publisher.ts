@@ -18,6 +18,7 @@ export interface Publisher {
 }
 
 interface Pending {
+  number: number; // in the order of sending, in which the stream answers
   sentAt: number;
   resolve(result: PublishResult): void;
 }
@@ -29,20 +30,21 @@ const maxInFlight = 2_000; // bounds memory; more in flight than this is no fast
 export function openPublisher(connection: NatsConnection, subject: string): Publisher {
   const inbox = createInbox();
   const pending = new Map<string, Pending>(); // the oldest is first
-  const queue: (() => void)[] = [];
-  let published = 0;
-  let lastAckAt = -Infinity;
+  const queue: (() => void)[] = []; // those who wait for room among the pending
+  let sent = 0;
+  let lastAcked = -1;
   let lastSequence = 0;
   let sweeper: ReturnType<typeof setInterval> | undefined;
 
   const finish = (id: string, result: PublishResult) => {
     const waiting = pending.get(id);
-    if (!pending.delete(id)) return;
+    if (!waiting) return;
+    pending.delete(id);
     if (result.kind === "acked") {
-      lastAckAt = performance.now();
+      lastAcked = Math.max(lastAcked, waiting.number);
       lastSequence = Math.max(lastSequence, result.sequence);
     }
-    waiting?.resolve(result);
+    waiting.resolve(result);
     queue.shift()?.();
     if (pending.size === 0) stopSweeping();
   };
@@ -53,14 +55,14 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
   const failAll = (error: string) => {
     for (const id of [...pending.keys()]) finish(id, { kind: "unavailable", error });
   };
-  // A message that is not acknowledged in time is to blame itself only if others, sent after it,
-  // were: otherwise it is the stream that does not answer.
+  // A message that is not acknowledged in time is to blame itself only if one that was sent after it
+  // is: otherwise it is the stream that does not answer.
   const sweep = () => {
     const oldest = performance.now() - ackTimeoutMs;
-    for (const [id, { sentAt }] of pending) {
+    for (const [id, { number, sentAt }] of pending) {
       if (sentAt > oldest) break;
       const error = "No acknowledgement in time";
-      finish(id, { kind: lastAckAt > sentAt ? "refused" : "unavailable", error });
+      finish(id, { kind: number < lastAcked ? "refused" : "unavailable", error });
     }
   };
 
@@ -76,10 +78,14 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
 
   return {
     lastSequence: () => lastSequence,
-    close: () => subscription.unsubscribe(),
+    close: () => {
+      subscription.unsubscribe();
+      failAll("The publisher was closed");
+    },
     async publish({ id, headers, body }) {
       while (pending.size >= maxInFlight) await new Promise<void>((go) => queue.push(go));
-      const token = `${published++}`;
+      const number = sent++;
+      const token = `${number}`;
       const { promise, resolve } = Promise.withResolvers<PublishResult>();
       try {
         const natsHeaders = createHeaders();
@@ -87,9 +93,10 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
         for (const name in headers) natsHeaders.set(name, headers[name] as string);
         connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
       } catch (error) {
+        queue.shift()?.(); // the room goes to the next
         return { kind: isClosed(connection) ? "unavailable" : "refused", error: reasonOf(error) };
       }
-      pending.set(token, { sentAt: performance.now(), resolve });
+      pending.set(token, { number, sentAt: performance.now(), resolve });
       sweeper ??= setInterval(sweep, sweepMs);
       return promise;
     },
@@ -124,11 +131,10 @@ function readAck(message: Msg): PublishResult {
 }
 
 const messageTooLarge = 10054;
+const headersTooLarge = 10097;
 
-// Errors of the server are about its state (no space, no leader, too slow), save those that name
-// the message itself.
-function kindOf(
-  { code, err_code }: { code: number; err_code?: number },
-): "refused" | "unavailable" {
-  return err_code === messageTooLarge || code === 400 ? "refused" : "unavailable";
+// Errors of the server are about its state (no space, no leader, sealed, too slow), save those that
+// name the message itself.
+function kindOf({ err_code }: { err_code?: number }): "refused" | "unavailable" {
+  return err_code === messageTooLarge || err_code === headersTooLarge ? "refused" : "unavailable";
 }

@@ -1,3 +1,4 @@
+import type { JetStreamManager } from "nats";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
 import {
   ensureStream,
@@ -55,12 +56,13 @@ export async function runRelay(
       warned = true;
       const generation = await repairLostEvents(
         parts.database,
-        manager,
+        { manager, serverId: session.connection.info?.server_id ?? "" },
         options.stream.name,
         parts.log,
       );
       reported = "";
-      await relayRound(parts, options, session, { generation, createdAt: String(info.created) });
+      const round = { manager, generation, createdAt: String(info.created) };
+      await relayRound(parts, options, session, round);
     } catch (error) {
       if (error instanceof StartRefused) throw error;
       const reason = reasonOf(error);
@@ -72,6 +74,7 @@ export async function runRelay(
 }
 
 interface Round {
+  manager: JetStreamManager;
   generation: number;
   createdAt: string;
 }
@@ -98,7 +101,7 @@ async function relayRound(
     log,
     abandon,
   );
-  const watching = watchStream(session, options.stream.name, round, publisher, until)
+  const watching = watchStream(options.stream.name, round, publisher, until)
     .then(() => doubt.abort());
   await worker.run(parts.committed, until);
   publisher.close();
@@ -135,20 +138,18 @@ async function publishRow(
 // Ends when the stream is not the one it was: made anew behind our back, or shorter than what it
 // has acknowledged to us. The connection need not be lost for that.
 async function watchStream(
-  session: Session,
   stream: string,
-  round: Round,
+  { manager, createdAt }: Round,
   publisher: Publisher,
   until: AbortSignal,
 ): Promise<void> {
-  const manager = await session.connection.jetstreamManager();
   while (!until.aborted) {
     await pause(watchMs, until);
     if (until.aborted) return;
     const acked = publisher.lastSequence();
     try {
       const info = await manager.streams.info(stream);
-      if (String(info.created) !== round.createdAt || info.state.last_seq < acked) return;
+      if (String(info.created) !== createdAt || info.state.last_seq < acked) return;
     } catch {
       return;
     }

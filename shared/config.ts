@@ -154,10 +154,10 @@ export function workerOptions(
 export function notAbove<Low extends string, High extends string>(
   low: Low,
   high: High,
-): z.core.CheckFn<Record<Low | High, number>> {
-  return ({ value, issues }) => {
-    if (!(value[low] > value[high])) return;
-    const message = `must not be above ${environmentName(high)}`;
-    issues.push({ code: "custom", path: [low], message, input: value[low] });
-  };
+): z.core.$ZodCheck<Record<Low | High, number>> {
+  return z.refine<Record<Low | High, number>>((value) => !(value[low] > value[high]), {
+    path: [low],
+    message: `must not be above ${environmentName(high)}`,
+    when: () => true,
+  });
 }

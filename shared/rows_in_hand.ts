@@ -54,7 +54,7 @@ export class RowsInHand<Row extends { id: string }> {
   }
 
   async isLeased(held: InHand<Row>): Promise<boolean> {
-    if (this.has(held) && ranOut(held)) await this.renew();
+    while (this.has(held) && ranOut(held)) await this.renew();
     return this.has(held) && !held.lost;
   }
 

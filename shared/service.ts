@@ -1,7 +1,7 @@
 import { SettingsError } from "./config.ts";
 import { type Log, startLog } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
-import { pause } from "./signals.ts";
+import { aborted, pause } from "./signals.ts";
 
 // The life of a service: settings → HTTP and loops → stop signal → what is in hand is finished.
 
@@ -32,13 +32,9 @@ export async function runService<Config extends Settings>(
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
   const { app, loops, close } = build(config, { log, stop, abandon: abandon.signal });
-  const server = Deno.serve({
-    ...config.http,
-    onListen: ({ hostname, port }) =>
-      log.info("Listening on {url}", { url: `http://${hostname}:${port}` }),
-  }, (request) => app.fetch(request));
+  const server = listenOrExit(config.http, app, log);
   const running = loops.map((loop) => keepRunning(loop, log, stop));
-  await new Promise((stopped) => stop.addEventListener("abort", stopped, { once: true }));
+  await aborted(stop);
 
   const finished = Promise.all([server.shutdown(), ...running]).then(() => true);
   const inTime = await Promise.race([finished, graceOver(config.shutdownGraceMs)]);
@@ -56,6 +52,24 @@ function readOrExit<Config>(readConfig: () => Config, log: Log): Config {
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });
+    Deno.exit(1);
+  }
+}
+
+function listenOrExit(
+  { hostname, port }: Settings["http"],
+  app: Service["app"],
+  log: Log,
+): Deno.HttpServer {
+  try {
+    return Deno.serve({
+      hostname,
+      port,
+      onListen: (address) =>
+        log.info("Listening on {url}", { url: `http://${address.hostname}:${address.port}` }),
+    }, (request) => app.fetch(request));
+  } catch (error) {
+    log.fatal("Can't listen on {address}: {error}", { address: `${hostname}:${port}`, error });
     Deno.exit(1);
   }
 }

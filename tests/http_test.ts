@@ -177,14 +177,21 @@ Deno.test("every answer is as the API description says", async () => {
   const { json: api } = await call(`${url}/openapi.json`);
   const user = newUser();
   const fields = { ...someFields, ...user };
-  const changes = { action: "grants" as const, path: "/v1/entitlements/grants", method: "post" };
   const answers: [string, string, Answer][] = [
-    [changes.path, "post", await post(url, "grants", fields, "described-1")],
-    [changes.path, "post", await post(url, "grants", fields, "described-1")],
-    [changes.path, "post", await grant(url, user)],
-    [changes.path, "post", await post(url, "grants", {}, "described-2")],
-    [changes.path, "post", await post(url, "grants", "x".repeat(20_000), "described-3")],
-    [changes.path, "post", await post(url, "grants", fields, "k", { "Content-Type": "text/xml" })],
+    ["/v1/entitlements/grants", "post", await post(url, "grants", fields, "described-1")],
+    ["/v1/entitlements/grants", "post", await post(url, "grants", fields, "described-1")],
+    ["/v1/entitlements/grants", "post", await grant(url, user)],
+    ["/v1/entitlements/grants", "post", await post(url, "grants", {}, "described-2")],
+    [
+      "/v1/entitlements/grants",
+      "post",
+      await post(url, "grants", "x".repeat(20_000), "described-3"),
+    ],
+    [
+      "/v1/entitlements/grants",
+      "post",
+      await post(url, "grants", fields, "k", { "Content-Type": "text/xml" }),
+    ],
     ["/v1/entitlements/revokes", "post", await revoke(url, user)],
     ["/v1/users/{user_id}/entitlements", "get", await list(url, user.user_id)],
     ["/v1/users/{user_id}/entitlements", "get", await list(url, " ")],
@@ -203,5 +210,6 @@ Deno.test("every answer is as the API description says", async () => {
 });
 
 function validator(api: Json, schema: Json): z.ZodType {
-  return z.fromJSONSchema({ ...schema, $defs: api.components.schemas });
+  const whole = JSON.stringify({ ...schema, $defs: api.components.schemas });
+  return z.fromJSONSchema(JSON.parse(whole.replaceAll("#/components/schemas/", "#/$defs/")));
 }

@@ -2,10 +2,17 @@
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type pg from "pg";
 import { migrate } from "../migrations/migrate.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
-import { dropDatabase, dropRole, folderOf, uniqueName, urlOf, withClient } from "./databases.ts";
+import {
+  dropDatabase,
+  dropRole,
+  folderOf,
+  serverUrl,
+  uniqueName,
+  urlOf,
+  withClient,
+} from "./databases.ts";
 
 const start = "create table steps (id integer generated always as identity, step text not null);";
 const step = (text: string) => `insert into steps (step) values ('${text}');`;
@@ -58,7 +65,7 @@ Deno.test("another migration may create the same role at the same time", async (
     await other.query("begin");
     await other.query(`create role ${shop.role} login password 'test'`);
     const migrated = shop.migrate();
-    await waitsForLock(other, shop.database);
+    await waitsForLock(shop.database);
     await other.query("commit");
     await migrated;
   });
@@ -258,12 +265,14 @@ async function runCommand(env: Record<string, string>): Promise<{ code: number; 
   return { code, output };
 }
 
-/** PostgreSQL lets a second creator of a role wait until the first has committed. */
-async function waitsForLock(observer: pg.Client, database: string): Promise<void> {
+/** PostgreSQL lets the second creator of a role wait until the first has committed. */
+async function waitsForLock(database: string): Promise<void> {
   const waiting = `
     select from pg_stat_activity
     where datname = $1 and wait_event_type = 'Lock' and query like 'do %'`;
-  while ((await observer.query(waiting, [database])).rowCount === 0) await sleep(10);
+  await withClient(serverUrl, async (observer) => {
+    while ((await observer.query(waiting, [database])).rowCount === 0) await sleep(10);
+  });
 }
 
 /** A made-up service with its own folder of migrations, database and role. */

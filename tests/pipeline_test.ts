@@ -27,8 +27,9 @@ Deno.test("a change over HTTP becomes exactly one notification that is sent", as
     );
     return row?.sent === 2;
   });
-  const inbox = await (await fetch(`${notification.url}/debug/notification/inbox/${fields.user_id}`))
-    .json();
+  const inbox =
+    await (await fetch(`${notification.url}/debug/notification/inbox/${fields.user_id}`))
+      .json();
   console.log(JSON.stringify(inbox, null, 1));
   assert.equal(inbox.notifications.length, 2);
   console.log(notification.log);

@@ -58,12 +58,14 @@ create index outbox_events_published on outbox_events (published_at) where statu
 create index outbox_events_in_stream on outbox_events (stream_generation, stream_seq)
   where status = 'PUBLISHED';
 
--- stream_generations: the lives of the stream. A new one begins when the stream was made anew or
--- lost its end; events that an older life stored after kept_up_to have to be published again.
+-- stream_generations: the lives of the stream. A new one begins when the stream or its server was
+-- started anew, or lost its end; events that an older life stored after kept_up_to have to be
+-- published again.
 create table stream_generations (
   generation bigint primary key,
   stream text not null,
   stream_created_at text not null,
+  server_id text not null,
   kept_up_to bigint not null,
   found_at timestamptz not null default now()
 );

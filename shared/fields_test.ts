@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { z } from "@hono/zod-openapi";
+import { fieldSchema, problemsOf } from "./fields.ts";
+
+const schema = z.object({ name: fieldSchema() });
+
+function problemOf(name?: unknown): string {
+  const { error } = schema.safeParse({ name });
+  return error ? problemsOf(error) : "";
+}
+
+Deno.test("any text of 1 to 255 characters without control characters is taken as it is", () => {
+  const texts = fc.string({ unit: "grapheme", minLength: 1, maxLength: 255 })
+    .filter((text) => text.trim() !== "" && !/\p{Cc}/u.test(text) && [...text].length <= 255);
+  fc.assert(fc.property(texts, (text) => assert.equal(schema.parse({ name: text }).name, text)));
+});
+
+Deno.test("length is counted in characters, and an emoji is one", () => {
+  assert.equal(problemOf("🎫".repeat(255)), "");
+  assert.equal(problemOf("🎫".repeat(256)), "name must have at most 255 characters");
+  assert.equal(problemOf("x".repeat(255)), "");
+  assert.equal(problemOf("x".repeat(256)), "name must have at most 255 characters");
+});
+
+Deno.test("what is not there or blank is required", () => {
+  for (const blank of [undefined, null, "", " ", "\t\r\n", "\u00a0", "\u2003\u3000", "\ufeff"]) {
+    assert.equal(problemOf(blank), "name is required");
+  }
+});
+
+Deno.test("what is not text must be a string", () => {
+  for (const other of [0, 1, true, false, [], ["a"], {}, { length: 1 }]) {
+    assert.equal(problemOf(other), "name must be a string");
+  }
+});
+
+Deno.test("control characters are refused, each of them, wherever they stand", () => {
+  const controls = [...Array(0x20).keys(), ...Array.from({ length: 0x21 }, (_, i) => 0x7f + i)];
+  for (const code of controls) {
+    const control = String.fromCharCode(code);
+    for (const text of [`a${control}`, `${control}a`]) {
+      assert.equal(problemOf(text), "name must not have control characters", `U+${code}`);
+    }
+  }
+});
+
+Deno.test("half a surrogate pair is refused, because it is no character", () => {
+  for (const text of ["\ud800", "a\ud800", "\udc00a", "\ud83c \udfab"]) {
+    assert.equal(problemOf(text), "name must be well-formed Unicode");
+  }
+});
+
+Deno.test("every field that is wrong is named; what is no object is an invalid body", () => {
+  const two = z.object({ a: fieldSchema(), b: fieldSchema() });
+  const problems = (value: unknown) => problemsOf(two.safeParse(value).error as z.ZodError);
+  assert.equal(problems({ a: 1 }), "a must be a string; b is required");
+  for (const value of [null, [], "text", 1]) {
+    assert.equal(problems(value), "request body is invalid");
+  }
+});

@@ -1,0 +1,135 @@
+// What callers and operators see while the database or NATS is away, at the start and later.
+import assert from "node:assert/strict";
+import { startNats } from "../tools/servers/nats.ts";
+import { assertError, call, grant, list, post, revoke, someFields } from "./api.ts";
+import { ask, rowCounts, settingsOf } from "./entitlement.ts";
+import { ownDatabase } from "./own_database.ts";
+import { type ServiceProcess, startService } from "./services.ts";
+import { freshStreamNames, readStream } from "./streams.ts";
+import { until } from "./wait.ts";
+
+const databaseMissing = "the database can't be reached or lacks migrations";
+const natsMissing = "NATS can't be reached";
+
+const isReady = async (url: string) => (await call(`${url}/readyz`)).status === 200;
+
+async function assertNotReady(url: string, ...missing: string[]): Promise<void> {
+  const ready = await call(`${url}/readyz`);
+  assertError(ready, 503, "SERVICE_UNAVAILABLE", `not ready: ${missing.join(", ")}`);
+  assert.match(ready.headers.get("Retry-After") ?? "", /^[1-9]\d*$/);
+  assert.equal((await call(`${url}/livez`)).status, 200);
+}
+
+Deno.test("without the database every request is told to come back, and its key is good for one change", async () => {
+  await using database = await ownDatabase();
+  await using service = await startService("entitlement", settingsOf(database.serviceUrl));
+  const { url } = service;
+  assert.equal((await grant(url, { user_id: "bob" }, "before")).status, 200);
+  await until("it is ready", () => isReady(url));
+
+  await database.server.kill();
+  const away = [
+    await grant(url, {}, "during"),
+    ...await Promise.all(Array.from({ length: 50 }, () => grant(url, {}, "during"))),
+    await list(url, "bob"),
+  ];
+  for (const answer of away) {
+    assertError(answer, 503, "SERVICE_UNAVAILABLE");
+    assert.match(answer.headers.get("Retry-After") ?? "", /^[1-9]\d*$/);
+  }
+  await assertNotReady(url, databaseMissing);
+  assertError(await post(url, "grants", {}, "during"), 400, "BAD_REQUEST");
+
+  await database.server.start();
+  await until("it is ready again", () => isReady(url));
+  assert.equal((await rowCounts(database.ownerUrl)).outbox_events, 1);
+  const first = await grant(url, {}, "during");
+  const again = await grant(url, {}, "during");
+  assert.deepEqual([first.status, first.json.version], [200, 1]);
+  assert.deepEqual([again.headers.get("Idempotency-Replayed"), again.text], ["true", first.text]);
+  assert.deepEqual(await rowCounts(database.ownerUrl), {
+    entitlements: 2,
+    idempotency_keys: 2,
+    outbox_events: 2,
+    entitlement_audit: 2,
+  });
+});
+
+Deno.test("a database that no longer answers holds a request for a bounded time only", async () => {
+  await using database = await ownDatabase();
+  await using service = await startService("entitlement", settingsOf(database.serviceUrl));
+  assert.equal((await grant(service.url)).status, 200);
+  const backends = await ask<{ pid: number }>(
+    database.ownerUrl,
+    "select pid from pg_stat_activity where usename = 'kenri_entitlement'",
+  );
+  const processes = [database.server.pid, ...backends.map(({ pid }) => pid)];
+  processes.forEach((pid) => Deno.kill(pid, "SIGSTOP"));
+  try {
+    const askedAt = performance.now();
+    const answers = await Promise.all([grant(service.url), list(service.url, "ann")]);
+    for (const answer of answers) assertError(answer, 503, "SERVICE_UNAVAILABLE");
+    const seconds = (performance.now() - askedAt) / 1_000;
+    assert.ok(seconds < 15, `${seconds} s`);
+    await assertNotReady(service.url, databaseMissing);
+  } finally {
+    processes.forEach((pid) => Deno.kill(pid, "SIGCONT"));
+  }
+  await until("it is ready again", () => isReady(service.url));
+  assert.equal((await revoke(service.url)).status, 200);
+});
+
+Deno.test("without NATS changes are taken, and published when it is back", async () => {
+  await using nats = await startNats();
+  await using database = await ownDatabase();
+  const names = freshStreamNames();
+  const settings = { ...settingsOf(database.serviceUrl, names), NATS_URL: nats.url };
+  await using service = await startService("entitlement", settings);
+  await until("it is ready", () => isReady(service.url));
+  await nats.kill();
+  await until("it notices", async () => !await isReady(service.url));
+  await assertNotReady(service.url, natsMissing);
+  assert.equal((await grant(service.url)).status, 200);
+  await nats.start();
+  await until(
+    "it is published",
+    async () =>
+      await isReady(service.url) && (await readStream(nats.url, names.stream)).length === 1,
+  );
+});
+
+Deno.test("a start without database and NATS waits for both, says so once, and then works", async () => {
+  await using nats = await startNats();
+  await using database = await ownDatabase();
+  await Promise.all([nats.stop(), database.server.stop()]);
+  const names = freshStreamNames();
+  const settings = { ...settingsOf(database.serviceUrl, names), NATS_URL: nats.url };
+  await using service = await startService("entitlement", settings);
+  await assertNotReady(service.url, databaseMissing, natsMissing);
+  assertError(await post(service.url, "grants", someFields, "k"), 503, "SERVICE_UNAVAILABLE");
+  // Longer than several of its attempts.
+  await new Promise((later) => setTimeout(later, 2_500));
+  assert.equal(linesAbout(service, /nats/i), 1);
+  assert.equal(linesAbout(service, /database|retention/i), 1);
+
+  await nats.start();
+  await until(
+    "NATS is found",
+    async () =>
+      (await call(`${service.url}/readyz`)).json.message === `not ready: ${databaseMissing}`,
+  );
+  await new Promise((later) => setTimeout(later, 2_500));
+  assert.ok(service.log.length <= 6, JSON.stringify(service.log));
+  await database.server.start();
+  await until("it is ready", () => isReady(service.url));
+  assert.equal((await grant(service.url)).status, 200);
+  await until(
+    "it is published",
+    async () => (await readStream(nats.url, names.stream).catch(() => [])).length === 1,
+  );
+  assert.equal(await service.stop(), 0);
+});
+
+function linesAbout({ log }: ServiceProcess, what: RegExp): number {
+  return log.filter(({ level, message }) => level !== "info" && what.test(message)).length;
+}

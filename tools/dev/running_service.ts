@@ -1,0 +1,64 @@
+import { runArguments, type ServiceName } from "../services.ts";
+import { readableLine } from "./readable_log.ts";
+import type { Settings } from "./settings.ts";
+
+// One service as a child process, its log made readable, started again when its sources change.
+export class RunningService {
+  readonly #name: ServiceName;
+  readonly #settings: Settings;
+  #process: Deno.ChildProcess | undefined;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(name: ServiceName, settings: Settings) {
+    this.#name = name;
+    this.#settings = settings;
+  }
+
+  isAffectedBy(changed: Set<string>): boolean {
+    return changed.has(this.#name) || changed.has("shared") || changed.has("proto");
+  }
+
+  // Resolves when it listens, or has ended because it could not.
+  async start(): Promise<void> {
+    const read = (name: string) => this.#settings[name] ?? Deno.env.get(name);
+    const child = new Deno.Command(Deno.execPath(), {
+      args: runArguments(this.#name, read),
+      env: { ...this.#settings, NO_COLOR: "1" },
+      stdin: "null",
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    this.#process = child;
+    const listening = Promise.withResolvers<void>();
+    this.#ended = this.#follow(child, listening.resolve);
+    await Promise.race([listening.promise, this.#ended]);
+  }
+
+  async #follow(child: Deno.ChildProcess, onListening: () => void): Promise<void> {
+    let rest = "";
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream() as never)) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        console.log(readableLine(this.#name, line));
+        if (line.includes('"Listening on ')) onListening();
+      }
+    }
+    const { code } = await child.status;
+    this.#process = undefined;
+    if (code !== 0) {
+      console.error(`${this.#name} ended with code ${code}; it starts again when a file changes`);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#process?.kill("SIGTERM");
+    await this.#ended;
+  }
+
+  async restart(): Promise<void> {
+    console.log(`${this.#name} starts again with the changed files`);
+    await this.stop();
+    await this.start();
+  }
+}

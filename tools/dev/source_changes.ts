@@ -1,0 +1,38 @@
+// Calls back with the top-level folders in which files have changed, until the signal. An editor
+// writes a file in several steps, so it waits until the folder has been quiet for a moment.
+
+const folders = ["entitlement", "notification", "shared", "proto", "migrations"];
+const quietMs = 200;
+
+export async function onSourceChange(
+  root: URL,
+  until: AbortSignal,
+  onChange: (folders: Set<string>) => Promise<void>,
+): Promise<void> {
+  const watcher = Deno.watchFs(folders.map((folder) => new URL(folder, root).pathname));
+  until.addEventListener("abort", () => watcher.close(), { once: true });
+  if (until.aborted) watcher.close();
+  const changed = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let working = Promise.resolve();
+  const flush = () => {
+    const now = new Set(changed);
+    changed.clear();
+    working = working.then(() => onChange(now))
+      .catch((error) => console.error(error instanceof Error ? error.message : error));
+  };
+  for await (const { kind, paths } of watcher) {
+    if (kind === "access") continue;
+    for (const path of paths) {
+      const folder = path.slice(root.pathname.length).split("/")[0];
+      if (folder && /\.(ts|sql|proto)$/.test(path) && !path.endsWith("_test.ts")) {
+        changed.add(folder);
+      }
+    }
+    if (changed.size === 0) continue;
+    clearTimeout(timer);
+    timer = setTimeout(flush, quietMs);
+  }
+  clearTimeout(timer);
+  await working;
+}
