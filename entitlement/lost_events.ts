@@ -68,7 +68,7 @@ function lifeOf({ config, created, cluster }: StreamInfo, serverId: string): Lif
     stream: config.name,
     // As a string: with its nanoseconds it is the identity of the stream, and a Date would cut them.
     stream_created_at: String(created),
-    server_id: cluster ? "" : serverId,
+    server_id: cluster?.name ? "" : serverId, // a server that is alone names only a leader
   };
 }
 

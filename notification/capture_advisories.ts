@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { AckPolicy, DeliverPolicy, type JetStreamManager, type JsMsg, type StoredMsg } from "nats";
+import { AckPolicy, DeliverPolicy, type JetStreamManager, type StoredMsg } from "nats";
 import { z } from "zod";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
 import {
@@ -12,6 +12,7 @@ import {
 import type { Log } from "@kenri/shared/log";
 import { type Database, query } from "@kenri/shared/postgres";
 import { pause } from "@kenri/shared/signals";
+import { type Durable, pull, type Pulled } from "./pull.ts";
 
 // JetStream says with an advisory that it will not deliver a message any more. An advisory is a
 // plain message that nobody keeps, and it names the message by number only. So a stream of ours
@@ -30,9 +31,8 @@ export interface CaptureParts {
   log: Log;
 }
 
-const pullMs = 1_000;
 const retryMs = 2_000;
-const perPull = 100;
+const limits = { messages: 100, bytes: 4 * 1024 * 1024 };
 
 export async function captureAdvisories(
   parts: CaptureParts,
@@ -44,8 +44,10 @@ export async function captureAdvisories(
     const session = await parts.link.session(stop);
     if (!session) return;
     try {
-      await captureRound(parts, options, session);
-      reported = "";
+      const durable = await openDurable(session, options);
+      while (!session.signal.aborted) {
+        if (await captureSome(parts, options.kind, durable) > 0) reported = "";
+      }
     } catch (error) {
       if (error instanceof StartRefused) throw error;
       const reason = reasonOf(error);
@@ -58,11 +60,10 @@ export async function captureAdvisories(
   }
 }
 
-async function captureRound(
-  parts: CaptureParts,
-  { stream, durable, ackWaitMs, kind }: AdvisoryOptions,
-  { connection, signal }: Session,
-): Promise<void> {
+async function openDurable(
+  { connection }: Session,
+  { stream, durable, ackWaitMs }: AdvisoryOptions,
+): Promise<Durable> {
   const manager = await connection.jetstreamManager();
   await ensureStream(manager, stream);
   await ensureConsumer(manager, stream.name, {
@@ -72,56 +73,61 @@ async function captureRound(
     ack_wait: ackWaitMs * 1_000_000,
     max_deliver: -1, // an advisory is never given up
   });
-  const consumer = await connection.jetstream().consumers.get(stream.name, durable);
-  while (!signal.aborted) {
-    const messages = await consumer.fetch({ max_messages: perPull, expires: pullMs });
-    for await (const message of messages) await capture(parts, kind, manager, message);
-    const error = await messages.closed();
-    if (error) throw error;
-  }
+  return { connection, stream: stream.name, name: durable };
+}
+
+// What fails ends the round, and those that were not captured come again after the ack wait.
+async function captureSome(
+  parts: CaptureParts,
+  kind: AdvisoryOptions["kind"],
+  durable: Durable,
+): Promise<number> {
+  const manager = await durable.connection.jetstreamManager();
+  const messages: Pulled[] = [];
+  await pull(durable, limits, (message) => messages.push(message));
+  for (const message of messages) await capture(parts, kind, manager, message);
+  return messages.length;
 }
 
 async function capture(
   { database, log }: CaptureParts,
   kind: AdvisoryOptions["kind"],
   manager: JetStreamManager,
-  message: JsMsg,
+  message: Pulled,
 ): Promise<void> {
   const advisory = readAdvisory(message);
   if (!advisory) {
-    log.error("Advisory {sequence} can't be read", { sequence: message.seq });
+    log.error("Advisory {sequence} can't be read", { sequence: message.sequence });
     return message.ack();
   }
-  try {
-    const copy = await findMessage(manager, advisory);
-    await storeAdvisory(database, kind, advisory, copy);
-    message.ack();
-    log.error("{kind} of message {sequence} was captured", {
-      kind,
-      sequence: advisory.stream_seq,
-      withCopy: copy !== undefined,
-    });
-  } catch (error) {
-    message.nak(retryMs);
-    log.error("An advisory could not be stored: {error}", { error });
-  }
+  const copy = await findMessage(manager, advisory);
+  const isNew = await storeAdvisory(database, kind, advisory, copy);
+  message.ack();
+  if (!isNew) return;
+  log.error("{kind} of message {sequence} was captured", {
+    kind,
+    sequence: advisory.stream_seq,
+    withCopy: copy !== undefined,
+  });
 }
 
+// Anybody may publish here, and PostgreSQL refuses a NUL and the year 0.
+const text = z.string().max(500).refine((value) => !value.includes("\0"));
 const advisorySchema = z.object({
-  id: z.string().min(1).max(1_000),
-  timestamp: z.iso.datetime({ offset: true }),
-  stream: z.string(),
-  consumer: z.string(),
+  id: text.min(1),
+  timestamp: z.iso.datetime({ offset: true }).regex(/^(?!0000)/),
+  stream: text,
+  consumer: text,
   stream_seq: z.int().min(1),
   deliveries: z.int().optional(),
-  reason: z.string().optional(),
+  reason: z.string().transform(storable).optional(),
 });
 
 type Advisory = z.infer<typeof advisorySchema>;
 
-function readAdvisory(message: JsMsg): Advisory | undefined {
+function readAdvisory({ data }: Pulled): Advisory | undefined {
   try {
-    return advisorySchema.parse(message.json());
+    return advisorySchema.parse(JSON.parse(new TextDecoder().decode(data)));
   } catch {
     return undefined;
   }
@@ -151,14 +157,15 @@ async function storeAdvisory(
   kind: AdvisoryOptions["kind"],
   advisory: Advisory,
   copy: StoredMsg | undefined,
-): Promise<void> {
-  await query(
+): Promise<boolean> {
+  const stored = await query(
     database,
     `insert into notification_nats_dlq
        (advisory_id, kind, stream, consumer, stream_seq, deliveries, reason, advised_at,
         message_subject, message_headers, message_body, message_stored_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-     on conflict (advisory_id) do nothing`,
+     on conflict (advisory_id) do nothing
+     returning 1`,
     [
       advisory.id,
       kind,
@@ -168,14 +175,22 @@ async function storeAdvisory(
       advisory.deliveries ?? null,
       advisory.reason ?? null,
       advisory.timestamp,
-      copy?.subject ?? null,
+      copy ? storable(copy.subject) : null,
       copy ? JSON.stringify(headersOf(copy)) : null,
       copy ? Buffer.from(copy.data) : null,
       copy?.time ?? null,
     ],
   );
+  return stored.length > 0;
 }
 
 function headersOf({ header }: StoredMsg): Record<string, string[]> {
-  return Object.fromEntries(header.keys().map((name) => [name, header.values(name)]));
+  return Object.fromEntries(
+    header.keys().map((name) => [storable(name), header.values(name).map(storable)]),
+  );
+}
+
+// NATS lets a header hold anything; PostgreSQL can't store a NUL.
+function storable(text: string): string {
+  return text.replaceAll("\0", "\ufffd").toWellFormed();
 }

@@ -2,6 +2,7 @@ import { type RouteConfig, z } from "@hono/zod-openapi";
 import { Buffer } from "node:buffer";
 import { ApiError } from "@kenri/shared/errors";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
+import { pathPart } from "@kenri/shared/http";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 
@@ -51,7 +52,10 @@ export const inboxRoute: RouteConfig = {
 
 export function inbox(database: Database): Handler {
   return async ({ req }) => {
-    const asked = requestSchema.safeParse({ ...req.query(), user_id: req.param("user_id") });
+    const asked = requestSchema.safeParse({
+      ...req.query(),
+      user_id: pathPart(req, "user_id"),
+    });
     if (!asked.success) throw new ApiError("BAD_REQUEST", problemsOf(asked.error));
     const { user_id, limit, cursor } = asked.data;
     const after = cursor === undefined ? undefined : readCursor(cursor);
@@ -69,7 +73,8 @@ interface Position {
   notification_id: string;
 }
 
-const cursorSchema = z.tuple([z.iso.datetime(), z.uuid()]);
+// Also well-formed times may be none that PostgreSQL knows: it has no year 0.
+const cursorSchema = z.tuple([z.iso.datetime({ precision: 6 }).regex(/^(?!0000)/), z.uuid()]);
 
 function writeCursor({ created_at, notification_id }: Position): string {
   return Buffer.from(JSON.stringify([created_at, notification_id])).toString("base64url");

@@ -10,13 +10,8 @@ export async function receiveEvents(
   predecessorWaitMs: number,
 ): Promise<boolean[]> {
   const stored = await storeNew(database, received, predecessorWaitMs);
+  await endWaits(database, received);
   const isNew = new Set(stored.map(({ event_id }) => event_id));
-  if (stored.length > 0) {
-    await endWaits(
-      database,
-      received.filter(({ event_id }) => isNew.has(event_id)),
-    );
-  }
   return received.map(({ event_id }) => isNew.has(event_id));
 }
 
@@ -65,29 +60,37 @@ function storeNew(
 }
 
 // After the commit, because only then two replicas that stored neighbours at the same time can see
-// each other's: whoever comes last finds both.
-async function endWaits(database: Database, stored: Notification[]): Promise<void> {
-  const keys = stored.map(({ aggregate_key, version }) => ({ aggregate_key, version }));
+// each other's: whoever comes last finds both. Also for duplicates: the replica that stored them may
+// have ended right there. Rows are locked in one order, as replicas share neighbours.
+async function endWaits(database: Database, received: Notification[]): Promise<void> {
+  const keys = received.map(({ aggregate_key, version }) => ({ aggregate_key, version }));
   await query(
     database,
-    `with stored as (
+    `with received as (
        select aggregate_key, version
        from json_to_recordset($1) as (aggregate_key text, version bigint)
+     ), over as (
+       select waiting.notification_id
+       from (
+         select aggregate_key, version from received
+         union
+         select aggregate_key, version + 1 from received
+       ) as neighbour
+       join notifications waiting
+         on waiting.aggregate_key = neighbour.aggregate_key
+         and waiting.version = neighbour.version
+       where waiting.awaits_predecessor
+         and exists (
+           select from notifications predecessor
+           where predecessor.aggregate_key = waiting.aggregate_key
+             and predecessor.version = waiting.version - 1)
+       order by waiting.notification_id
+       for update of waiting
      )
      update notifications waiting
      set awaits_predecessor = false, next_retry_at = null
-     from (
-       select aggregate_key, version from stored
-       union
-       select aggregate_key, version + 1 from stored
-     ) as neighbour
-     where waiting.awaits_predecessor
-       and waiting.aggregate_key = neighbour.aggregate_key
-       and waiting.version = neighbour.version
-       and exists (
-         select from notifications predecessor
-         where predecessor.aggregate_key = waiting.aggregate_key
-           and predecessor.version = waiting.version - 1)`,
+     from over
+     where waiting.notification_id = over.notification_id`,
     [JSON.stringify(keys)],
   );
 }

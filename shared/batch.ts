@@ -105,10 +105,22 @@ export class Batch<Item, Result> {
       if (results.length !== batch.length) throw new Error("A flush must answer every item");
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length > 1 && this.#options.mayBeOneItem?.(error)) {
-        for (const one of batch) await this.#settle([one]);
-      } else {
-        for (const { reject } of batch) reject(error);
+      if (batch.length > 1 && this.#options.mayBeOneItem?.(error)) await this.#settleEach(batch);
+      else for (const { reject } of batch) reject(error);
+    }
+  }
+
+  // One by one, up to a failure that no item is to blame for: the rest would only wait to meet it.
+  async #settleEach(batch: Waiting<Item, Result>[]): Promise<void> {
+    let unavailable: unknown;
+    for (const { item, resolve, reject } of batch) {
+      try {
+        if (unavailable) throw unavailable;
+        const [result] = await this.#options.flush([item]);
+        resolve(result as Result);
+      } catch (error) {
+        reject(error);
+        if (!this.#options.mayBeOneItem?.(error)) unavailable = error;
       }
     }
   }

@@ -63,6 +63,16 @@ export function text(): z.ZodString {
   );
 }
 
+// As NATS takes it for a stream or a durable.
+export function natsName(): z.ZodString {
+  return text().regex(/^[^\s.*>/\\]+$/, "must not contain white space or any of . * > / \\");
+}
+
+// One that can be published to: without wildcards.
+export function natsSubject(): z.ZodString {
+  return text().regex(/^[^\s.*>]+(\.[^\s.*>]+)*$/, "must be names joined by dots, without * and >");
+}
+
 export function number(
   { min, max, whole = true }: { min: number; max: number; whole?: boolean },
 ): z.ZodPipe<z.ZodString, z.ZodTransform<number, string>> {
@@ -91,10 +101,24 @@ export function flag(): z.ZodPipe<z.ZodString, z.ZodTransform<boolean, string>> 
 
 // The value itself is never repeated in the message: a connection string holds a password.
 export function serverUrl(...protocols: string[]): z.ZodString {
-  return text().refine((value) => {
-    const url = URL.canParse(value) ? new URL(value) : undefined;
-    return url !== undefined && protocols.includes(url.protocol) && url.hostname !== "";
-  }, `must be a url that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`);
+  return text().refine(
+    (value) => isServerUrl(value, protocols),
+    `must be a url that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`,
+  );
+}
+
+// One for each server of a cluster, with commas between them.
+export function serverUrls(...protocols: string[]): z.ZodString {
+  return text().refine(
+    (value) => value.split(",").every((url) => isServerUrl(url, protocols)),
+    `must be urls that begin with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}, ` +
+      "with commas between them",
+  );
+}
+
+function isServerUrl(value: string, protocols: string[]): boolean {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  return url !== undefined && protocols.includes(url.protocol) && url.hostname !== "";
 }
 
 type Prefixed<Prefix extends string, Shape> = {

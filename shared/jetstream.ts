@@ -115,7 +115,7 @@ export async function ensureStream(
     num_replicas: wanted.replicas,
   };
   const info = await manager.streams.info(wanted.name).catch((error) => {
-    if (error instanceof NatsError && error.api_error?.err_code === streamNotFound) return;
+    if (errorCode(error) === streamNotFound) return;
     throw error;
   });
   try {
@@ -127,17 +127,24 @@ export async function ensureStream(
       ? await manager.streams.update(wanted.name, { ...info.config, ...config })
       : info;
   } catch (error) {
-    // 400 is the server's word that the settings themselves are at fault.
-    if (!(error instanceof NatsError) || error.api_error?.code !== 400) throw error;
     // Another replica may have made it a moment ago.
-    if (!info && error.api_error.err_code === streamNameInUse) return ensureStream(manager, wanted);
+    if (!info && errorCode(error) === streamNameInUse) return ensureStream(manager, wanted);
+    if (!isAboutSettings(error)) throw error;
     throw new StartRefused(
       `Stream ${JSON.stringify(wanted.name)} can't get the wanted settings: ${reasonOf(error)}`,
     );
   }
 }
 
-// Likewise for a durable consumer of the stream.
+// What keeps messages from a pull consumer, or gives them out by other rules, where somebody else
+// has set it.
+const foreignSettings = Object.fromEntries(
+  ["filter_subject", "filter_subjects", "headers_only", "backoff", "inactive_threshold"]
+    .concat("max_batch", "max_bytes", "max_expires", "deliver_subject", "deliver_group")
+    .map((name) => [name, undefined]),
+);
+
+// Likewise for a durable pull consumer of the stream.
 export async function ensureConsumer(
   manager: JetStreamManager,
   stream: string,
@@ -145,21 +152,22 @@ export async function ensureConsumer(
 ): Promise<void> {
   const name = wanted.durable_name;
   const info = await manager.consumers.info(stream, name).catch((error) => {
-    if (error instanceof NatsError && error.api_error?.err_code === consumerNotFound) return;
+    if (errorCode(error) === consumerNotFound) return;
     throw error;
   });
   if (!info) {
     await manager.consumers.add(stream, wanted); // the same again is no error
     return;
   }
-  const differs = Object.entries(wanted).some(([key, value]) =>
+  const config = { ...foreignSettings, ...wanted };
+  const differs = Object.entries(config).some(([key, value]) =>
     info.config[key as keyof ConsumerConfig] !== value
   );
   if (!differs) return;
   try {
-    await manager.consumers.update(stream, name, { ...info.config, ...wanted });
+    await manager.consumers.update(stream, name, { ...info.config, ...config });
   } catch (error) {
-    if (!(error instanceof NatsError) || error.api_error?.code !== 400) throw error;
+    if (!isAboutSettings(error)) throw error;
     throw new StartRefused(
       `Consumer ${JSON.stringify(name)} can't get the wanted settings: ${reasonOf(error)}`,
     );
@@ -169,6 +177,20 @@ export async function ensureConsumer(
 const consumerNotFound = 10014;
 const streamNotFound = 10059;
 const streamNameInUse = 10058;
+const consumerNotChanged = 10012;
+const streamNotChanged = 10052;
+
+function errorCode(error: unknown): number | undefined {
+  return error instanceof NatsError ? error.api_error?.err_code : undefined;
+}
+
+// 400 is the server's word that the settings are at fault, and these two, which come with 500, that
+// they can't be changed any more.
+function isAboutSettings(error: unknown): boolean {
+  if (!(error instanceof NatsError)) return false;
+  const { code, err_code } = error.api_error ?? {};
+  return code === 400 || err_code === consumerNotChanged || err_code === streamNotChanged;
+}
 
 // Says once, in one line, how this setup can lose what it acknowledged.
 export function warnOfLoss(info: StreamInfo, log: Log): void {

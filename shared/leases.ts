@@ -35,7 +35,9 @@ interface ClaimedRow {
 }
 
 // Leases the oldest rows that are due. A row is left alone while an earlier one of its key is not
-// due, or is in the hands of a claim that runs at this moment (and was therefore skipped here).
+// due, or is in the hands of a claim that runs at this moment (and was therefore skipped here). The
+// oldest of a key need not be its earliest, so the earlier ones are fetched to them: else a batch
+// of rows that all wait for younger ones would be found again and again.
 export async function claimDue<Content>(
   database: Database,
   { name, id, working, orderOfKey, oldestFirst, columns }: LeasedTable,
@@ -43,14 +45,15 @@ export async function claimDue<Content>(
   limit: number,
 ): Promise<LeasedRow<Content>[]> {
   const token = crypto.randomUUID();
+  const isDue = `row.unfinished
+         and ((row.status = 'PENDING' and (row.next_retry_at is null or row.next_retry_at <= now()))
+           or (row.status = '${working}' and (row.lease_until is null or row.lease_until <= now())))`;
   const rows = await query<ClaimedRow & Content>(
     database,
     `with due as materialized (
        select ${id}, aggregate_key, ${orderOfKey}, status = '${working}' as taken_over
        from ${name} row
-       where unfinished
-         and ((status = 'PENDING' and (next_retry_at is null or next_retry_at <= now()))
-           or (status = '${working}' and (lease_until is null or lease_until <= now())))
+       where ${isDue}
          and not exists (
            select from ${name} earlier
            where earlier.unfinished
@@ -60,15 +63,32 @@ export async function claimDue<Content>(
        order by ${oldestFirst}
        limit $1
        for update skip locked
+     ), earlier as materialized (
+       select row.${id}, row.aggregate_key, row.${orderOfKey}, row.status = '${working}' as taken_over
+       from (
+         select aggregate_key, max(${orderOfKey}) as last from due group by aggregate_key
+       ) as line
+       join ${name} row
+         on row.aggregate_key = line.aggregate_key
+         and row.${orderOfKey} < line.last
+       where ${isDue}
+         and row.${id} not in (select ${id} from due)
+       order by row.${orderOfKey}
+       limit $1
+       for update of row skip locked
+     ), found as (
+       select * from due union all select * from earlier
      ), claimable as (
        select ${id}, taken_over
-       from due
+       from found
        where not exists (
          select from ${name} earlier
          where earlier.unfinished
-           and earlier.aggregate_key = due.aggregate_key
-           and earlier.${orderOfKey} < due.${orderOfKey}
-           and earlier.${id} not in (select ${id} from due))
+           and earlier.aggregate_key = found.aggregate_key
+           and earlier.${orderOfKey} < found.${orderOfKey}
+           and earlier.${id} not in (select ${id} from found))
+       order by ${orderOfKey}
+       limit $1
      ), claimed as (
        update ${name} row
        set status = '${working}',

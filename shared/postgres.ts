@@ -73,7 +73,7 @@ export async function transaction<Result>(
   }
 }
 
-const unavailableStates = /^(08|53|57P|25P03|55P03|57014)/;
+const unavailableStates = /^(08|53|57P|25006|25P03|55P03|57014)/; // 25006: it became a standby
 const unavailableMessages =
   /timeout|timed out|terminated|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|not queryable|closed|refused|reset/i;
 

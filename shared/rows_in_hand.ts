@@ -50,11 +50,14 @@ export class RowsInHand<Row extends { id: string }> {
 
   // A lease runs out in our hands when the process was frozen, or the table away for long.
   get anyRanOut(): boolean {
-    return this.#all().some((held) => ranOut(held));
+    return this.#all().some((held) => this.ranOut(held));
   }
 
-  async isLeased(held: InHand<Row>): Promise<boolean> {
-    while (this.has(held) && ranOut(held)) await this.renew();
+  ranOut(held: InHand<Row>): boolean {
+    return this.owns(held) && performance.now() >= held.leasedUntil;
+  }
+
+  owns(held: InHand<Row>): boolean {
     return this.has(held) && !held.lost;
   }
 
@@ -78,8 +81,4 @@ export class RowsInHand<Row extends { id: string }> {
   #all(): InHand<Row>[] {
     return [...this.#rows.values()];
   }
-}
-
-function ranOut({ leasedUntil, lost }: InHand<unknown>): boolean {
-  return !lost && performance.now() >= leasedUntil;
 }

@@ -36,12 +36,13 @@ export async function runService<Config extends Settings>(
   const running = loops.map((loop) => keepRunning(loop, log, stop));
   await aborted(stop);
 
+  // The end of the grace is for giving back to its table what could not be finished.
+  const giveBackMs = Math.min(1_000, config.shutdownGraceMs / 4);
   const finished = Promise.all([server.shutdown(), ...running]).then(() => true);
-  const inTime = await Promise.race([finished, graceOver(config.shutdownGraceMs)]);
+  const inTime = await Promise.race([finished, graceOver(config.shutdownGraceMs - giveBackMs)]);
   abandon.abort();
   if (!inTime) log.warn("Not all was finished within {ms} ms", { ms: config.shutdownGraceMs });
-  // What has been abandoned is given back to its table, for which a moment has to do.
-  await Promise.race([finished.then(close), graceOver(inTime ? config.shutdownGraceMs : 1_000)]);
+  await Promise.race([finished.then(close), graceOver(giveBackMs)]);
   log.info("Stopped");
   Deno.exit(0);
 }

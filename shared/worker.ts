@@ -6,6 +6,7 @@ import { workerClaimed, workerLeaseLost, workerSettled, workerTakenOver } from "
 import { isUnavailable } from "./postgres.ts";
 import { type InHand, type LeaseOptions, RowsInHand } from "./rows_in_hand.ts";
 import { Bell, pause } from "./signals.ts";
+import { Trouble } from "./trouble.ts";
 
 // Claim → work → settle, for rows that wait in a table. A claim leases rows to this worker under a
 // fresh token; each settle presents the token, so a worker that lost its lease leaves no effect.
@@ -51,11 +52,11 @@ export class Worker<Row extends Claimed, Result> {
   readonly #held: RowsInHand<Row>;
   readonly #room = new Bell();
   readonly #settling: Batch<Settlement<Row, Result>, boolean>;
+  readonly #otherSide: Trouble;
+  readonly #table: Trouble;
   #wake: Bell | undefined;
   #wakeWhenSettled = false;
   #otherSideAway: string | undefined; // why
-  #reportedAway = false;
-  #failing = false;
 
   // `abandon` bounds how long rows in hand may still be worked on after the end of a run.
   constructor(job: Job<Row, Result>, log: Log, abandon: AbortSignal) {
@@ -63,6 +64,15 @@ export class Worker<Row extends Claimed, Result> {
     this.#log = log;
     this.#abandon = abandon;
     this.#held = new RowsInHand(job);
+    const worker = job.name;
+    this.#otherSide = new Trouble(
+      (error) => log.warn("{worker} waits for the other side: {error}", { worker, error }),
+      () => log.info("{worker} goes on", { worker }),
+    );
+    this.#table = new Trouble(
+      (error) => log.error("{worker} can't use its table: {error}", { worker, error }),
+      () => log.info("{worker} can use its table again", { worker }),
+    );
     this.#settling = new Batch({
       flush: (settlements) => this.#settle(settlements),
       mayBeOneItem: (error) => !isUnavailable(error),
@@ -79,7 +89,8 @@ export class Worker<Row extends Claimed, Result> {
     const heartbeat = this.#keepLeases(ended.signal);
     while (!signal.aborted) {
       const idleMs = await this.runOnce(signal);
-      this.#reportOtherSide();
+      if (this.#otherSideAway) this.#otherSide.fails("work", this.#otherSideAway);
+      else this.#otherSide.works("work");
       if (idleMs === 0) continue;
       // New rows are no reason to ask the other side more often whether it is back.
       if (this.#otherSideAway) await pause(idleMs, signal);
@@ -102,12 +113,10 @@ export class Worker<Row extends Claimed, Result> {
     }
     const probing = this.#otherSideAway !== undefined;
     const limit = probing ? 1 : batchSize; // one row finds out whether it is back
-    const othersInHand = this.#held.size > 0;
+    // This claim finds no rows behind those in hand, but the next one may, once these are settled.
+    this.#wakeWhenSettled = this.#held.size > 0;
     const claimed = await this.#claim(limit);
-    if (claimed === limit && !probing) return 0;
-    // Rows behind those in hand can be claimed as soon as these are settled.
-    this.#wakeWhenSettled = othersInHand;
-    return pollIntervalMs;
+    return claimed === limit && !probing ? 0 : pollIntervalMs;
   }
 
   async #claim(limit: number): Promise<number> {
@@ -116,13 +125,13 @@ export class Worker<Row extends Claimed, Result> {
       if (this.#held.anyRanOut) await this.#held.renew(); // lest we take them over from ourselves
       const leasedFrom = performance.now();
       const rows = await this.#job.claim(limit);
-      this.#report(undefined);
+      this.#table.works("claim");
       workerClaimed.inc({ worker: name }, rows.length);
       workerTakenOver.inc({ worker: name }, rows.filter(({ takenOver }) => takenOver).length);
       this.#start(this.#held.add(rows, leasedFrom));
       return rows.length;
     } catch (error) {
-      this.#report(error);
+      this.#table.fails("claim", error);
       return 0;
     }
   }
@@ -184,8 +193,9 @@ export class Worker<Row extends Claimed, Result> {
       try {
         this.#count(settlement, await this.#settling.add(settlement));
         this.#held.drop(held);
+        this.#table.works(held.row.id);
       } catch (error) {
-        this.#report(error);
+        this.#table.fails(held.row.id, error);
         await pause(this.#job.pollIntervalMs, this.#abandon);
       }
     }
@@ -207,56 +217,39 @@ export class Worker<Row extends Claimed, Result> {
 
   async #settle(settlements: Settlement<Row, Result>[]): Promise<boolean[]> {
     const owned = await this.#job.settle(settlements);
-    this.#report(undefined);
     return settlements.map(({ row }) => owned.has(row.id));
   }
 
   async #keepLeases(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(this.#job.leaseMs / 3, signal);
-      await this.#held.renew().catch((error) => this.#report(error));
+      await this.#renewLeases();
     }
   }
 
   // A row that somebody else took over meanwhile is not worked on.
   async #isLeased(held: InHand<Row>): Promise<boolean> {
-    while (!this.#abandon.aborted) {
-      try {
-        return await this.#held.isLeased(held);
-      } catch (error) {
-        this.#report(error);
-        await pause(this.#job.pollIntervalMs, this.#abandon);
-      }
+    while (this.#held.ranOut(held) && !this.#abandon.aborted) {
+      if (!await this.#renewLeases()) await pause(this.#job.pollIntervalMs, this.#abandon);
     }
-    return false;
+    return this.#held.owns(held) && !this.#abandon.aborted;
+  }
+
+  async #renewLeases(): Promise<boolean> {
+    try {
+      await this.#held.renew();
+      this.#table.works("heartbeat");
+      return true;
+    } catch (error) {
+      this.#table.fails("heartbeat", error);
+      return false;
+    }
   }
 
   async #releaseHeld(): Promise<void> {
     const rows = this.#held.dropAll();
     if (rows.length === 0) return;
     await this.#job.settle(rows.map((row) => ({ row, kind: "released" })))
-      .catch((error) => this.#report(error));
-  }
-
-  #reportOtherSide(): void {
-    const worker = this.#job.name;
-    const error = this.#otherSideAway;
-    if (error && !this.#reportedAway) {
-      this.#log.warn("{worker} waits for the other side: {error}", { worker, error });
-    }
-    if (!error && this.#reportedAway) this.#log.info("{worker} goes on", { worker });
-    this.#reportedAway = error !== undefined;
-  }
-
-  // One line when it begins to fail and one when it works again, however often it was tried.
-  #report(error: unknown): void {
-    const worker = this.#job.name;
-    if (error !== undefined && !this.#failing) {
-      this.#log.error("{worker} can't use its table: {error}", { worker, error: reasonOf(error) });
-    }
-    if (error === undefined && this.#failing) {
-      this.#log.info("{worker} can use its table again", { worker });
-    }
-    this.#failing = error !== undefined;
+      .catch((error) => this.#table.fails("release", error));
   }
 }

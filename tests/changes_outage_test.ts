@@ -1,8 +1,6 @@
 // The database may die in the middle of anything: a client that repeats its request with the same
 // key gets exactly one change.
 import assert from "node:assert/strict";
-import { type PostgresServer, startPostgres } from "../tools/servers/postgres.ts";
-import { migrate } from "../migrations/migrate.ts";
 import {
   type ChangeRequest,
   type Observation,
@@ -11,7 +9,8 @@ import {
 } from "./changes.ts";
 import { explain } from "./changes_model.ts";
 import { readTables } from "./changes_tables.ts";
-import { folderOf, withClient } from "./databases.ts";
+import { withClient } from "./databases.ts";
+import { type OwnDatabase, ownDatabase } from "./own_database.ts";
 import { until } from "./wait.ts";
 
 Deno.test("a database that is killed again and again costs no change and doubles none", async () => {
@@ -40,20 +39,6 @@ Deno.test("nor does a replica that is killed: another one knows what it did", as
   assert.ok(seen.some(({ answer }) => !answer), "the kill was not noticed");
   await assertExplained(database, seen);
 });
-
-interface OwnDatabase extends AsyncDisposable {
-  server: PostgresServer;
-  ownerUrl: string;
-  serviceUrl: string;
-}
-
-async function ownDatabase(): Promise<OwnDatabase> {
-  const server = await startPostgres();
-  const ownerUrl = server.url.replace(/postgres$/, "entitlement");
-  const serviceUrl = ownerUrl.replace("postgres@", "kenri_entitlement:test@");
-  await migrate({ folder: folderOf("entitlement"), ownerUrl, serviceUrl, say: () => {} });
-  return { server, ownerUrl, serviceUrl, [Symbol.asyncDispose]: () => server.close() };
-}
 
 /** Many clients change entitlements while the trouble runs; returns all that they saw. */
 async function underLoad(

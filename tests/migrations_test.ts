@@ -16,7 +16,9 @@ import {
 
 const start = "create table steps (id integer generated always as identity, step text not null);";
 const step = (text: string) => `insert into steps (step) values ('${text}');`;
-const grants = "grant select, insert on steps to :service;";
+const grants = `
+  grant usage on schema public to :service;
+  grant select, insert on steps to :service;`;
 
 const threeFiles = {
   "0001_start.sql": start,

@@ -1,7 +1,7 @@
-// The entitlement database on a server of its own, for tests that take the server away.
+// A database on a server of its own, for tests that take the server away.
 import { migrate } from "../migrations/migrate.ts";
 import { type PostgresServer, startPostgres } from "../tools/servers/postgres.ts";
-import { folderOf } from "./databases.ts";
+import { folderOf, type Service } from "./databases.ts";
 
 export interface OwnDatabase extends AsyncDisposable {
   server: PostgresServer;
@@ -9,10 +9,10 @@ export interface OwnDatabase extends AsyncDisposable {
   serviceUrl: string;
 }
 
-export async function ownDatabase(): Promise<OwnDatabase> {
+export async function ownDatabase(service: Service = "entitlement"): Promise<OwnDatabase> {
   const server = await startPostgres();
-  const ownerUrl = server.url.replace(/postgres$/, "entitlement");
-  const serviceUrl = ownerUrl.replace("postgres@", "kenri_entitlement:test@");
-  await migrate({ folder: folderOf("entitlement"), ownerUrl, serviceUrl, say: () => {} });
+  const ownerUrl = server.url.replace(/postgres$/, service);
+  const serviceUrl = ownerUrl.replace("postgres@", `kenri_${service}:test@`);
+  await migrate({ folder: folderOf(service), ownerUrl, serviceUrl, say: () => {} });
   return { server, ownerUrl, serviceUrl, [Symbol.asyncDispose]: () => server.close() };
 }

@@ -90,6 +90,26 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
   });
 });
 
+Deno.test("the notification service can use its tables, and keeps its dead letters", async () => {
+  await using database = await freshDatabase("notification");
+  await withClient(database.serviceUrl, async (service) => {
+    await service.query("insert into processed_events (event_id) values (gen_random_uuid())");
+    await service.query("delete from processed_events");
+    await service.query("update notifications set status = 'SENT'");
+    for (const table of ["notifications", "notification_dlq", "notification_nats_dlq"]) {
+      await service.query(`select from ${table}`);
+    }
+    for (const table of ["notification_dlq", "notification_nats_dlq"]) {
+      await refuses(service, `update ${table} set created_at = now()`);
+      await refuses(service, `delete from ${table}`);
+    }
+    await refuses(service, "drop table notifications");
+    await refuses(service, "create table mine (id integer)");
+    await refuses(service, "create temporary table mine (id integer)");
+    await refuses(service, "select from pg_authid");
+  });
+});
+
 Deno.test("a service reaches no database but its own", async () => {
   await using entitlement = await freshDatabase("entitlement");
   await using notification = await freshDatabase("notification");

@@ -23,14 +23,23 @@ export interface ServiceProcess extends AsyncDisposable {
 // Any free port.
 const defaults: Settings = { ENTITLEMENT_HTTP_PORT: "0", NOTIFICATION_HTTP_PORT: "0" };
 
+export interface Program {
+  arguments(name: ServiceName, read: (variable: string) => string | undefined): string[];
+  cwd?: string;
+}
+
+const fromSources: Program = { arguments: runArguments };
+
 // Starts the service and waits until it listens.
 export async function startService(
   name: ServiceName,
   settings: Settings,
+  program: Program = fromSources,
 ): Promise<ServiceProcess> {
   const given = { ...defaults, ...settings };
   const child = new Deno.Command(Deno.execPath(), {
-    args: runArguments(name, (variable) => given[variable]),
+    args: program.arguments(name, (variable) => given[variable]),
+    ...(program.cwd === undefined ? {} : { cwd: program.cwd }),
     env: { ...given, NO_COLOR: "1" },
     stdin: "null",
     stdout: "piped",

@@ -11,6 +11,11 @@ try {
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     Deno.addSignalListener(signal, () => service.kill(signal));
   }
+  // `deno task`, which runs this, can be killed without a word.
+  const starter = Deno.ppid;
+  setInterval(() => {
+    if (Deno.ppid !== starter) service.kill("SIGTERM");
+  }, 500);
   const { code } = await service.status;
   Deno.exit(code);
 } catch (error) {

@@ -1,5 +1,6 @@
 // What the tools know of the two services: how their settings are read, and from them the flags
 // with which `deno run` gives exactly the permissions they need.
+import { fileURLToPath } from "node:url";
 import {
   readConfig as entitlementConfig,
   schema as entitlementSchema,
@@ -22,14 +23,37 @@ export function isServiceName(name: string | undefined): name is ServiceName {
   return name !== undefined && Object.hasOwn(services, name);
 }
 
-// Throws SettingsError when the service could not start with these settings.
-export function runArguments(
+// What the service may do with these settings, and no more. Throws SettingsError when it could not
+// start with them.
+export function servicePermissions(
   name: ServiceName,
   read: (name: string) => string | undefined,
 ): string[] {
   const { readConfig, schema } = services[name];
-  const environment = Object.keys(schema.shape).map(environmentName);
-  const main = new URL(`../${name}/main.ts`, import.meta.url).pathname;
-  const flags = permissionFlags(readConfig(read), environment);
-  return ["run", "--cached-only", "--no-prompt", ...flags, main];
+  return permissionFlags(readConfig(read), Object.keys(schema.shape).map(environmentName));
+}
+
+export function runArguments(
+  name: ServiceName,
+  read: (name: string) => string | undefined,
+): string[] {
+  const main = fileURLToPath(new URL(`../${name}/main.ts`, import.meta.url));
+  const attached = fileURLToPath(new URL("attached.ts", import.meta.url));
+  return [
+    ...["run", "--cached-only", "--no-remote", "--no-prompt", `--preload=${attached}`],
+    ...[...servicePermissions(name, read), main],
+  ];
+}
+
+// A bundle stands alone: no deno.json is near that would switch Deno.cron on, and no module is
+// looked for.
+export function bundleArguments(
+  name: ServiceName,
+  read: (name: string) => string | undefined,
+  folder: string,
+): string[] {
+  return [
+    ...["run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt"],
+    ...["--unstable-cron", ...servicePermissions(name, read), `${folder}/${name}.js`],
+  ];
 }

@@ -1,0 +1,154 @@
+import { Batch } from "@kenri/shared/batch";
+import { reasonOf } from "@kenri/shared/errors";
+import type { Log } from "@kenri/shared/log";
+import { messagesReceived } from "@kenri/shared/metrics";
+import { type Database, isUnavailable } from "@kenri/shared/postgres";
+import { Bell, pause } from "@kenri/shared/signals";
+import { type Notification, readNotification, UnreadableMessage } from "./notification.ts";
+import { type Durable, pull, type Pulled, type PullLimits } from "./pull.ts";
+import { receiveEvents } from "./receive_events.ts";
+
+export interface IntakeParts {
+  database: Database;
+  received: Bell; // rung when there are new notifications
+  log: Log;
+  abandon: AbortSignal;
+}
+
+export interface IntakeOptions {
+  ackWaitMs: number;
+  predecessorWaitMs: number;
+}
+
+const maxMessages = 2_000;
+const maxBytes = 32 * 1024 * 1024; // far above 2,000 events as they should be
+const maxPerInsert = 500;
+const retryMs = 1_000;
+
+// The messages in hand, from the pull to the answer. While the database is away nothing is pulled,
+// and what is in hand is held, with a word to the server now and then: so an outage uses up no
+// deliveries.
+export class Intake {
+  readonly #parts: IntakeParts;
+  readonly #inHand = new Set<Pulled>();
+  readonly #room = new Bell();
+  readonly #storing: Batch<Notification, boolean>;
+  readonly #ended = new AbortController();
+  readonly #heartbeat: Promise<void>;
+  #bytesInHand = 0;
+  #databaseAnswers = false; // not known before the first message
+  #reportedAway = false;
+
+  constructor(parts: IntakeParts, { ackWaitMs, predecessorWaitMs }: IntakeOptions) {
+    this.#parts = parts;
+    this.#storing = new Batch({
+      flush: (received) => receiveEvents(parts.database, received, predecessorWaitMs),
+      keysOf: ({ event_id }) => [event_id],
+      mayBeOneItem: (error) => !isOutage(error),
+      maxItems: maxPerInsert,
+      maxFlushes: 2,
+      maxWaiting: Infinity, // bounded by what is in hand
+    });
+    this.#heartbeat = this.#sayStillWorking(ackWaitMs / 3);
+  }
+
+  // Waits for room and pulls once.
+  async fill(durable: Durable, signal: AbortSignal): Promise<void> {
+    let limits = this.#limits;
+    while (!limits) {
+      await this.#room.wait(retryMs, signal);
+      if (signal.aborted) return;
+      limits = this.#limits;
+    }
+    // A message that alone is above the limit would stay in the stream for ever.
+    const largest = (durable.connection.info?.max_payload ?? 0) + 64 * 1024;
+    const bytes = Math.max(limits.bytes, largest);
+    await pull(durable, { ...limits, bytes }, (message) => void this.#handle(message));
+  }
+
+  // Finishes what is in hand; what is not finished when it has to be abandoned is given back.
+  async empty(): Promise<void> {
+    const { abandon } = this.#parts;
+    while (this.#inHand.size > 0 && !abandon.aborted) await this.#room.wait(retryMs, abandon);
+    for (const message of this.#inHand) message.retryIn(retryMs);
+    this.#ended.abort();
+    await this.#heartbeat;
+  }
+
+  // One message finds out whether the database answers, before more are asked for.
+  get #limits(): PullLimits | undefined {
+    const { size } = this.#inHand;
+    if (!this.#databaseAnswers) return size === 0 ? { messages: 1, bytes: maxBytes } : undefined;
+    if (size > maxMessages / 2 || this.#bytesInHand > maxBytes / 2) return undefined;
+    return { messages: maxMessages - size, bytes: maxBytes - this.#bytesInHand };
+  }
+
+  async #handle(message: Pulled): Promise<void> {
+    this.#inHand.add(message);
+    this.#bytesInHand += message.data.length;
+    try {
+      const isNew = await this.#store(readNotification(message.data));
+      message.ack();
+      messagesReceived.inc({ outcome: isNew ? "handled" : "duplicate" });
+      if (isNew) this.#parts.received.ring();
+    } catch (error) {
+      this.#refuse(message, error);
+    } finally {
+      this.#inHand.delete(message);
+      this.#bytesInHand -= message.data.length;
+      this.#room.ring();
+    }
+  }
+
+  async #store(notification: Notification): Promise<boolean> {
+    for (;;) {
+      try {
+        const isNew = await this.#storing.add(notification);
+        this.#noteDatabase(true);
+        return isNew;
+      } catch (error) {
+        const away = isOutage(error);
+        this.#noteDatabase(!away, error);
+        if (!away || this.#parts.abandon.aborted) throw error;
+        await pause(retryMs, this.#parts.abandon);
+      }
+    }
+  }
+
+  #refuse(message: Pulled, error: unknown): void {
+    const { log, abandon } = this.#parts;
+    const { sequence } = message;
+    if (abandon.aborted) return message.retryIn(retryMs);
+    if (error instanceof UnreadableMessage) {
+      message.terminate(error.message);
+      messagesReceived.inc({ outcome: "unreadable" });
+      return log.error("Message {sequence} is refused for good: {error}", { sequence, error });
+    }
+    // Not at once: a bare nak would use up all deliveries within moments.
+    message.retryIn(retryMs * 2 ** Math.min(message.deliveries, 6));
+    messagesReceived.inc({ outcome: "failed" });
+    log.error("Message {sequence} could not be stored: {error}", { sequence, error });
+  }
+
+  async #sayStillWorking(everyMs: number): Promise<void> {
+    while (!this.#ended.signal.aborted) {
+      await pause(everyMs, this.#ended.signal);
+      for (const message of this.#inHand) message.stillWorking();
+    }
+  }
+
+  #noteDatabase(answers: boolean, error?: unknown): void {
+    this.#databaseAnswers = answers;
+    if (this.#reportedAway === !answers) return;
+    this.#reportedAway = !answers;
+    const { log } = this.#parts;
+    if (answers) log.info("The database is back, consuming goes on");
+    else log.error("The database is away, consuming pauses: {error}", { error: reasonOf(error) });
+  }
+}
+
+// No message is to blame either when a table or a right is missing, as before the migrations.
+function isOutage(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return isUnavailable(error) || /^42/.test(String(code));
+}

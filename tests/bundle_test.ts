@@ -1,0 +1,104 @@
+// The bundles, in a folder of their own with nothing around them: no deno.json, no node_modules, an
+// empty cache, and no permission to fetch or import anything.
+import assert from "node:assert/strict";
+import { bundleAll } from "../tools/bundle.ts";
+import { bundleArguments } from "../tools/services.ts";
+import { grant, revoke } from "./api.ts";
+import { dropDatabase, dropRole, uniqueName, urlOf } from "./databases.ts";
+import { ask } from "./entitlement.ts";
+import { type Settings, startService } from "./services.ts";
+import { deleteStream, freshStreamNames, natsUrl } from "./streams.ts";
+import { until } from "./wait.ts";
+
+Deno.test("the bundles migrate and carry a change to its notification, without any module around", async () => {
+  await using folder = await temporaryFolder();
+  await bundleAll(folder.path, () => {});
+  await using databases = ownDatabases();
+  const names = freshStreamNames();
+  const settings: Settings = {
+    ...databases.settings,
+    NATS_URL: natsUrl,
+    ENTITLEMENT_NATS_STREAM: names.stream,
+    ENTITLEMENT_NATS_SUBJECT: names.subject,
+    NOTIFICATION_NATS_STREAM: names.stream,
+    NOTIFICATION_NATS_SUBJECT: names.subject,
+    NOTIFICATION_NATS_DURABLE: "notifications",
+    NOTIFICATION_DEBUG_ENABLED: "true",
+    DENO_DIR: `${folder.path}/empty-cache`,
+  };
+  await migrateWithBundle(folder.path, settings);
+
+  const program = {
+    cwd: folder.path,
+    arguments: (name: Parameters<typeof bundleArguments>[0], read: Read) =>
+      bundleArguments(name, read, folder.path),
+  };
+  {
+    await using entitlement = await startService("entitlement", settings, program);
+    await using notification = await startService("notification", settings, program);
+    const granted = await grant(entitlement.url, {}, "k1");
+    assert.equal(granted.status, 200, granted.text);
+    assert.equal((await revoke(entitlement.url, {}, "k2")).json.version, 2);
+    await until("both are sent", async () => {
+      const [row] = await ask<{ sent: number }>(
+        databases.notification,
+        "select count(*)::int as sent from notifications where status = 'SENT'",
+      );
+      return row?.sent === 2;
+    });
+    const inbox = await fetch(`${notification.url}/debug/notification/inbox/ann`);
+    const { notifications } = await inbox.json();
+    assert.deepEqual(
+      notifications.map(({ status }: { status: string }) => status),
+      ["SENT", "SENT"],
+    );
+    assert.deepEqual([await entitlement.stop(), await notification.stop()], [0, 0]);
+  }
+  await deleteStream(natsUrl, names.stream);
+});
+
+type Read = (variable: string) => string | undefined;
+
+async function temporaryFolder() {
+  const path = await Deno.makeTempDir({ prefix: "kenri-bundle-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+// Names of databases and roles that are not there yet: migrate.js makes them.
+function ownDatabases() {
+  const name = { entitlement: uniqueName("entitlement"), notification: uniqueName("notification") };
+  const owned = (database: string) => urlOf({ database });
+  const used = (database: string) => urlOf({ database, user: database, password: "test" });
+  return {
+    notification: owned(name.notification),
+    settings: {
+      ENTITLEMENT_DATABASE_URL: used(name.entitlement),
+      ENTITLEMENT_MIGRATION_DATABASE_URL: owned(name.entitlement),
+      NOTIFICATION_DATABASE_URL: used(name.notification),
+      NOTIFICATION_MIGRATION_DATABASE_URL: owned(name.notification),
+    },
+    async [Symbol.asyncDispose]() {
+      for (const database of Object.values(name)) {
+        await dropDatabase(database);
+        await dropRole(database);
+      }
+    },
+  };
+}
+
+async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
+  const urls = Object.keys(settings).filter((name) => name.endsWith("_DATABASE_URL"));
+  const { host } = new URL(urlOf({ database: "any" }));
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt"],
+      ...["--allow-read=.", `--allow-net=${host}`, `--allow-env=${urls}`, "--ignore-env"],
+      "migrate.js",
+    ],
+    cwd: folder,
+    env: settings,
+    stdin: "null",
+  }).output();
+  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+  assert.ok(success, said);
+}

@@ -1,0 +1,82 @@
+// HTTP by hand, for what fetch is too polite to send.
+
+export interface RawAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+export interface RawConnection extends Disposable {
+  send(data: string | Uint8Array): Promise<void>;
+  // No more will be sent.
+  end(): Promise<void>;
+  // The next answer; undefined when the server closes instead.
+  answer(): Promise<RawAnswer | undefined>;
+}
+
+export async function connectTo(url: string): Promise<RawConnection> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  const decoder = new TextDecoder();
+  let received = "";
+
+  // All answers of the service have a length and, as far as it is looked at here, ASCII only.
+  function nextAnswer(): RawAnswer | undefined {
+    const [head, rest] = split(received, "\r\n\r\n");
+    if (rest === undefined) return undefined;
+    const [statusLine, ...lines] = head.split("\r\n");
+    const headers = new Headers(lines.map((line) => split(line, ": ") as [string, string]));
+    const length = Number(headers.get("Content-Length") ?? 0);
+    if (rest.length < length) return undefined;
+    received = rest.slice(length);
+    return { status: Number(statusLine?.split(" ")[1]), headers, text: rest.slice(0, length) };
+  }
+
+  return {
+    // The server may close before it has read everything.
+    send: async (data) => {
+      let bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+      try {
+        while (bytes.length > 0) bytes = bytes.subarray(await connection.write(bytes));
+      } catch { /* The answer tells. */ }
+    },
+    end: () => connection.closeWrite().catch(() => {}),
+    answer: async () => {
+      const buffer = new Uint8Array(16_384);
+      for (;;) {
+        const answer = nextAnswer();
+        if (answer) return answer;
+        const count = await connection.read(buffer).catch(() => null);
+        if (count === null) return undefined;
+        received += decoder.decode(buffer.subarray(0, count));
+      }
+    },
+    [Symbol.dispose]: () => connection.close(),
+  };
+}
+
+function split(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+// Sends it on a connection of its own and returns the first answer.
+export async function sendRaw(
+  url: string,
+  ...parts: (string | Uint8Array)[]
+): Promise<RawAnswer | undefined> {
+  using connection = await connectTo(url);
+  for (const part of parts) await connection.send(part);
+  return await connection.answer();
+}
+
+// The head of a request for a change, to which more header lines can be added.
+export function changeHead(...lines: string[]): string {
+  return [
+    "POST /v1/entitlements/grants HTTP/1.1",
+    "Host: kenri",
+    "Content-Type: application/json",
+    ...lines,
+    "\r\n",
+  ].join("\r\n");
+}

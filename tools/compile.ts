@@ -1,0 +1,97 @@
+// deno task compile [target …]: each service as one self-contained binary in dist/bin.
+//
+// A binary's permissions are fixed when it is made, so the settings are read here as they are at a
+// start: it may listen on, and connect to, the addresses that they name, and no others. All other
+// settings, passwords among them, are read when the binary starts; none is kept in it.
+//
+// deno task compile:check goes through all of it but the download of the base binary, for which the
+// running Deno stands in. What comes out is no service, and is thrown away.
+import { fileURLToPath } from "node:url";
+import { SettingsError } from "../shared/config.ts";
+import { bundleAll } from "./bundle.ts";
+import { devSettings } from "./dev/settings.ts";
+import { type ServiceName, servicePermissions } from "./services.ts";
+
+// Not Windows: it knows no SIGTERM, by which a service is stopped.
+const targets = [
+  "x86_64-unknown-linux-gnu",
+  "aarch64-unknown-linux-gnu",
+  "x86_64-apple-darwin",
+  "aarch64-apple-darwin",
+];
+const services: ServiceName[] = ["entitlement", "notification"];
+
+interface Build {
+  bundles: string; // From the sources, all of node_modules would be embedded.
+  output: string;
+  target: string;
+  read: (name: string) => string | undefined;
+  environment: Record<string, string>;
+}
+
+async function compile(service: ServiceName, build: Build): Promise<void> {
+  const { success } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["compile", "--no-config", "--no-remote", "--no-npm", "--no-prompt", "--unstable-cron"],
+      ...servicePermissions(service, build.read),
+      ...["--target", build.target, "--output", build.output, `${build.bundles}/${service}.js`],
+    ],
+    env: build.environment,
+    stdin: "null",
+  }).spawn().status;
+  if (!success) throw new Error(`"${service}" could not be compiled for ${build.target}`);
+}
+
+async function compileAll(wanted: string[]): Promise<void> {
+  const unknown = wanted.filter((target) => !targets.includes(target));
+  if (unknown.length > 0) {
+    throw new Error(`There is no target "${unknown[0]}", only: ${targets.join(", ")}`);
+  }
+  const bin = fileURLToPath(new URL("../dist/bin", import.meta.url));
+  const read = (name: string) => Deno.env.get(name);
+  for (const service of services) servicePermissions(service, read); // before anything is made
+  await withBundles(async (bundles) => {
+    for (const target of wanted.length > 0 ? wanted : targets) {
+      for (const service of services) {
+        const output = `${bin}/${service}-${target}`;
+        await compile(service, { bundles, output, target, read, environment: {} });
+      }
+    }
+  });
+}
+
+async function check(): Promise<void> {
+  const settings = devSettings(() => undefined, {
+    postgres: "postgres://owner@127.0.0.1:5432/postgres",
+    nats: "nats://127.0.0.1:4222",
+  });
+  await withBundles(async (bundles) => {
+    for (const service of services) {
+      await compile(service, {
+        bundles,
+        output: `${bundles}/not-a-service`,
+        target: Deno.build.target,
+        read: (name) => settings[name],
+        environment: { DENORT_BIN: Deno.execPath() },
+      });
+    }
+  });
+}
+
+async function withBundles(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "kenri-compile-" });
+  try {
+    await bundleAll(folder, () => {});
+    await work(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+try {
+  await (Deno.args[0] === "--check" ? check() : compileAll(Deno.args));
+} catch (error) {
+  const problems = error instanceof SettingsError ? error.problems : [(error as Error).message];
+  for (const problem of problems) console.error(problem);
+  Deno.exit(1);
+}

@@ -1,0 +1,184 @@
+// deno task demo: a small shop at work against the running services. It shows each request and what
+// arrives in the inboxes, and in the end counts both. Exit code 1 if they don't match.
+import { parseArgs } from "node:util";
+import { devSettings } from "../dev/settings.ts";
+import { findings, table } from "./balance.ts";
+import { type Arrival, Inboxes } from "./inboxes.ts";
+import { endStatus, paint, say, sayTimed, showStatus } from "./screen.ts";
+import { type Kind, type Step, Story } from "./story.ts";
+import { type Answer, problemWith, send } from "./till.ts";
+
+const usage = `deno task demo [--changes N] [--rate N] [--entitlement URL] [--notification URL]
+
+  --changes       how many steps the story has (150)
+  --rate          steps a second (10)
+  --entitlement   where the services are; else as their settings ENTITLEMENT_HTTP_HOST, _PORT
+  --notification  and NOTIFICATION_HTTP_HOST, _PORT say`;
+
+const lookEveryMs = 250;
+// Retries of a delivery and the way back from an outage included.
+const arriveWithinMs = 30_000;
+
+interface Options {
+  steps: number;
+  perSecond: number;
+  entitlement: string;
+  notification: string;
+}
+
+function readOptions(): Options {
+  const settings = devSettings((name) => Deno.env.get(name), {});
+  const url = (name: string) =>
+    `http://${settings[`${name}_HTTP_HOST`]}:${settings[`${name}_HTTP_PORT`]}`;
+  const { values } = parseArgs({
+    args: Deno.args,
+    options: {
+      "changes": { type: "string", default: "150" },
+      "rate": { type: "string", default: "10" },
+      "entitlement": { type: "string", default: url("ENTITLEMENT") },
+      "notification": { type: "string", default: url("NOTIFICATION") },
+    },
+  });
+  return {
+    steps: wholeNumber("changes", values.changes, 10_000),
+    perSecond: wholeNumber("rate", values.rate, 1_000),
+    entitlement: values.entitlement.replace(/\/$/, ""),
+    notification: values.notification.replace(/\/$/, ""),
+  };
+}
+
+function wholeNumber(name: string, written: string, max: number): number {
+  const value = /^\d+$/.test(written) ? Number(written) : 0;
+  if (value >= 1 && value <= max) return value;
+  throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${written}"`);
+}
+
+// Returns what is wrong; nothing is what a reader hopes for.
+async function run(options: Options): Promise<string[]> {
+  const story = new Story(Date.now().toString(36).slice(-5));
+  const inboxes = new Inboxes(options.notification, story.users);
+  await checkServices(options, inboxes);
+  const counts = new Map<Kind, number>();
+  const problems: string[] = [];
+  const status = () =>
+    showStatus(
+      `${total(counts)} of ${options.steps} told · ${story.changes.length} changes · ` +
+        `${inboxes.arrivals.size} arrived`,
+    );
+
+  const done = new AbortController();
+  const watching = watch(inboxes, done.signal, status);
+  for await (const step of paced(story, options)) {
+    const answers = await Promise.all(
+      Array.from(
+        { length: step.kind === "double tap" ? 2 : 1 },
+        () => send(options.entitlement, step),
+      ),
+    );
+    const problem = problemWith(step, answers);
+    if (problem) problems.push(problem);
+    counts.set(step.kind, (counts.get(step.kind) ?? 0) + 1);
+    sayTimed(stepLine(step, answers, problem));
+    status();
+  }
+  await allArrived(story, inboxes);
+  done.abort();
+  await watching;
+  await inboxes.look(); // whatever came twice is here by now
+  endStatus();
+  problems.push(...findings(story.changes, [...inboxes.arrivals.values()]));
+  say(table(counts, story.changes, [...inboxes.arrivals.values()]));
+  return problems;
+}
+
+async function checkServices({ entitlement, notification }: Options, inboxes: Inboxes) {
+  for (const url of [entitlement, notification]) {
+    const response = await fetch(`${url}/livez`).catch(() => undefined);
+    await response?.body?.cancel();
+    if (response?.ok) continue;
+    throw new Error(`No service answers at ${url}: start \`deno task dev\` in another terminal`);
+  }
+  await inboxes.look().catch((error: Error) => {
+    throw new Error(`${error.message}\nSwitch it on with NOTIFICATION_DEBUG_ENABLED=true`);
+  });
+}
+
+// At an even pace; a slow answer is caught up with.
+async function* paced(story: Story, { steps, perSecond }: Options): AsyncGenerator<Step> {
+  const startedAt = performance.now();
+  for (let count = 0; count < steps; count++) {
+    const waitMs = startedAt + count * 1_000 / perSecond - performance.now();
+    if (waitMs > 0) await pause(waitMs);
+    yield story.next();
+  }
+}
+
+async function watch(inboxes: Inboxes, until: AbortSignal, status: () => void): Promise<void> {
+  while (!until.aborted) {
+    // A service that is away for a moment is found again by the next look.
+    for (const arrival of await inboxes.look().catch(() => [])) sayTimed(arrivalLine(arrival));
+    status();
+    await pause(lookEveryMs);
+  }
+}
+
+async function allArrived(story: Story, inboxes: Inboxes): Promise<void> {
+  const deadline = performance.now() + arriveWithinMs;
+  while (inboxes.arrivals.size < story.changes.length && performance.now() < deadline) {
+    await pause(lookEveryMs);
+  }
+  await pause(2 * lookEveryMs);
+}
+
+function stepLine({ kind, action, fields }: Step, answers: Answer[], problem?: string): string {
+  const [first] = answers;
+  const { status, version, code } = JSON.parse(first?.text ?? "{}");
+  const said = first?.status === 200
+    ? paint("green", `200 ${status.padEnd(7)} version ${version}`)
+    : paint("yellow", `${first?.status}`);
+  const notes: Record<Kind, string> = {
+    "change": "",
+    "double tap": "tapped twice, changed once",
+    "repeat": "the same again: the same answer",
+    "refusal": `${code}: has that state already`,
+    "key of another": `${code}: the key belongs to another request`,
+  };
+  const verb = action === "grants" ? "grant " : "revoke";
+  const what = `${fields.user_id.padEnd(11)} ${fields.stock_keeping_unit.padEnd(15)}`;
+  const note = problem ? paint("red", problem) : paint("grey", notes[kind]);
+  return `${paint("cyan", verb)} → ${what} ${said} ${note}`.trimEnd();
+}
+
+function arrivalLine({ user, item, type, version, status, tookMs }: Arrival): string {
+  const what = `${user.padEnd(11)} ${item.padEnd(15)}`;
+  const end = status === "SENT"
+    ? paint("grey", `${type} ${version} after ${tookMs} ms`)
+    : paint("red", `${type} ${version} FAILED`);
+  return `${paint("magenta", " inbox")} ← ${what} ${end}`;
+}
+
+function total(counts: Map<Kind, number>): number {
+  return counts.values().reduce((sum, count) => sum + count, 0);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((over) => setTimeout(over, ms));
+}
+
+if (Deno.args.includes("--help")) {
+  console.log(usage);
+  Deno.exit(0);
+}
+try {
+  const options = readOptions();
+  const problems = await run(options);
+  for (const problem of problems) say(paint("red", problem));
+  if (problems.length === 0) {
+    say(paint("green", "Every change arrived, and each of them once."));
+  }
+  Deno.exit(problems.length === 0 ? 0 : 1);
+} catch (error) {
+  endStatus();
+  console.error(error instanceof Error ? error.message : error);
+  Deno.exit(1);
+}

@@ -1,0 +1,74 @@
+// The inboxes of all users, read again and again.
+
+export interface Arrival {
+  id: string;
+  user: string;
+  item: string;
+  type: string;
+  version: number;
+  status: "SENT" | "FAILED";
+  sentAt: number;
+  tookMs: number; // from the change to the end of its delivery
+}
+
+export class Inboxes {
+  readonly arrivals = new Map<string, Arrival>();
+  readonly #url: string;
+  readonly #users: string[];
+
+  constructor(url: string, users: string[]) {
+    this.#url = url;
+    this.#users = users;
+  }
+
+  // What has come since the last time.
+  async look(): Promise<Arrival[]> {
+    const found = (await Promise.all(this.#users.map((user) => this.#inboxOf(user)))).flat();
+    const fresh = found.filter(({ id }) => !this.arrivals.has(id));
+    for (const arrival of fresh) this.arrivals.set(arrival.id, arrival);
+    return fresh.sort((a, b) => a.sentAt - b.sentAt);
+  }
+
+  async #inboxOf(user: string): Promise<Arrival[]> {
+    const arrivals: Arrival[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
+      const response = await fetch(`${this.#url}/debug/notification/inbox/${user}?${query}`, {
+        signal: AbortSignal.timeout(10_000),
+      });
+      const page = await response.json();
+      if (!response.ok) throw new Error(`The inbox answers ${response.status}: ${page.message}`);
+      arrivals.push(...page.notifications.filter(isOver).map(toArrival));
+      cursor = page.next_cursor;
+    } while (cursor);
+    return arrivals;
+  }
+}
+
+interface Notification {
+  notification_id: string;
+  type: string;
+  status: string;
+  created_at: string;
+  sent_at: string | null;
+  payload: Record<string, unknown>;
+}
+
+function isOver({ status }: Notification): boolean {
+  return status === "SENT" || status === "FAILED";
+}
+
+function toArrival({ notification_id, type, status, created_at, sent_at, payload }: Notification) {
+  const sentAt = Date.parse(sent_at ?? created_at);
+  return {
+    id: notification_id,
+    user: String(payload["user_id"]),
+    item: String(payload["stock_keeping_unit"]),
+    type,
+    version: Number(payload["version"]),
+    status: status as Arrival["status"],
+    sentAt,
+    tookMs: sentAt - Date.parse(String(payload["occurred_at"])),
+  };
+}

@@ -1,0 +1,35 @@
+import { freePort } from "./free_port.ts";
+import { type NatsServer, startNats } from "./nats.ts";
+
+export interface NatsCluster extends AsyncDisposable {
+  readonly nodes: NatsServer[];
+  /** Of all nodes, separated by commas, as `NATS_URL` takes them. */
+  readonly url: string;
+}
+
+/** Nodes with JetStream that know each other; ready when they have elected a leader. */
+export async function startNatsCluster(size = 3): Promise<NatsCluster> {
+  const routePorts = Array.from({ length: size }, freePort);
+  const routes = routePorts.map((port) => `"nats-route://127.0.0.1:${port}"`).join(", ");
+  const settings = (routePort: number) => `
+cluster {
+  name: kenri
+  listen: "127.0.0.1:${routePort}"
+  routes: [${routes}]
+}
+`;
+  // All at once: none is ready before most of them are there.
+  const started = await Promise.allSettled(
+    routePorts.map((port) => startNats({ settings: settings(port) })),
+  );
+  const nodes = started.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
+  const close = async () => {
+    await Promise.all(nodes.map((node) => node.close()));
+  };
+  const failure = started.find((one) => one.status === "rejected");
+  if (failure) {
+    await close();
+    throw failure.reason;
+  }
+  return { nodes, url: nodes.map(({ url }) => url).join(), [Symbol.asyncDispose]: close };
+}
