@@ -90,7 +90,7 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
       try {
         const natsHeaders = createHeaders();
         natsHeaders.set("Nats-Msg-Id", id);
-        for (const name in headers) natsHeaders.set(name, headers[name] as string);
+        for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
         connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
       } catch (error) {
         queue.shift()?.(); // the room goes to the next

@@ -2,6 +2,7 @@ import {
   count,
   duration,
   flag,
+  host,
   maxTimerMs,
   natsName,
   natsSubject,
@@ -26,7 +27,7 @@ import type { RetentionOptions } from "./retention.ts";
 export const schema = z.object({
   ...prefixed("notification", {
     "database.url": serverUrl("postgres:", "postgresql:"),
-    "http.host": text().prefault("127.0.0.1"),
+    "http.host": host().prefault("127.0.0.1"),
     "http.port": port().prefault("8081"),
     "nats.subject": natsSubject(),
     "nats.stream": natsName(),

@@ -1,6 +1,6 @@
 import type { Log } from "@kenri/shared/log";
 import { overdueNotifications } from "@kenri/shared/metrics";
-import { type Database, query } from "@kenri/shared/postgres";
+import { type Database, query, type Transaction } from "@kenri/shared/postgres";
 import { deleteInBatches } from "@kenri/shared/retention";
 
 export interface RetentionOptions {
@@ -10,7 +10,7 @@ export interface RetentionOptions {
 // Deletes what has served its time. What should have been sent long ago and was not is an anomaly:
 // it is kept and reported.
 export async function cleanNotification(
-  database: Database,
+  database: Database | Transaction,
   { days }: RetentionOptions,
   log: Log,
   signal: AbortSignal,
@@ -36,7 +36,11 @@ export async function cleanNotification(
   }
 }
 
-async function deleteEvents(database: Database, days: number, limit: number): Promise<number> {
+async function deleteEvents(
+  database: Database | Transaction,
+  days: number,
+  limit: number,
+): Promise<number> {
   const rows = await query(
     database,
     `with old as (
@@ -56,7 +60,7 @@ async function deleteEvents(database: Database, days: number, limit: number): Pr
 }
 
 async function deleteFinishedNotifications(
-  database: Database,
+  database: Database | Transaction,
   days: number,
   limit: number,
 ): Promise<number> {
@@ -79,7 +83,7 @@ async function deleteFinishedNotifications(
   return rows.length;
 }
 
-async function countOverdue(database: Database, days: number): Promise<number> {
+async function countOverdue(database: Database | Transaction, days: number): Promise<number> {
   const rows = await query<{ overdue: number }>(
     database,
     `select count(*) as overdue

@@ -29,9 +29,13 @@ export function parseSettings<Schema extends z.ZodObject>(
     Object.fromEntries(given.filter(([, value]) => value !== undefined)),
   );
   if (parsed.success) return parsed.data;
-  throw new SettingsError(
-    parsed.error.issues.map(({ path, message }) => `${environmentName(path.join("."))} ${message}`),
-  );
+  // One problem of each setting: what is blank is not a url either.
+  const problems = new Map<string, string>();
+  for (const { path, message } of parsed.error.issues) {
+    const name = environmentName(path.join("."));
+    if (!problems.has(name)) problems.set(name, `${name} ${message}`);
+  }
+  throw new SettingsError([...problems.values()]);
 }
 
 // Timers take 2^31 - 1 ms at most; a longer wait would end at once.
@@ -118,7 +122,20 @@ export function serverUrls(...protocols: string[]): z.ZodString {
 
 function isServerUrl(value: string, protocols: string[]): boolean {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  return url !== undefined && protocols.includes(url.protocol) && url.hostname !== "";
+  return url !== undefined && protocols.includes(url.protocol) && isHost(url.hostname);
+}
+
+// A name, an IPv4 address, or an IPv6 address, which stands in brackets in a url. Permissions are
+// made of it, so nothing else may slip in.
+function isHost(value: string): boolean {
+  return /^([\w.-]+|\[.+\])$/.test(value) && URL.canParse(`http://${value}`);
+}
+
+export function host(): z.ZodString {
+  return text().refine(
+    (value) => isHost(value.includes(":") ? `[${value}]` : value),
+    "must be a host's name or address, without brackets",
+  );
 }
 
 type Prefixed<Prefix extends string, Shape> = {
@@ -179,9 +196,14 @@ export function notAbove<Low extends string, High extends string>(
   low: Low,
   high: High,
 ): z.core.$ZodCheck<Record<Low | High, number>> {
-  return z.refine<Record<Low | High, number>>((value) => !(value[low] > value[high]), {
+  return z.refine<Record<Low | High, number>>((value) => !isAbove(value[low], value[high]), {
     path: [low],
     message: `must not be above ${environmentName(high)}`,
     when: () => true,
   });
+}
+
+// What could not be read is still the text that was given.
+function isAbove(low: unknown, high: unknown): boolean {
+  return typeof low === "number" && typeof high === "number" && low > high;
 }

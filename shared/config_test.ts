@@ -4,6 +4,7 @@ import {
   duration,
   environmentName,
   flag,
+  host,
   notAbove,
   number,
   parseSettings,
@@ -97,7 +98,15 @@ Deno.test("a bad url is refused without being repeated, because it may hold a pa
   const schema = serverUrl("postgres:", "postgresql:");
   assert.equal(parsed(schema, "postgresql://u:p@[::1]:1/d"), "postgresql://u:p@[::1]:1/d");
   for (
-    const bad of ["mysql://u:secret@h/d", "secret", "postgres://", "postgres:///secret", "//secret"]
+    const bad of [
+      "mysql://u:secret@h/d",
+      "secret",
+      "postgres://",
+      "postgres:///secret",
+      "postgres://secret,h/d",
+      "postgres://%2Fsecret/d",
+      "//secret",
+    ]
   ) {
     assert.equal(
       problemOf(schema, bad),
@@ -125,4 +134,13 @@ Deno.test("nothing but the settings of the schema is read", () => {
   const read: string[] = [];
   parseSettings(z.object({ "a.b-c": text().optional() }), (name) => void read.push(name));
   assert.deepEqual(read, ["A_B_C"]);
+});
+
+Deno.test("a host is a name or an address, of which exactly one permission can be made", () => {
+  for (const good of ["127.0.0.1", "localhost", "db-1.example.org", "::1", "::", "fe80::1"]) {
+    assert.equal(parsed(host(), good), good);
+  }
+  for (const bad of ["a,b", "a:1", "[::1]", "a b", "a/b", "*", "a@b", "http://a"]) {
+    assert.match(problemOf(host(), bad), /^A_SETTING must be a host's name or address/);
+  }
 });

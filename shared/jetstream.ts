@@ -1,5 +1,6 @@
 import {
   connect,
+  type ConnectionOptions,
   type ConsumerConfig,
   DiscardPolicy,
   type JetStreamManager,
@@ -30,6 +31,7 @@ export class NatsLink {
   readonly #log: Log;
   #session: Session | undefined;
   #connecting: Promise<Session> | undefined;
+  #reportedAt = -Infinity;
 
   constructor(url: string, name: string, log: Log) {
     this.#url = url;
@@ -43,14 +45,13 @@ export class NatsLink {
 
   // Waits as long as the server is away. Undefined when the service stops meanwhile.
   async session(stop: AbortSignal): Promise<Session | undefined> {
-    let reportedAt = -Infinity;
     while (!stop.aborted) {
       try {
         return this.#session ?? await (this.#connecting ??= this.#connect(stop));
       } catch (error) {
-        if (performance.now() - reportedAt > reportEveryMs) {
+        if (performance.now() - this.#reportedAt > reportEveryMs) {
+          this.#reportedAt = performance.now(); // for all who wait
           this.#log.warn("NATS can't be reached, trying again: {error}", { error });
-          reportedAt = performance.now();
         }
         await pause(retryMs, stop);
       }
@@ -65,7 +66,7 @@ export class NatsLink {
   async #connect(stop: AbortSignal): Promise<Session> {
     try {
       const connection = await connect({
-        servers: this.#url.split(","),
+        ...serverOptions(this.#url),
         name: this.#name,
         reconnect: false,
         resolve: false, // only the hosts named in the settings are permitted
@@ -77,6 +78,7 @@ export class NatsLink {
       const lost = new AbortController();
       const session = { connection, signal: AbortSignal.any([lost.signal, stop]) };
       this.#session = session;
+      this.#reportedAt = -Infinity;
       this.#log.info("Connected to NATS at {server}", { server: connection.getServer() });
       void connection.closed().then((error) => {
         this.#session = undefined;
@@ -88,6 +90,19 @@ export class NatsLink {
       this.#connecting = undefined;
     }
   }
+}
+
+// The client reads no more than host and port from a url; the rest is passed on here. The servers of
+// a cluster share their accounts, so the first url speaks for all.
+function serverOptions(urls: string): ConnectionOptions {
+  const servers = urls.split(",");
+  const { protocol, username, password } = new URL(servers[0] ?? "");
+  const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
+  return {
+    servers,
+    ...(password ? { user, pass } : username ? { token: user } : {}),
+    ...(protocol === "tls:" ? { tls: {} } : {}), // else TLS is used if the server offers it
+  };
 }
 
 export interface WantedStream {

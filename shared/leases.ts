@@ -47,11 +47,11 @@ export async function claimDue<Content>(
   const token = crypto.randomUUID();
   const isDue = `row.unfinished
          and ((row.status = 'PENDING' and (row.next_retry_at is null or row.next_retry_at <= now()))
-           or (row.status = '${working}' and (row.lease_until is null or row.lease_until <= now())))`;
+           or (row.status = $5 and (row.lease_until is null or row.lease_until <= now())))`;
   const rows = await query<ClaimedRow & Content>(
     database,
     `with due as materialized (
-       select ${id}, aggregate_key, ${orderOfKey}, status = '${working}' as taken_over
+       select ${id}, aggregate_key, ${orderOfKey}, status = $5 as taken_over
        from ${name} row
        where ${isDue}
          and not exists (
@@ -64,7 +64,7 @@ export async function claimDue<Content>(
        limit $1
        for update skip locked
      ), earlier as materialized (
-       select row.${id}, row.aggregate_key, row.${orderOfKey}, row.status = '${working}' as taken_over
+       select row.${id}, row.aggregate_key, row.${orderOfKey}, row.status = $5 as taken_over
        from (
          select aggregate_key, max(${orderOfKey}) as last from due group by aggregate_key
        ) as line
@@ -91,7 +91,7 @@ export async function claimDue<Content>(
        limit $1
      ), claimed as (
        update ${name} row
-       set status = '${working}',
+       set status = $5,
          attempt_count = row.attempt_count + claimable.taken_over::int,
          next_retry_at = null,
          locked_by = $2,
@@ -106,7 +106,7 @@ export async function claimDue<Content>(
      select ${id} as id, aggregate_key, attempt_count, taken_over, ${columns}
      from claimed
      order by ${orderOfKey}`,
-    [limit, worker, leaseMs, token],
+    [limit, worker, leaseMs, token, working],
   );
   return rows.map((row) => ({
     id: row.id,

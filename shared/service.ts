@@ -66,13 +66,16 @@ function listenOrExit(
     return Deno.serve({
       hostname,
       port,
-      onListen: (address) =>
-        log.info("Listening on {url}", { url: `http://${address.hostname}:${address.port}` }),
+      onListen: (address) => log.info("Listening on {url}", { url: urlOf(address) }),
     }, (request) => app.fetch(request));
   } catch (error) {
     log.fatal("Can't listen on {address}: {error}", { address: `${hostname}:${port}`, error });
     Deno.exit(1);
   }
+}
+
+function urlOf({ hostname, port }: Deno.NetAddr): string {
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
 }
 
 function stopOnSignals(log: Log): AbortSignal {

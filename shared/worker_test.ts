@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { Log } from "./log.ts";
-import { Bell } from "./signals.ts";
-import { type Claimed, type Job, type Outcome, type Settlement, Worker } from "./worker.ts";
+import type { Outcome } from "./worker.ts";
+import { start, Table, turns } from "./worker_testing.ts";
 
 Deno.test("each outcome becomes the settlement of its row", async () => {
   const table = new Table(["done", "retry", "failed", "last", "dead", "broken"]);
@@ -176,105 +175,22 @@ Deno.test("a row that was lost before its turn is not worked on", async () => {
   assert.deepEqual(worked, ["a1"]);
 });
 
-type Work = Job<Claimed, string>["work"];
-
-// Rows as a table holds them: due, leased, or settled.
-class Table {
-  readonly limits: number[] = []; // of each claim
-  readonly settled: Settlement<Claimed, string>[] = [];
-  readonly stolen = new Set<string>();
-  failWith: Error | undefined;
-  failures = 0;
-  refuses: string | undefined;
-  once = false;
-  readonly #rows: Claimed[];
-  readonly #due: Claimed[];
-
-  constructor(ids: string[], keyOf: (id: string) => string = (id) => id) {
-    this.#rows = ids.map((id) => ({ id, key: keyOf(id), attempts: 0, takenOver: false }));
-    this.#due = [...this.#rows];
+Deno.test("after an outage longer than its lease a worker does not take over its own rows", async () => {
+  const table = new Table(["1"]);
+  const gate = Promise.withResolvers<void>();
+  const run = start(table, async ({ id }) => {
+    await gate.promise;
+    return { kind: "done", result: id };
+  }, { leaseMs: 20 });
+  for (let outages = 0; outages < 10; outages++) {
+    const claims = table.limits.length;
+    await table.until(() => table.limits.length > claims + 1);
+    table.away = true;
+    await new Promise((over) => setTimeout(over, 30));
+    table.away = false;
   }
-
-  row(id: string): Claimed {
-    return this.#rows.find((row) => row.id === id) as Claimed;
-  }
-
-  claim(limit: number): Promise<Claimed[]> {
-    this.limits.push(limit);
-    return Promise.resolve(this.#due.splice(0, limit));
-  }
-
-  settle(settlements: Settlement<Claimed, string>[]): Promise<Set<string>> {
-    if (this.failWith) {
-      this.failures++;
-      return Promise.reject(this.failWith);
-    }
-    if (settlements.some(({ row }) => row.id === this.refuses)) {
-      return Promise.reject(new Error("invalid input syntax"));
-    }
-    const owned = settlements.filter(({ row }) => !this.stolen.has(row.id));
-    this.settled.push(...owned);
-    const released = owned.filter(({ kind }) => kind === "released");
-    if (!this.once) this.#due.push(...released.map(({ row }) => row));
-    return Promise.resolve(new Set(owned.map(({ row }) => row.id)));
-  }
-
-  extend(rows: Claimed[]): Promise<Set<string>> {
-    return Promise.resolve(new Set(rows.map(({ id }) => id).filter((id) => !this.stolen.has(id))));
-  }
-
-  untilSettled(count: number): Promise<void> {
-    return this.until(() => this.settled.length >= count);
-  }
-
-  async until(condition: () => boolean): Promise<void> {
-    for (let i = 0; i < 1_000 && !condition(); i++) await turns(1);
-    assert.ok(condition());
-  }
-}
-
-interface Run {
-  log: string[];
-  abandon(): void;
-  stop(): Promise<void>;
-}
-
-function start(table: Table, work: Work, more: { once?: boolean; leaseMs?: number } = {}): Run {
-  table.once = more.once ?? false;
-  const log: string[] = [];
-  const at = (level: string) => (message: string, properties: Record<string, unknown>) =>
-    void log.push(
-      `${level} ${message.replaceAll(/\{(\w+)\}/g, (_, name) => String(properties[name]))}`,
-    );
-  const stop = new AbortController();
-  const abandon = new AbortController();
-  const worker = new Worker<Claimed, string>(
-    {
-      name: "test",
-      batchSize: 10,
-      leaseMs: more.leaseMs ?? 60_000,
-      pollIntervalMs: 5,
-      maxAttempts: 3,
-      backoff: { baseMs: 10, maxMs: 10, minMs: 0, jitterMin: 1, jitterMax: 1 },
-      claim: (limit) => table.claim(limit),
-      work,
-      settle: (settlements) => table.settle(settlements),
-      extend: (rows) => table.extend(rows),
-    },
-    { info: at("info"), warn: at("warn"), error: at("error") } as unknown as Log,
-    abandon.signal,
-  );
-  const running = worker.run(new Bell(), stop.signal);
-  return {
-    log,
-    abandon: () => abandon.abort(),
-    stop: async () => {
-      stop.abort();
-      await running;
-    },
-  };
-}
-
-async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((next) => setTimeout(next, 1));
-}
+  gate.resolve();
+  await table.untilSettled(1);
+  await run.stop();
+  assert.equal(table.takenOver, 0);
+});

@@ -78,3 +78,8 @@ export function publishEvents(url: string, subject: string, events: Event[]): Pr
     events.map((event) => ({ body: bodyOf(event), headers: { "Nats-Msg-Id": event.eventId } })),
   );
 }
+
+/** A user_id that PostgreSQL refuses: nothing in it could be compressed. */
+export function tooLongForAnIndex(): string {
+  return crypto.getRandomValues(new Uint8Array(6_000)).toHex();
+}

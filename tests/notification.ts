@@ -134,6 +134,13 @@ export function untilAllAcked(place: Place): Promise<void> {
   });
 }
 
+/** How many messages of this outcome the replica counted. */
+export async function outcomesOf({ url }: ServiceProcess, outcome: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const [, count] = new RegExp(`receive_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text) ?? [];
+  return Number(count ?? 0);
+}
+
 export type AdvisoryKind = "MAX_DELIVERIES" | "MSG_TERMINATED";
 
 /** The stream that keeps the advisories of one kind, by the default of its setting. */

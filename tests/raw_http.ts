@@ -1,4 +1,5 @@
 // HTTP by hand, for what fetch is too polite to send.
+import { Buffer } from "node:buffer";
 
 export interface RawAnswer {
   status: number;
@@ -17,10 +18,9 @@ export interface RawConnection extends Disposable {
 export async function connectTo(url: string): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
-  const decoder = new TextDecoder();
-  let received = "";
+  let received = ""; // one character for each byte
 
-  // All answers of the service have a length and, as far as it is looked at here, ASCII only.
+  // All answers of the service have a length.
   function nextAnswer(): RawAnswer | undefined {
     const [head, rest] = split(received, "\r\n\r\n");
     if (rest === undefined) return undefined;
@@ -29,7 +29,8 @@ export async function connectTo(url: string): Promise<RawConnection> {
     const length = Number(headers.get("Content-Length") ?? 0);
     if (rest.length < length) return undefined;
     received = rest.slice(length);
-    return { status: Number(statusLine?.split(" ")[1]), headers, text: rest.slice(0, length) };
+    const text = Buffer.from(rest.slice(0, length), "latin1").toString();
+    return { status: Number(statusLine?.split(" ")[1]), headers, text };
   }
 
   return {
@@ -48,7 +49,7 @@ export async function connectTo(url: string): Promise<RawConnection> {
         if (answer) return answer;
         const count = await connection.read(buffer).catch(() => null);
         if (count === null) return undefined;
-        received += decoder.decode(buffer.subarray(0, count));
+        received += Buffer.from(buffer.subarray(0, count)).toString("latin1");
       }
     },
     [Symbol.dispose]: () => connection.close(),

@@ -1,7 +1,7 @@
 // What becomes of a message: every row of the table of outcomes, on a real stream.
 import assert from "node:assert/strict";
 import { ask } from "./entitlement.ts";
-import { bodyOf, eventOf, type Message, messageOf } from "./events.ts";
+import { bodyOf, eventOf, type Message, messageOf, tooLongForAnIndex } from "./events.ts";
 import {
   advisoriesSent,
   allSent,
@@ -9,13 +9,13 @@ import {
   countsOf,
   freshPlace,
   notificationsOf,
+  outcomesOf,
   publishRaw,
   publishTo,
   startNotification,
   untilAllAcked,
   untilSent,
 } from "./notification.ts";
-import type { ServiceProcess } from "./services.ts";
 import { until } from "./wait.ts";
 
 const noAdvisories = { MAX_DELIVERIES: 0, MSG_TERMINATED: 0 };
@@ -68,7 +68,7 @@ Deno.test("the same bytes again leave no trace and no advisory, ever", async () 
   await untilAllAcked(place);
   const { num_redelivered, delivered } = await consumerInfo(place);
   assert.deepEqual([delivered.stream_seq, num_redelivered], [302, 0]);
-  assert.equal(await outcome(service, "duplicate"), 301);
+  assert.equal(await outcomesOf(service, "duplicate"), 301);
   assert.deepEqual(await notificationsOf(place), [before]);
   assert.deepEqual(await countsOf(place), allSent(1));
   assert.deepEqual(await advisoriesSent(place), noAdvisories);
@@ -109,7 +109,7 @@ Deno.test("what can't be read is terminated at its first delivery, and nothing i
     ...noAdvisories,
     MSG_TERMINATED: unreadable.length,
   });
-  assert.equal(await outcome(service, "unreadable"), unreadable.length);
+  assert.equal(await outcomesOf(service, "unreadable"), unreadable.length);
 });
 
 Deno.test("an event of an unknown type is stored under its number, and sent", async () => {
@@ -143,7 +143,7 @@ Deno.test("one that the database refuses is tried again later, and holds up no o
   await untilSent(place, 51);
   await untilAllAcked(place);
   assert.deepEqual(await countsOf(place), allSent(51));
-  assert.equal(await outcome(service, "failed"), 1);
+  assert.equal(await outcomesOf(service, "failed"), 1);
   assert.deepEqual(await advisoriesSent(place), noAdvisories);
 });
 
@@ -153,8 +153,7 @@ Deno.test("one that fails at every delivery is delivered with growing pauses, an
     NOTIFICATION_NATS_ACK_WAIT: "1s",
     NOTIFICATION_NATS_MAX_DELIVER: "2",
   });
-  const tooLongForAnIndex = randomText(6_000);
-  await publishTo(place, [eventOf({ userId: tooLongForAnIndex }), eventOf()]);
+  await publishTo(place, [eventOf({ userId: tooLongForAnIndex() }), eventOf()]);
   await untilSent(place, 1);
   await until("the dead letter", async () => (await countsOf(place)).notification_nats_dlq === 1);
   assert.deepEqual(await countsOf(place), { ...allSent(1), notification_nats_dlq: 1 });
@@ -186,12 +185,6 @@ Deno.test("before the migrations nothing is lost: messages wait until the tables
   assert.deepEqual(await advisoriesSent(place), noAdvisories);
 });
 
-async function outcome(service: ServiceProcess, name: string): Promise<number> {
-  const text = await (await fetch(`${service.url}/metrics`)).text();
-  const [, count] = new RegExp(`outcome="${name}"\\} (\\d+)`).exec(text) ?? [];
-  return Number(count ?? 0);
-}
-
 // Fields 1 and 8 by hand: what the generated code could not write, but another program might.
 function withoutTime(): Uint8Array {
   const id = new TextEncoder().encode(crypto.randomUUID());
@@ -204,9 +197,4 @@ function withVersion(version: bigint): Uint8Array {
     varint.push(Number(rest & 127n) | (rest > 127n ? 128 : 0));
   }
   return new Uint8Array([...bodyOf(eventOf({ version: 0 })), 0x40, ...varint]);
-}
-
-// Nothing that could be compressed.
-function randomText(length: number): string {
-  return Array.from({ length: Math.ceil(length / 36) }, () => crypto.randomUUID()).join("");
 }

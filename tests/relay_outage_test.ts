@@ -20,8 +20,8 @@ import { until } from "./wait.ts";
 Deno.test("a broker that is killed for long costs no attempt", async () => {
   await using nats = await startNats();
   await using place = await freshPlace({ natsUrl: nats.url });
-  await using relay = startRelay(place);
-  await insertEvents(place.ownerUrl, manyEvents({ keys: 20, versions: 100 }));
+  await using relay = startRelay(place, { batchSize: 1_500 }); // more than may be in flight
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 12_000, versions: 1 }));
   await until("it is at it", async () => await countOf(place.ownerUrl, "PUBLISHED") > 100);
   await nats.kill();
   await insertEvents(place.ownerUrl, manyEvents({ keys: 20, versions: 10 }));

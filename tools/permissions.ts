@@ -18,7 +18,7 @@ const ignoredEnvironment = [
 export function permissionFlags(config: Addresses, environment: string[]): string[] {
   const { http, databaseUrl, natsUrl } = config;
   const addresses = [
-    `${http.hostname}:${http.port}`,
+    `${bracketed(http.hostname)}:${http.port}`,
     address(databaseUrl, 5432),
     ...natsUrl.split(",").map((url) => address(url, 4222)),
   ];
@@ -28,6 +28,11 @@ export function permissionFlags(config: Addresses, environment: string[]): strin
     `--ignore-env=${ignoredEnvironment.join()}`,
     "--allow-sys=hostname",
   ];
+}
+
+// An IPv6 address stands in a url with its brackets already.
+function bracketed(hostname: string): string {
+  return hostname.includes(":") ? `[${hostname}]` : hostname;
 }
 
 function address(url: string, defaultPort: number): string {

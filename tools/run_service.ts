@@ -13,8 +13,10 @@ try {
   }
   // `deno task`, which runs this, can be killed without a word.
   const starter = Deno.ppid;
-  setInterval(() => {
-    if (Deno.ppid !== starter) service.kill("SIGTERM");
+  const watch = setInterval(() => {
+    if (Deno.ppid === starter) return;
+    clearInterval(watch);
+    service.kill("SIGTERM");
   }, 500);
   const { code } = await service.status;
   Deno.exit(code);

@@ -1,10 +1,4 @@
-import type { Settings } from "./settings.ts";
-
-export function banner(settings: Settings): string {
-  const url = (service: string) =>
-    `http://${settings[`${service}_HTTP_HOST`]}:${settings[`${service}_HTTP_PORT`]}`;
-  const entitlement = url("ENTITLEMENT");
-  const notification = url("NOTIFICATION");
+export function banner(entitlement: string, notification: string): string {
   return `
   entitlement   ${entitlement}   (${entitlement}/openapi.json)
   notification  ${notification}   (${notification}/debug/notification/inbox/ann)

@@ -1,49 +1,74 @@
 // deno task dev: PostgreSQL, NATS and both services, on this machine, until Ctrl-C. Data is kept in
-// .kenri/dev; `--fresh` begins with none. Servers that the settings name are used as they are.
+// .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` begins with none. Servers that the
+// settings name are used as they are.
 import { migrate } from "../../migrations/migrate.ts";
+import { SettingsError } from "../../shared/config.ts";
 import { startNats } from "../servers/nats.ts";
 import { startPostgres } from "../servers/postgres.ts";
 import { banner } from "./banner.ts";
+import { takeDataFolder } from "./data_folder.ts";
+import { checkPorts, checkSettings } from "./preconditions.ts";
 import { RunningService } from "./running_service.ts";
-import { dataFolder, devSettings, type Settings } from "./settings.ts";
+import { devSettings, type Settings } from "./settings.ts";
 import { onSourceChange } from "./source_changes.ts";
 
 const root = new URL("../../", import.meta.url);
 const say = (line: string) => console.log(line);
+const read = (name: string) => Deno.env.get(name);
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  Deno.addSignalListener(signal, () => stopping.abort());
+  Deno.addSignalListener(signal, () => {
+    // Who asks twice does not want to wait; servers and services end with this process.
+    if (stopping.signal.aborted) Deno.exit(130);
+    stopping.abort();
+  });
 }
+
 
 try {
   await run();
   Deno.exit(0);
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error);
+  const problems = error instanceof SettingsError
+    ? error.problems
+    : [error instanceof Error ? error.message : error];
+  for (const problem of problems) console.error(problem);
   Deno.exit(1);
 }
 
 async function run(): Promise<void> {
-  if (Deno.args.includes("--fresh")) await removeData();
+  const unknown = Deno.args.find((argument) => argument !== "--fresh");
+  if (unknown) throw new Error(`There is no argument "${unknown}", only --fresh`);
+  checkSettings(read);
+  checkPorts(read);
   await using servers = await startWhatIsMissing();
-  const settings = devSettings((name) => Deno.env.get(name), servers.urls);
+  const settings = devSettings(read, servers.urls);
+  if (stopping.signal.aborted) return;
   await migrateBoth(settings);
-  const services = [
-    new RunningService("entitlement", settings),
-    new RunningService("notification", settings),
-  ];
+  if (stopping.signal.aborted) return;
+  const entitlement = new RunningService("entitlement", settings);
+  const notification = new RunningService("notification", settings);
+  const services = [entitlement, notification];
   try {
-    await Promise.all(services.map((service) => service.start()));
-    say(banner(settings));
+    const urls = await Promise.all([entitlement.start(), notification.start()]);
+    if (urls[0] && urls[1] && !stopping.signal.aborted) say(banner(urls[0], urls[1]));
     const watching = onSourceChange(root, stopping.signal, async (changed) => {
       if (changed.has("migrations")) await migrateBoth(settings);
       const affected = services.filter((service) => service.isAffectedBy(changed));
       await Promise.all(affected.map((service) => service.restart()));
     });
-    await Promise.race([watching, ...servers.deaths]);
+    await watching;
   } finally {
     await Promise.all(services.map((service) => service.stop()));
   }
+}
+
+// `deno task`, which runs this, can be killed without a word.
+function stopWithStarter(): void {
+  const starter = Deno.ppid;
+  setInterval(() => {
+    if (Deno.ppid !== starter) stopping.abort();
+  }, 500);
 }
 
 interface DevServers extends AsyncDisposable {
@@ -52,11 +77,15 @@ interface DevServers extends AsyncDisposable {
 }
 
 async function startWhatIsMissing(): Promise<DevServers> {
-  const given = (name: string) => Deno.env.get(name) !== undefined;
+  const given = (name: string) => read(name) !== undefined;
   const wantsPostgres = !given("ENTITLEMENT_DATABASE_URL") || !given("NOTIFICATION_DATABASE_URL");
+  const wantsNats = !given("NATS_URL");
+  const folder = wantsPostgres || wantsNats
+    ? await takeDataFolder(read, Deno.args.includes("--fresh"))
+    : "";
   const [postgres, nats] = await Promise.all([
-    wantsPostgres ? startPostgres({ dataDir: `${dataFolder}/postgres`, say }) : undefined,
-    given("NATS_URL") ? undefined : startNats({ storeDir: `${dataFolder}/nats`, say }),
+    wantsPostgres ? startPostgres({ dataDir: `${folder}/postgres`, say }) : undefined,
+    wantsNats ? startNats({ storeDir: `${folder}/nats`, say }) : undefined,
   ]);
   const deaths = [["PostgreSQL", postgres], ["nats-server", nats]] as const;
   return {
@@ -85,13 +114,5 @@ async function migrateBoth(settings: Settings): Promise<void> {
       serviceUrl: settings[`${name}_DATABASE_URL`] ?? "",
       say,
     });
-  }
-}
-
-async function removeData(): Promise<void> {
-  try {
-    await Deno.remove(dataFolder, { recursive: true });
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }

@@ -18,8 +18,8 @@ export class RunningService {
     return changed.has(this.#name) || changed.has("shared") || changed.has("proto");
   }
 
-  // Resolves when it listens, or has ended because it could not.
-  async start(): Promise<void> {
+  // Resolves with the url on which it listens, or with none when it ended because it could not.
+  async start(): Promise<string | undefined> {
     const read = (name: string) => this.#settings[name] ?? Deno.env.get(name);
     const child = new Deno.Command(Deno.execPath(), {
       args: runArguments(this.#name, read),
@@ -29,19 +29,20 @@ export class RunningService {
       stderr: "inherit",
     }).spawn();
     this.#process = child;
-    const listening = Promise.withResolvers<void>();
+    const listening = Promise.withResolvers<string>();
     this.#ended = this.#follow(child, listening.resolve);
-    await Promise.race([listening.promise, this.#ended]);
+    return await Promise.race([listening.promise, this.#ended.then(() => undefined)]);
   }
 
-  async #follow(child: Deno.ChildProcess, onListening: () => void): Promise<void> {
+  async #follow(child: Deno.ChildProcess, onListening: (url: string) => void): Promise<void> {
     let rest = "";
     for await (const text of child.stdout.pipeThrough(new TextDecoderStream() as never)) {
       const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) {
         console.log(readableLine(this.#name, line));
-        if (line.includes('"Listening on ')) onListening();
+        const [, url] = /"Listening on ([^"]+)"/.exec(line) ?? [];
+        if (url) onListening(url);
       }
     }
     const { code } = await child.status;
@@ -52,7 +53,9 @@ export class RunningService {
   }
 
   async stop(): Promise<void> {
-    this.#process?.kill("SIGTERM");
+    try {
+      this.#process?.kill("SIGTERM");
+    } catch { /* It has ended already: Ctrl-C reaches it as well. */ }
     await this.#ended;
   }
 

@@ -1,8 +1,4 @@
-import { fileURLToPath } from "node:url";
-
 export type Settings = Record<string, string>;
-
-export const dataFolder = fileURLToPath(new URL("../../.kenri/dev", import.meta.url));
 
 // What a developer's run needs: the embedded servers where no others are named, the standard
 // stream, and the debug side switched on. Whatever the environment says goes before it.
@@ -24,14 +20,29 @@ export function devSettings(
     NOTIFICATION_HTTP_PORT: "8081",
     ...(urls.nats ? { NATS_URL: urls.nats } : {}),
   };
-  for (const service of ["entitlement", "notification"]) {
-    if (!urls.postgres) continue;
-    const name = service.toUpperCase();
-    settings[`${name}_DATABASE_URL`] = databaseUrl(urls.postgres, service, service);
-    settings[`${name}_MIGRATION_DATABASE_URL`] = databaseUrl(urls.postgres, service);
-  }
   const own = Object.keys(settings).filter((name) => read(name) !== undefined);
-  return { ...settings, ...Object.fromEntries(own.map((name) => [name, read(name) ?? ""])) };
+  for (const name of own) settings[name] = read(name) ?? "";
+  for (const service of ["entitlement", "notification"]) {
+    Object.assign(settings, databaseSettings(service, read, urls.postgres));
+  }
+  return settings;
+}
+
+// A given database is migrated by its own owner, who is the service's role if no other is named.
+function databaseSettings(
+  service: string,
+  read: (name: string) => string | undefined,
+  embedded: string | undefined,
+): Settings {
+  const name = `${service.toUpperCase()}_DATABASE_URL`;
+  const ownerName = `${service.toUpperCase()}_MIGRATION_DATABASE_URL`;
+  const given = read(name);
+  if (given !== undefined) return { [name]: given, [ownerName]: read(ownerName) ?? given };
+  if (embedded === undefined) return {};
+  return {
+    [name]: databaseUrl(embedded, service, service),
+    [ownerName]: databaseUrl(embedded, service),
+  };
 }
 
 function databaseUrl(server: string, database: string, user?: string): string {

@@ -1,0 +1,38 @@
+# Both services and the migrations in one image; the command says which:
+#   entitlement | notification | migrate
+# The base images are pinned by version. Whoever wants more names them by digest, by build argument.
+ARG DENO_BUILD_IMAGE=denoland/deno:debian-2.9.6
+ARG DENO_IMAGE=denoland/deno:distroless-2.9.6
+
+FROM ${DENO_BUILD_IMAGE} AS bundles
+WORKDIR /kenri
+# Packages, and the bundler that Deno fetches for itself: this layer lasts until the lock changes.
+# The secret "ca" is a bundle of certificates for networks with an authority of their own.
+COPY deno.json deno.lock ./
+COPY entitlement/deno.json entitlement/
+COPY notification/deno.json notification/
+COPY shared/deno.json shared/
+COPY proto/deno.json proto/
+RUN --mount=type=secret,id=ca \
+  if [ -s /run/secrets/ca ]; then export DENO_CERT=/run/secrets/ca; fi; \
+  deno install --quiet --frozen \
+  && echo 'export {}' > empty.ts \
+  && deno bundle --quiet --platform deno --output empty.js empty.ts
+
+COPY entitlement entitlement
+COPY notification notification
+COPY shared shared
+COPY proto proto
+COPY migrations migrations
+COPY tools tools
+RUN deno run --allow-all --cached-only tools/bundle.ts /bundles
+
+# No shell, no packages, no sources: Deno and one file for each program.
+FROM ${DENO_IMAGE}
+COPY --from=bundles /bundles /kenri
+WORKDIR /kenri
+ENV NO_COLOR=1 DENO_NO_UPDATE_CHECK=1 DENO_DIR=/tmp/deno
+USER 65532:65532
+EXPOSE 8080 8081
+ENTRYPOINT ["deno", "run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", \
+  "--allow-env", "--allow-sys=hostname", "--allow-run=deno", "run_bundle.js"]

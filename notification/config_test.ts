@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { SettingsError } from "@kenri/shared/config";
+import { readConfig } from "./config.ts";
+
+type Settings = Record<string, string>;
+
+const required: Settings = {
+  NOTIFICATION_DATABASE_URL: "postgres://role:secret@127.0.0.1/notification",
+  NOTIFICATION_NATS_STREAM: "entitlement-events",
+  NOTIFICATION_NATS_SUBJECT: "entitlement.events",
+  NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
+  NATS_URL: "nats://127.0.0.1",
+  HOSTNAME: "host",
+};
+
+const configOf = (settings: Settings = {}) =>
+  readConfig((name) => ({ ...required, ...settings })[name]);
+
+function problemsOf(settings: Settings): string[] {
+  try {
+    configOf(settings);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof SettingsError);
+    return error.problems;
+  }
+}
+
+Deno.test("the defaults are those of the contract", () => {
+  const config = configOf();
+  assert.deepEqual(config.http, { hostname: "127.0.0.1", port: 8081 });
+  assert.deepEqual(config.stream, {
+    name: "entitlement-events",
+    subject: "entitlement.events",
+    duplicateWindowMs: 120_000,
+    replicas: 1,
+  });
+  assert.deepEqual(config.consumer, {
+    durable: "notification-entitlement-consumer",
+    ackWaitMs: 10_000,
+    maxDeliver: 10,
+  });
+  assert.deepEqual(config.delivery, {
+    pollIntervalMs: 1_000,
+    batchSize: 200,
+    leaseMs: 30_000,
+    maxAttempts: 10,
+    backoff: { baseMs: 1_000, maxMs: 60_000, minMs: 1_000, jitterMin: 0.5, jitterMax: 1.5 },
+    worker: "host",
+    sendTimeoutMs: 10_000,
+  });
+  assert.deepEqual(config.retention, { enabled: true, intervalMs: 3_600_000, days: 30 });
+  assert.deepEqual([config.debug, config.shutdownGraceMs], [false, 10_000]);
+  assert.deepEqual([config.predecessorWaitMs, config.failingUserIdPrefix], [30_000, ""]);
+});
+
+Deno.test("streams and durables of the advisories are named after stream and durable", () => {
+  const [exceeded, terminated] = configOf().advisories;
+  const events = "entitlement-events";
+  const durable = "notification-entitlement-consumer";
+  assert.equal(
+    exceeded?.stream.subject,
+    `$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.${events}.${durable}`,
+  );
+  assert.equal(exceeded?.stream.name, `${events}-${durable}-max-deliveries`);
+  assert.equal(exceeded?.durable, `${events}-${durable}-max-deliveries`);
+  assert.equal(terminated?.stream.name, `${events}-${durable}-msg-terminated`);
+  const [own] = configOf({
+    NOTIFICATION_NATS_ADVISORY_SUBJECT: "a.b",
+    NOTIFICATION_NATS_ADVISORY_STREAM: "s",
+    NOTIFICATION_NATS_ADVISORY_DURABLE: "d",
+  }).advisories;
+  assert.deepEqual([own?.stream.subject, own?.stream.name, own?.durable], ["a.b", "s", "d"]);
+});
+
+Deno.test("what is required is named, all at once", () => {
+  const names = Object.keys(required).filter((name) => name !== "HOSTNAME");
+  try {
+    readConfig(() => undefined);
+    assert.fail("it was accepted");
+  } catch (error) {
+    assert.ok(error instanceof SettingsError);
+    assert.deepEqual(
+      error.problems.toSorted(),
+      names.map((name) => `${name} is required`).toSorted(),
+    );
+  }
+});
+
+Deno.test("failure injection is refused unless it is enabled, and unless it names somebody", () => {
+  const enabled = "NOTIFICATION_DELIVERY_FAILURE_INJECTION_ENABLED";
+  const prefix = "NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX";
+  assert.deepEqual(problemsOf({ [prefix]: "fail-" }), [
+    `${enabled} must be true for a user-id-prefix to have an effect`,
+  ]);
+  assert.deepEqual(problemsOf({ [enabled]: "false", [prefix]: "fail-" }), [
+    `${enabled} must be true for a user-id-prefix to have an effect`,
+  ]);
+  assert.deepEqual(problemsOf({ [enabled]: "true" }), [
+    `${prefix} must not be empty while failure injection is enabled`,
+  ]);
+  const { failingUserIdPrefix } = configOf({ [enabled]: "true", [prefix]: "fail-" });
+  assert.equal(failingUserIdPrefix, "fail-");
+});
+
+const wrong: [string, string, RegExp][] = [
+  ["NOTIFICATION_DATABASE_URL", "mysql://x", /must be a url/],
+  ["NOTIFICATION_NATS_STREAM", " ", /must not be blank/],
+  ["NOTIFICATION_NATS_STREAM", "a.b", /must not contain/],
+  ["NOTIFICATION_NATS_STREAM", "a b", /must not contain/],
+  ["NOTIFICATION_NATS_DURABLE", "a*", /must not contain/],
+  ["NOTIFICATION_NATS_DURABLE", "a/b", /must not contain/],
+  ["NOTIFICATION_NATS_SUBJECT", "a.>", /must be names joined by dots/],
+  ["NOTIFICATION_NATS_SUBJECT", "a..b", /must be names joined by dots/],
+  ["NOTIFICATION_NATS_ADVISORY_STREAM", "a.b", /must not contain/],
+  ["NOTIFICATION_NATS_ACK_WAIT", "0s", /must be a duration above zero/],
+  ["NOTIFICATION_NATS_ACK_WAIT", "-1s", /must be a duration above zero/],
+  ["NOTIFICATION_NATS_ACK_WAIT", "10", /must be a duration above zero/],
+  ["NOTIFICATION_NATS_MAX_DELIVER", "0", /must be a whole number/],
+  ["NOTIFICATION_NATS_MAX_DELIVER", "-1", /must be a whole number/],
+  ["NOTIFICATION_NATS_DUPLICATE_WINDOW", "0ms", /must be a duration above zero/],
+  ["NOTIFICATION_DELIVERY_SEND_TIMEOUT", "0s", /must be a duration above zero/],
+  ["NOTIFICATION_DELIVERY_PREDECESSOR_WAIT", "soon", /must be a duration above zero/],
+  ["NOTIFICATION_DELIVERY_BATCH_SIZE", "0", /must be a whole number/],
+  ["NOTIFICATION_DELIVERY_MAX_ATTEMPTS", "0", /must be a whole number/],
+  ["NOTIFICATION_DELIVERY_LEASE", "0s", /must be a duration above zero/],
+  ["NOTIFICATION_DELIVERY_BACKOFF_JITTER_MIN", "2", /must not be above/],
+  ["NOTIFICATION_RETENTION_RETENTION_DAYS", "0", /must be a whole number/],
+  ["NOTIFICATION_RETENTION_ENABLED", "yes", /must be true or false/],
+  ["NOTIFICATION_DEBUG_ENABLED", "1", /must be true or false/],
+  ["NATS_REPLICAS", "0", /must be a whole number/],
+  ["SHUTDOWN_GRACE", "0s", /must be a duration above zero/],
+];
+
+for (const [name, value, problem] of wrong) {
+  Deno.test(`${name}=${value} stops the start`, () => {
+    const problems = problemsOf({ [name]: value });
+    assert.equal(problems.length, 1, problems.join("; "));
+    assert.match(problems[0] ?? "", new RegExp(`^${name} `));
+    assert.match(problems[0] ?? "", problem);
+  });
+}

@@ -1,0 +1,155 @@
+// A service may do what its settings ask for, and nothing else.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { servicePermissions } from "../tools/services.ts";
+import { settingsOf } from "./entitlement.ts";
+
+const settings: Record<string, string> = {
+  ...settingsOf("postgres://kenri:secret@127.0.0.1:15432/entitlement"),
+  NATS_URL: "nats://127.0.0.1:14222,nats://localhost:14223",
+  ENTITLEMENT_HTTP_PORT: "18080",
+};
+
+const probe = fileURLToPath(new URL("permissions_probe.ts", import.meta.url));
+
+// What becomes of each attempt under the permissions that the service gets with these settings.
+async function outcomes(attempts: string[][], more: Record<string, string> = {}) {
+  const given = { ...settings, ...more };
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--cached-only", "--no-remote", "--no-prompt", "--no-check"],
+      ...servicePermissions("entitlement", (name) => given[name]),
+      ...[probe, JSON.stringify(attempts)],
+    ],
+    env: { ...given, SECRET: "s", ENTITLEMENT_SECRET: "s", PGPASSWORD: "s", NO_COLOR: "1" },
+    stderr: "inherit",
+  }).output();
+  const results: string[] = JSON.parse(new TextDecoder().decode(stdout));
+  return results.map((result, i) => `${attempts[i]?.join(" ")}: ${result}`);
+}
+
+function all(attempts: string[][], result: string): string[] {
+  return attempts.map((attempt) => `${attempt.join(" ")}: ${result}`);
+}
+
+Deno.test("the addresses of its settings are open to it, by the name they are written with", async () => {
+  const attempts = [
+    ["connect", "127.0.0.1", "15432"],
+    ["connect", "127.0.0.1", "14222"],
+    ["connect", "localhost", "14223"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "ConnectionRefused"));
+  assert.deepEqual(await outcomes([["listen", "127.0.0.1", "18080"], ["hostname"]]), [
+    "listen 127.0.0.1 18080: allowed",
+    "hostname: allowed",
+  ]);
+});
+
+Deno.test("a port of the system's choice opens no other port", async () => {
+  const attempts = [["connect", "127.0.0.1", "22"], ["listen", "127.0.0.1", "18081"]];
+  const results = await outcomes(attempts, { ENTITLEMENT_HTTP_PORT: "0" });
+  assert.deepEqual(results, all(attempts, "NotCapable"));
+});
+
+Deno.test("no other address is open to it", async () => {
+  const attempts = [
+    ["connect", "127.0.0.1", "15433"],
+    ["connect", "127.0.0.1", "22"],
+    ["connect", "localhost", "15432"],
+    ["connect", "127.0.0.1", "14223"],
+    ["connect", "::1", "15432"],
+    ["connect", "127.0.0.2", "15432"],
+    ["connect", "example.org", "443"],
+    ["connect", "169.254.169.254", "80"],
+    ["listen", "0.0.0.0", "18080"],
+    ["listen", "127.0.0.1", "18081"],
+    ["listen", "localhost", "0"],
+    ["resolve", "example.org"],
+    ["fetch", "http://example.org/"],
+    ["unixSocket", "/run/kenri.sock"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
+});
+
+Deno.test("no file is open to it, to read or to write", async () => {
+  const root = fileURLToPath(new URL("../", import.meta.url));
+  const attempts = [
+    ["readFile", `${root}deno.json`],
+    ["readFile", `${root}entitlement/main.ts`],
+    ["readFile", "/etc/passwd"],
+    ["readFile", "/proc/self/environ"],
+    ["readFolder", root],
+    ["readFolder", "/"],
+    ["writeFile", "/tmp/kenri-probe"],
+    ["writeFile", `${root}kenri-probe`],
+    ["makeTempFile"],
+    ["remove", "/tmp/kenri-probe"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
+});
+
+Deno.test("no environment variable but its settings is there for it", async () => {
+  const attempts = [
+    ...["PATH", "SECRET", "ENTITLEMENT_SECRET", "SHELL", "NATS_URLS"].map((
+      name,
+    ) => ["getEnv", name]),
+    ["setEnv", "PATH"],
+    ["setEnv", "SECRET"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
+  const own = [["getEnv", "NATS_URL"], ["getEnv", "HOSTNAME"], ["getEnv", "PGPASSWORD"]];
+  assert.deepEqual(await outcomes(own), all(own, "allowed"));
+  const listed = Object.keys(settings).sort().join();
+  assert.deepEqual(await outcomes([["allEnv"]]), [`allEnv: ${listed}`]);
+});
+
+Deno.test("it can't start a program, load code, or look around", async () => {
+  const attempts = [
+    ["run", "sh"],
+    ["run", Deno.execPath()],
+    ["run", "/bin/true"],
+    ["kill"],
+    ["ffi", "libc.so.6"],
+    ["osRelease"],
+    ["loadavg"],
+    ["interfaces"],
+    ["uid"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
+  const imports = [
+    ["import", "https://jsr.io/@std/assert/1.0.0/mod.ts"],
+    ["import", "https://deno.land/x/oak/mod.ts"],
+    ["import", "http://127.0.0.1:15432/mod.ts"],
+    ["import", "file:///tmp/kenri-probe.ts"],
+  ];
+  assert.deepEqual(await outcomes(imports), all(imports, "TypeError"));
+});
+
+Deno.test("IPv6 addresses make permissions of one address like any other", async () => {
+  const more = {
+    ENTITLEMENT_HTTP_HOST: "::1",
+    ENTITLEMENT_DATABASE_URL: "postgres://kenri@[::1]/entitlement",
+    NATS_URL: "nats://[fe80::1]",
+  };
+  const flags = servicePermissions("entitlement", (name) => ({ ...settings, ...more })[name]);
+  assert.equal(flags[0], "--allow-net=[::1]:18080,[::1]:5432,[fe80::1]:4222");
+  const results = await outcomes([["listen", "::1", "18080"], ["listen", "::", "18080"]], more);
+  assert.deepEqual(results, ["listen ::1 18080: allowed", "listen :: 18080: NotCapable"]);
+});
+
+Deno.test("no flag gives more than a name: none is open-ended", () => {
+  const flags = servicePermissions("entitlement", (name) => settings[name]);
+  for (const flag of flags) {
+    const [name, list = ""] = flag.split("=");
+    assert.ok(
+      ["--allow-net", "--allow-env", "--ignore-env", "--allow-sys"].includes(name ?? ""),
+      flag,
+    );
+    const entry = name === "--allow-net"
+      ? /^[\w.-]+:\d+$/
+      : name === "--allow-sys"
+      ? /^hostname$/
+      : /^\w+$/;
+    for (const one of list.split(",")) assert.match(one, entry, flag);
+  }
+});

@@ -1,0 +1,179 @@
+// A service that can't run as it is set up says all that is wrong at once, and ends with code 1.
+import assert from "node:assert/strict";
+import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "nats";
+import { fileURLToPath } from "node:url";
+import { readConfig, schema } from "../entitlement/config.ts";
+import { environmentName, SettingsError } from "../shared/config.ts";
+import { grant } from "./api.ts";
+import { freshDatabase } from "./databases.ts";
+import { settingsOf } from "./entitlement.ts";
+import { type Settings, startService } from "./services.ts";
+import { freshStreamNames, natsUrl, readStream, type StreamNames, withNats } from "./streams.ts";
+import { until } from "./wait.ts";
+
+const good = settingsOf("postgres://kenri:secret@127.0.0.1:5432/entitlement");
+
+function problemsOf(more: Record<string, string | undefined>): string[] {
+  try {
+    readConfig((name) => ({ ...good, ...more })[name]);
+    return [];
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
+  }
+}
+
+Deno.test("every setting is refused where it makes no sense, by its own name", () => {
+  const bad: Record<string, string[]> = {
+    url: ["", "secret", "http://u:secret@h", "postgres://", "nats://"],
+    host: [" ", "a,b", "http://secret"],
+    port: ["", "-1", "65536", "80a"],
+    name: ["", " ", "a b", "a.*", ">", ".a", "a."],
+    flag: ["", "yes", "TRUE"],
+    duration: ["", "0s", "-1s", "10", "1.5s", "99999d"],
+    count: ["", "0", "-1", "1.5", "many", "1e9"],
+    factor: ["", "-0.1", "1000", "half"],
+    hostname: ["", " "],
+  };
+  const kindOf = (key: string) => {
+    if (key.endsWith("url")) return "url";
+    if (/host$/.test(key)) return "host";
+    if (/hostname$/.test(key)) return "hostname";
+    if (/port$/.test(key)) return "port";
+    if (/nats\.(subject|stream)$/.test(key)) return "name";
+    if (/enabled$/.test(key)) return "flag";
+    if (/jitter/.test(key)) return "factor";
+    return /(size|attempts|months|replicas)$/.test(key) ? "count" : "duration";
+  };
+  for (const key of Object.keys(schema.shape)) {
+    const name = environmentName(key);
+    for (const value of bad[kindOf(key)] ?? []) {
+      const problems = problemsOf({ [name]: value });
+      assert.equal(problems.length, 1, `${name}=${value}: ${problems}`);
+      assert.match(`${problems[0]}`, new RegExp(`^${name} `));
+      assert.doesNotMatch(problems[0] ?? "", /secret/);
+    }
+  }
+});
+
+Deno.test("without settings only what has no sensible default is asked for", () => {
+  const nothing = Object.fromEntries(Object.keys(good).map((name) => [name, undefined]));
+  assert.deepEqual(problemsOf(nothing), [
+    "ENTITLEMENT_DATABASE_URL is required",
+    "ENTITLEMENT_NATS_SUBJECT is required",
+    "ENTITLEMENT_NATS_STREAM is required",
+    "NATS_URL is required",
+  ]);
+  assert.deepEqual(problemsOf({}), []);
+});
+
+const wrong: Settings = {
+  ENTITLEMENT_DATABASE_URL: "mysql://kenri:secret@127.0.0.1/entitlement",
+  ENTITLEMENT_NATS_STREAM: " ",
+  ENTITLEMENT_NATS_SUBJECT: "entitlement.>",
+  ENTITLEMENT_HTTP_PORT: "http",
+  ENTITLEMENT_OUTBOX_LEASE: "0s",
+  ENTITLEMENT_OUTBOX_BATCH_SIZE: "-5",
+  ENTITLEMENT_OUTBOX_BACKOFF_JITTER_MIN: "2",
+  NATS_URL: "nats:secret",
+  SHUTDOWN_GRACE: "10",
+};
+
+Deno.test("all that is wrong is said at once, by the task and by the service itself", async () => {
+  const root = fileURLToPath(new URL("../", import.meta.url));
+  const ways = [
+    ["task", "entitlement"],
+    ["run", "--allow-env", "--allow-sys", "entitlement/main.ts"],
+  ];
+  for (const args of ways) {
+    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args,
+      cwd: root,
+      env: { ...wrong, NO_COLOR: "1" },
+    }).output();
+    const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+    assert.equal(code, 1, output);
+    for (const name of Object.keys(wrong)) assert.match(output, new RegExp(`\\b${name} (must|is)`));
+    assert.doesNotMatch(output, /secret|Uncaught|    at /);
+  }
+});
+
+Deno.test("no password is printed in a service's life, whatever goes wrong", async () => {
+  await using service = await startService("entitlement", {
+    ...settingsOf("postgres://kenri:pa55word@127.0.0.1:9/entitlement"),
+    NATS_URL: "nats://kenri:pa55word@127.0.0.1:9",
+  });
+  assert.equal((await grant(service.url)).status, 503);
+  await until(
+    "it says that NATS is away",
+    () => service.log.some(({ message }) => message.startsWith("NATS can't be reached")),
+  );
+  assert.equal(await service.stop(), 0);
+  assert.doesNotMatch(JSON.stringify(service.log), /pa55word/);
+});
+
+function withStreams<Result>(work: (manager: JetStreamManager) => Promise<Result>) {
+  return withNats(natsUrl, async (connection) => await work(await connection.jetstreamManager()));
+}
+
+function makeStream({ stream, subject }: StreamNames, config: Partial<StreamConfig>) {
+  return withStreams((manager) =>
+    manager.streams.add({ name: stream, subjects: [subject], ...config })
+  );
+}
+
+Deno.test("a stream whose settings can't be changed in place stops the start", async () => {
+  await using database = await freshDatabase("entitlement");
+  const unfit: Partial<StreamConfig>[] = [
+    { retention: RetentionPolicy.Workqueue },
+    { storage: StorageType.Memory },
+  ];
+  for (const config of unfit) {
+    const names = freshStreamNames();
+    await makeStream(names, config);
+    await using service = await startService("entitlement", settingsOf(database.serviceUrl, names));
+    assert.equal(await service.exited, 1);
+    const last = service.log.findLast(({ level }) => level === "error" || level === "fatal");
+    assert.match(
+      String(last?.message),
+      new RegExp(`Stream "${names.stream}" can't get the wanted`),
+    );
+    const kept = await withStreams((manager) => manager.streams.info(names.stream));
+    for (const [key, value] of Object.entries(config)) {
+      assert.equal(kept.config[key as keyof StreamConfig], value);
+    }
+  }
+});
+
+Deno.test("a subject that another stream has stops the start", async () => {
+  await using database = await freshDatabase("entitlement");
+  const names = freshStreamNames();
+  await makeStream(names, {});
+  const other = { ...names, stream: `${names.stream}_other` };
+  await using service = await startService("entitlement", settingsOf(database.serviceUrl, other));
+  assert.equal(await service.exited, 1);
+  assert.match(JSON.stringify(service.log), /subjects overlap/);
+});
+
+Deno.test("a stream that differs in what can be changed is brought to the wanted settings", async () => {
+  await using database = await freshDatabase("entitlement");
+  const names = freshStreamNames();
+  const second = 1_000_000_000;
+  await makeStream(names, {
+    subjects: ["other", names.subject].map((subject) => `${names.stream}.${subject}`),
+    max_age: 3_600 * second,
+    duplicate_window: 5 * second,
+    max_bytes: 10_000_000,
+  });
+  const settings = { ...settingsOf(database.serviceUrl, names) };
+  settings["ENTITLEMENT_NATS_DUPLICATE_WINDOW"] = "90s";
+  await using service = await startService("entitlement", settings);
+  await grant(service.url);
+  await until("it relays", async () => (await readStream(natsUrl, names.stream)).length === 1);
+  const { config } = await withStreams((manager) => manager.streams.info(names.stream));
+  assert.deepEqual(config.subjects, [names.subject]);
+  assert.equal(config.max_age, 7 * 86_400 * second);
+  assert.equal(config.duplicate_window, 90 * second);
+  assert.equal(config.retention, "limits");
+  assert.equal(config.max_bytes, 10_000_000); // not one of ours: left as the operator set it
+});

@@ -1,0 +1,101 @@
+// The same work as a change over HTTP, done by one function inside PostgreSQL: what a careful
+// implementation with one commit per change could reach at best.
+import { createHash } from "node:crypto";
+import pg from "pg";
+import { lockNumber } from "../../entitlement/commit_changes.ts";
+import { uuidv7 } from "../../shared/uuid.ts";
+import { asOwner, type BenchDatabase, countOf } from "./database.ts";
+
+export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
+  return asOwner(database, (owner) =>
+    owner.query(`
+      create function bench_grant(
+        wanted_user text, wanted_sku text, reason text, purchase text, key text, hash text,
+        event uuid, trace text, parent text, key_lock bigint, entitlement_lock bigint
+      ) returns text language plpgsql as $$
+      declare
+        known idempotency_keys;
+        before entitlements;
+        at timestamptz;
+        at_text text;
+        new_version bigint;
+        answer text;
+      begin
+        perform pg_advisory_xact_lock(least(key_lock, entitlement_lock));
+        perform pg_advisory_xact_lock(greatest(key_lock, entitlement_lock));
+        select * into known from idempotency_keys where idem_key = key and expires_at > now();
+        if found then
+          return known.response_body;
+        end if;
+        select * into before from entitlements
+        where user_id = wanted_user and stock_keeping_unit = wanted_sku;
+        at := greatest(clock_timestamp(), before.updated_at + interval '1 microsecond');
+        at_text := to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
+        new_version := coalesce(before.version, 0) + 1;
+        answer := json_build_object(
+          'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'status', 'ACTIVE',
+          'version', new_version, 'updated_at', at_text)::text;
+        insert into entitlements as entitlement
+          (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
+        values (wanted_user, wanted_sku, 'ACTIVE', at, reason, purchase, new_version, at)
+        on conflict (user_id, stock_keeping_unit) do update set
+          status = excluded.status, granted_at = excluded.granted_at, source = excluded.source,
+          source_id = excluded.source_id, version = excluded.version,
+          updated_at = excluded.updated_at;
+        insert into outbox_events
+          (event_id, event_type, aggregate_key, payload, traceparent, created_at)
+        values (event, 'EntitlementGranted', wanted_user || ':' || wanted_sku,
+          jsonb_build_object(
+            'event_id', event, 'event_type', 'EntitlementGranted', 'occurred_at', at_text,
+            'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'source', reason,
+            'source_id', purchase, 'version', new_version, 'trace_id', trace),
+          parent, at);
+        insert into entitlement_audit
+          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
+           request_id, detail)
+        values (event, at, wanted_user, wanted_sku, 'GRANT', reason, purchase, key,
+          jsonb_build_object('version', new_version, 'trace_id', trace));
+        insert into idempotency_keys as stored
+          (idem_key, request_hash, response_code, response_body, created_at, expires_at)
+        values (key, hash, 200, answer, now(), now() + interval '24 hours')
+        on conflict (idem_key) do update set
+          request_hash = excluded.request_hash, response_code = excluded.response_code,
+          response_body = excluded.response_body, created_at = excluded.created_at,
+          expires_at = excluded.expires_at
+        where stored.expires_at <= now();
+        return answer;
+      end $$`));
+}
+
+export function callChangeFunction(pool: pg.Pool, number: number): Promise<unknown> {
+  const [user, sku, key] = [`user-${number}`, "premium", `key-${number}`];
+  const purchase = `purchase-${number}`;
+  const identity = JSON.stringify(["GRANT", user, sku, "purchase", purchase]);
+  const hash = createHash("sha256").update(identity).digest("hex");
+  const trace = hash.slice(0, 32);
+  return pool.query({
+    name: "bench_grant",
+    text: "select bench_grant($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    values: [
+      ...[user, sku, "purchase", purchase, key, hash, uuidv7(), trace],
+      ...[`00-${trace}-${hash.slice(0, 16)}-01`, lockNumber(key), lockNumber(user + sku)],
+    ],
+  });
+}
+
+/** Whoever made them, all tables hold exactly so many first changes. */
+export async function assertCommitted(database: BenchDatabase, changes: number): Promise<void> {
+  await asOwner(database, async (owner) => {
+    for (
+      const from of [
+        "entitlements where status = 'ACTIVE' and version = 1",
+        "idempotency_keys where response_code = 200",
+        "outbox_events where status = 'PENDING' and payload->>'version' = '1'",
+        "entitlement_audit where action = 'GRANT'",
+      ]
+    ) {
+      const count = await countOf(owner, from);
+      if (count !== changes) throw new Error(`${count} instead of ${changes} rows: ${from}`);
+    }
+  });
+}

@@ -1,0 +1,73 @@
+// Changes over HTTP, each of a new user and under a new key. The relay is off: what it costs shows
+// in the lines about the relay and about the whole system.
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { startService } from "../../tests/services.ts";
+import { makeDatabase } from "./database.ts";
+import { assertCommitted, callChangeFunction, makeChangeFunction } from "./change_function.ts";
+import type { LoadResult } from "./load.ts";
+import { type Bench, shared, timed, type Work } from "./work.ts";
+
+const connections = 64;
+const limitConnections = 32; // the best of 8, 16, 32 and 64
+
+export async function startCommit({ servers, quick }: Bench): Promise<Work> {
+  const changes = quick ? 8_000 : 30_000;
+  const database = await makeDatabase(servers.postgres, "entitlement", "bench_commit");
+  await makeChangeFunction(database);
+  const service = await startService("entitlement", {
+    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
+    ENTITLEMENT_NATS_STREAM: "bench-commit",
+    ENTITLEMENT_NATS_SUBJECT: "bench.commit",
+    ENTITLEMENT_OUTBOX_ENABLED: "false",
+    ENTITLEMENT_RETENTION_ENABLED: "false",
+    NATS_URL: servers.nats.url,
+  });
+  const pool = new pg.Pool({ connectionString: database.ownerUrl, max: limitConnections });
+  let made = 0;
+  const checked = async <Result>(measure: (first: number) => Promise<Result>): Promise<Result> => {
+    const result = await measure(made);
+    made += changes;
+    await assertCommitted(database, made);
+    return result;
+  };
+  return {
+    unit: "changes/s",
+    atMost: { "p99 ms": 25 },
+    measure: () =>
+      checked(async (first) => {
+        const { seconds, latenciesMs } = await runLoad(service.url, first, changes);
+        const { p50, p99 } = latenciesMs;
+        return { perSecond: changes / seconds, figures: { "p50 ms": p50, "p99 ms": p99 } };
+      }),
+    limits: [{
+      name: "one function call per commit",
+      what: `through the driver, ${limitConnections} connections, no HTTP`,
+      target: 1.5,
+      measure: () =>
+        checked((first) =>
+          timed(
+            changes,
+            () => shared(changes, limitConnections, (i) => callChangeFunction(pool, first + i)),
+          )
+        ),
+    }],
+    [Symbol.asyncDispose]: async () => {
+      await pool.end();
+      await service.stop();
+    },
+  };
+}
+
+async function runLoad(url: string, first: number, count: number): Promise<LoadResult> {
+  const { success, stdout } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--cached-only", `--allow-net=${new URL(url).host}`],
+      ...[fileURLToPath(new URL("load.ts", import.meta.url)), url],
+      ...[connections, first, count].map(String),
+    ],
+    stderr: "inherit",
+  }).output();
+  if (!success) throw new Error("The load could not be carried out");
+  return JSON.parse(new TextDecoder().decode(stdout));
+}

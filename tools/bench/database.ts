@@ -1,0 +1,43 @@
+// A migrated database of its own for each measurement, as the service finds it.
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { migrate } from "../../migrations/migrate.ts";
+import type { PostgresServer } from "../servers/postgres.ts";
+
+export interface BenchDatabase {
+  ownerUrl: string;
+  serviceUrl: string;
+}
+
+export async function makeDatabase(
+  server: PostgresServer,
+  service: "entitlement" | "notification",
+  name: string,
+): Promise<BenchDatabase> {
+  const ownerUrl = server.url.replace(/postgres$/, name);
+  const serviceUrl = ownerUrl.replace("postgres@", `kenri_${service}:bench@`);
+  const folder = fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
+  await migrate({ folder, ownerUrl, serviceUrl, say: () => {} });
+  return { ownerUrl, serviceUrl };
+}
+
+/** A few statements as the owner. */
+export async function asOwner<Result>(
+  { ownerUrl }: BenchDatabase,
+  work: (owner: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const owner = new pg.Client({ connectionString: ownerUrl });
+  await owner.connect();
+  try {
+    return await work(owner);
+  } finally {
+    await owner.end();
+  }
+}
+
+export async function countOf(owner: pg.Client, from: string): Promise<number> {
+  const { rows: [row] } = await owner.query<{ count: number }>(
+    `select count(*)::int as count from ${from}`,
+  );
+  return row?.count ?? 0;
+}

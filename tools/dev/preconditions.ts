@@ -1,0 +1,35 @@
+// What can be told before any server is started.
+import { type ServiceName, servicePermissions } from "../services.ts";
+import { devSettings } from "./settings.ts";
+
+type Read = (name: string) => string | undefined;
+
+const services: ServiceName[] = ["entitlement", "notification"];
+
+// Throws SettingsError with all that is wrong.
+export function checkSettings(read: Read): void {
+  // In place of servers that are still to be started.
+  const servers = { postgres: "postgres://owner@127.0.0.1:5432/", nats: "nats://127.0.0.1:4222" };
+  const settings = devSettings(read, servers);
+  for (const service of services) {
+    servicePermissions(service, (name) => settings[name] ?? read(name));
+  }
+}
+
+export function checkPorts(read: Read): void {
+  const settings = devSettings(read, {});
+  for (const service of services) {
+    const name = `${service.toUpperCase()}_HTTP`;
+    const hostname = settings[`${name}_HOST`] ?? "";
+    const port = Number(settings[`${name}_PORT`]);
+    try {
+      Deno.listen({ hostname, port }).close();
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+      throw new Error(
+        `Port ${port} of ${hostname} is in use, perhaps by another \`deno task dev\`: end that one, ` +
+          `or choose another port for ${service} with ${name}_PORT`,
+      );
+    }
+  }
+}

@@ -1,0 +1,73 @@
+// deno task test:docker: the tests that are about PostgreSQL and NATS, on servers in containers.
+// Arguments go to `deno test` in place of those files.
+//
+// In a folder with a lock of its own, because testcontainers brings a hundred and fifty packages
+// that nobody else needs: in the common lock they would more than triple every first start.
+import { NatsContainer, type StartedNatsContainer } from "@testcontainers/nats";
+import { PostgreSqlContainer, type StartedPostgreSqlContainer } from "@testcontainers/postgresql";
+
+const images = {
+  postgres: Deno.env.get("KENRI_TEST_POSTGRES_IMAGE") ?? "postgres:17.10",
+  nats: Deno.env.get("KENRI_TEST_NATS_IMAGE") ?? "nats:2.10.29-alpine",
+};
+
+// What depends on the servers' versions: SQL, locks, roles, streams, redelivery.
+const files = [
+  "api_test.ts",
+  "changes_concurrency_test.ts",
+  "migrations_test.ts",
+  "pipeline_test.ts",
+  "receive_outcomes_test.ts",
+  "relay_order_test.ts",
+  "service_role_test.ts",
+].map((name) => `tests/${name}`);
+
+// The module makes a user and a password, which the tests' urls have no room for.
+class OpenNatsContainer extends NatsContainer {
+  override withCommand(_command: string[]): this {
+    return super.withCommand(["--jetstream", "--store_dir", "/tmp/jetstream"]);
+  }
+}
+
+function startPostgres(): Promise<StartedPostgreSqlContainer> {
+  return new PostgreSqlContainer(images.postgres)
+    .withUsername("postgres")
+    // Each test file holds a few pools at once.
+    .withCommand(["postgres", "-c", "max_connections=200"])
+    .withSharedMemorySize(256 * 1024 * 1024)
+    .start();
+}
+
+function startNats(): Promise<StartedNatsContainer> {
+  return new OpenNatsContainer(images.nats).start();
+}
+
+async function runTests(postgresUrl: string, natsUrl: string): Promise<number> {
+  const tests = Deno.args.length > 0 ? Deno.args : ["--parallel", ...files];
+  const { code } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--allow-all", "tools/test.ts", ...tests],
+    cwd: new URL("../..", import.meta.url),
+    env: { KENRI_TEST_POSTGRES_URL: postgresUrl, KENRI_TEST_NATS_URL: natsUrl },
+    stdin: "null",
+  }).spawn().status;
+  return code;
+}
+
+async function run(): Promise<number> {
+  console.log(`Starting ${images.postgres} and ${images.nats}`);
+  await using containers = new AsyncDisposableStack();
+  // One after the other, so that the first is ended when the second does not start.
+  const postgres = containers.use(await startPostgres());
+  const nats = containers.use(await startNats());
+  return await runTests(
+    postgres.getConnectionUri(),
+    `nats://${nats.getConnectionOptions().servers}`,
+  );
+}
+
+try {
+  Deno.exit(await run());
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  Deno.exit(1);
+}
