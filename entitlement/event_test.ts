@@ -24,6 +24,7 @@ function rowOf(content: Partial<OutboxRow["content"]>): OutboxRow {
     attempts: 0,
     takenOver: false,
     token: "",
+    claimedAt: 0,
     content: { event_type: "EntitlementGranted", payload, traceparent: null, ...content },
   };
 }
@@ -90,7 +91,7 @@ Deno.test("a payload that can't be read is said to be so, with the field that is
     [{ ...payload, trace_id: undefined }, /^trace_id is not a string$/],
     ...["7", 1.5, NaN, 2 ** 53, null].map((version): [unknown, RegExp] => [
       { ...payload, version },
-      /^version is not a whole number$/,
+      /^version is not a whole number above 0$/,
     ]),
   ];
   for (const [unreadable, message] of bad) {

@@ -69,7 +69,8 @@ export async function settleEvents(
   return new Set(owned.flat());
 }
 
-// published_at is the time of the ack: now, less the time since then by this process's clock.
+// published_at is the time of the ack: the database's time of the claim and what passed since then.
+// So neighbours of a key never look exchanged, however late or early each is settled.
 function markPublished(
   database: Database,
   done: { row: OutboxRow; result: Published }[],
@@ -78,18 +79,18 @@ function markPublished(
     ...proof(row),
     generation: result.generation,
     sequence: result.sequence,
-    age_ms: performance.now() - result.ackedAt,
+    after_ms: result.ackedAt - row.claimedAt,
   }));
   return settleRows(
     database,
     `update outbox_events row
      set status = 'PUBLISHED',
-       published_at = now() - make_interval(secs => acked.age_ms / 1000),
+       published_at = row.locked_at + make_interval(secs => acked.after_ms / 1000),
        stream_generation = acked.generation,
        stream_seq = acked.sequence,
        ${leaseEnds}
      from json_to_recordset($1) as acked (
-       id uuid, token uuid, generation bigint, sequence bigint, age_ms float8)
+       id uuid, token uuid, generation bigint, sequence bigint, after_ms float8)
      where row.event_id = acked.id
        and row.claim_token = acked.token
      returning row.event_id as id`,

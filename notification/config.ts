@@ -24,6 +24,28 @@ import type { AdvisoryOptions } from "./capture_advisories.ts";
 import type { ConsumerOptions } from "./consume_events.ts";
 import type { RetentionOptions } from "./retention.ts";
 
+const injection = "notification.delivery.failure-injection.enabled";
+const injectionPrefix = "notification.delivery.failure-injection.user-id-prefix";
+
+// A prefix alone does nothing, and an empty one would fail every user: neither can be meant. Said
+// also while other settings are wrong.
+const prefixIsThere = z.refine<Record<string, unknown>>(
+  (value) => value[injection] !== true || value[injectionPrefix] !== "",
+  {
+    path: [injectionPrefix],
+    message: "must not be empty while failure injection is enabled",
+    when: () => true,
+  },
+);
+const injectionIsEnabled = z.refine<Record<string, unknown>>(
+  (value) => value[injection] !== false || value[injectionPrefix] === "",
+  {
+    path: [injection],
+    message: "must be true for a user-id-prefix to have an effect",
+    when: () => true,
+  },
+);
+
 export const schema = z.object({
   ...prefixed("notification", {
     "database.url": serverUrl("postgres:", "postgresql:"),
@@ -57,24 +79,9 @@ export const schema = z.object({
   "hostname": text().optional(),
 }).check(
   notAbove("notification.delivery.backoff-jitter-min", "notification.delivery.backoff-jitter-max"),
-  failureInjectionIsDeliberate,
+  prefixIsThere,
+  injectionIsEnabled,
 );
-
-// A prefix alone does nothing, and an empty one would fail every user: neither can be meant.
-function failureInjectionIsDeliberate(
-  { value, issues }: z.core.ParsePayload<Record<string, unknown>>,
-): void {
-  const enabled = "notification.delivery.failure-injection.enabled";
-  const prefix = "notification.delivery.failure-injection.user-id-prefix";
-  if (value[enabled] === true && value[prefix] === "") {
-    const message = "must not be empty while failure injection is enabled";
-    issues.push({ code: "custom", path: [prefix], message, input: value[prefix] });
-  }
-  if (value[enabled] === false && value[prefix] !== "") {
-    const message = "must be true for a user-id-prefix to have an effect";
-    issues.push({ code: "custom", path: [enabled], message, input: value[enabled] });
-  }
-}
 
 export interface Config {
   databaseUrl: string;

@@ -99,6 +99,7 @@ Deno.test("failure injection is refused unless it is enabled, and unless it name
   assert.deepEqual(problemsOf({ [enabled]: "true" }), [
     `${prefix} must not be empty while failure injection is enabled`,
   ]);
+  assert.deepEqual(problemsOf({ [prefix]: "fail-", NATS_URL: "no url" }).length, 2);
   const { failingUserIdPrefix } = configOf({ [enabled]: "true", [prefix]: "fail-" });
   assert.equal(failingUserIdPrefix, "fail-");
 });

@@ -110,7 +110,8 @@ async function settle(
   return new Set(owned.flat());
 }
 
-// sent_at is the time at which the channel took it: now, less the time since then.
+// sent_at is the time at which the channel took it: the database's time of the claim and what passed
+// since then. So neighbours of a key never look exchanged, however late or early each is settled.
 function markSent(
   database: Database,
   done: { row: NotificationRow; result: Sent }[],
@@ -119,13 +120,13 @@ function markSent(
     database,
     `update notifications row
      set status = 'SENT',
-       sent_at = now() - make_interval(secs => sent.age_ms / 1000),
+       sent_at = row.locked_at + make_interval(secs => sent.after_ms / 1000),
        ${leaseEnds}
-     from json_to_recordset($1) as sent (id uuid, token uuid, age_ms float8)
+     from json_to_recordset($1) as sent (id uuid, token uuid, after_ms float8)
      where row.notification_id = sent.id
        and row.claim_token = sent.token
      returning row.notification_id as id`,
-    done.map(({ row, result }) => ({ ...proof(row), age_ms: performance.now() - result.sentAt })),
+    done.map(({ row, result }) => ({ ...proof(row), after_ms: result.sentAt - row.claimedAt })),
   );
 }
 

@@ -15,6 +15,7 @@ export interface LeasedTable {
 
 export interface LeasedRow<Content> extends Claimed {
   token: string; // proves the lease
+  claimedAt: number; // by performance.now(); the row's locked_at by the database's clock
   content: Content;
 }
 
@@ -108,12 +109,14 @@ export async function claimDue<Content>(
      order by ${orderOfKey}`,
     [limit, worker, leaseMs, token, working],
   );
+  const claimedAt = performance.now();
   return rows.map((row) => ({
     id: row.id,
     key: row.aggregate_key,
     attempts: row.attempt_count,
     takenOver: row.taken_over,
     token,
+    claimedAt,
     content: row,
   }));
 }

@@ -64,7 +64,7 @@ export function publish(url: string, subject: string, messages: Message[]): Prom
     const stream = connection.jetstream();
     const acks = messages.map(async ({ body, headers = {} }) => {
       const natsHeaders = createHeaders();
-      for (const name in headers) natsHeaders.set(name, headers[name] as string);
+      for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
       return (await stream.publish(subject, body, { headers: natsHeaders })).seq;
     });
     return await Promise.all(acks);

@@ -3,34 +3,17 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { servicePermissions } from "../tools/services.ts";
 import { settingsOf } from "./entitlement.ts";
+import { all, outcomesFor } from "./permissions.ts";
+import type { Settings } from "./services.ts";
 
-const settings: Record<string, string> = {
+const settings: Settings = {
   ...settingsOf("postgres://kenri:secret@127.0.0.1:15432/entitlement"),
   NATS_URL: "nats://127.0.0.1:14222,nats://localhost:14223",
   ENTITLEMENT_HTTP_PORT: "18080",
 };
 
-const probe = fileURLToPath(new URL("permissions_probe.ts", import.meta.url));
-
-// What becomes of each attempt under the permissions that the service gets with these settings.
-async function outcomes(attempts: string[][], more: Record<string, string> = {}) {
-  const given = { ...settings, ...more };
-  const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["run", "--cached-only", "--no-remote", "--no-prompt", "--no-check"],
-      ...servicePermissions("entitlement", (name) => given[name]),
-      ...[probe, JSON.stringify(attempts)],
-    ],
-    env: { ...given, SECRET: "s", ENTITLEMENT_SECRET: "s", PGPASSWORD: "s", NO_COLOR: "1" },
-    stderr: "inherit",
-  }).output();
-  const results: string[] = JSON.parse(new TextDecoder().decode(stdout));
-  return results.map((result, i) => `${attempts[i]?.join(" ")}: ${result}`);
-}
-
-function all(attempts: string[][], result: string): string[] {
-  return attempts.map((attempt) => `${attempt.join(" ")}: ${result}`);
-}
+const outcomes = (attempts: string[][], more: Settings = {}) =>
+  outcomesFor("entitlement", { ...settings, ...more }, attempts);
 
 Deno.test("the addresses of its settings are open to it, by the name they are written with", async () => {
   const attempts = [

@@ -17,7 +17,8 @@ import {
   untilAllAcked,
   untilSent,
 } from "./notification.ts";
-import type { LogLine, ServiceProcess, Settings } from "./services.ts";
+import { assertInOrder, sendsIn } from "./sends.ts";
+import type { ServiceProcess, Settings } from "./services.ts";
 import { until } from "./wait.ts";
 
 const brief = { NOTIFICATION_NATS_ACK_WAIT: "2s", NOTIFICATION_DELIVERY_LEASE: "2s" };
@@ -39,7 +40,7 @@ Deno.test("three replicas share the work, and each event is handled and sent onc
   const sends = replicas.processes.map(({ log }) => sendsIn(log));
   assert.equal(sends.flat().length, events.length, "each was sent once");
   assert.ok(sends.filter(({ length }) => length > 0).length > 1, "one sent all");
-  assertInOrder(sends, events);
+  assertInOrder(sends, events.map(keyAndVersion));
 });
 
 Deno.test("a replica that is killed in the middle leaves its work to the others", async () => {
@@ -54,7 +55,7 @@ Deno.test("a replica that is killed in the middle leaves its work to the others"
   await untilAllAcked(place);
   assert.deepEqual(await countsOf(place), allSent(events.length));
   assert.deepEqual(await advisoriesSent(place), { MAX_DELIVERIES: 0, MSG_TERMINATED: 0 });
-  assertInOrder(replicas.processes.map(({ log }) => sendsIn(log)), events);
+  assertInOrder(replicas.processes.map(({ log }) => sendsIn(log)), events.map(keyAndVersion));
 });
 
 Deno.test("one that is frozen for longer than lease and ack wait finds its work done by others", async () => {
@@ -115,6 +116,11 @@ function hotAndColdEvents(): Event[] {
   return cold.flatMap((event, i) => i < hot.length ? [event, hot[i] as Event] : [event]);
 }
 
+const keyAndVersion = ({ userId, stockKeepingUnit, version }: Event) => ({
+  key: `${userId}:${stockKeepingUnit}`,
+  version,
+});
+
 interface Replicas extends AsyncDisposable {
   processes: ServiceProcess[];
 }
@@ -128,39 +134,4 @@ async function startReplicas(place: Place, count: number, more: Settings): Promi
       await Promise.all(processes.map((process) => process.kill()));
     },
   };
-}
-
-interface SendLine {
-  key: string;
-  version: number;
-  time: number;
-}
-
-function sendsIn(log: LogLine[]): SendLine[] {
-  return log.filter(({ message }) => message.startsWith("Notification "))
-    .map(({ user_id, stock_keeping_unit, version, time }) => ({
-      key: `${user_id}:${stock_keeping_unit}`,
-      version: Number(version),
-      time: Date.parse(String(time)),
-    }));
-}
-
-// By the lines of the channel: within a replica by their order, across replicas by their time. A
-// send may be repeated by whoever took over; then the first one counts.
-function assertInOrder(sendsOfReplicas: SendLine[][], events: Event[]): void {
-  const places = sendsOfReplicas.flatMap((sends, replica) =>
-    sends.map((send, line) => ({ ...send, replica, line }))
-  );
-  const byKey = Map.groupBy(places.toSorted((a, b) => a.time - b.time), ({ key }) => key);
-  for (const { userId, stockKeepingUnit, version } of events) {
-    if (version === 1) continue;
-    const sends = byKey.get(`${userId}:${stockKeepingUnit}`) ?? [];
-    const before = sends.find((send) => send.version === version - 1);
-    const after = sends.find((send) => send.version === version);
-    assert.ok(before && after, `${userId} ${stockKeepingUnit} ${version} was not sent`);
-    const inOrder = before.replica === after.replica
-      ? before.line < after.line
-      : before.time <= after.time;
-    assert.ok(inOrder, `${userId} ${stockKeepingUnit}: ${version} was sent before ${version - 1}`);
-  }
 }

@@ -94,7 +94,7 @@ Deno.test("all that is wrong is said at once, by the task and by the service its
     const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
     assert.equal(code, 1, output);
     for (const name of Object.keys(wrong)) assert.match(output, new RegExp(`\\b${name} (must|is)`));
-    assert.doesNotMatch(output, /secret|Uncaught|    at /);
+    assert.doesNotMatch(output, /secret|Uncaught| {4}at /);
   }
 });
 

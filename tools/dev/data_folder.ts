@@ -11,7 +11,7 @@ export async function takeDataFolder(
   const folder = read("KENRI_DATA") ?? standardFolder;
   await Deno.mkdir(folder, { recursive: true });
   const lock = await Deno.open(`${folder}/lock`, { create: true, write: true });
-  if (false) {
+  if (!await lock.tryLock(true)) {
     throw new Error(
       `The data in "${folder}" is in use by another \`deno task dev\`: end that one, or name ` +
         "another folder with KENRI_DATA",

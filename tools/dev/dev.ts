@@ -23,7 +23,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     stopping.abort();
   });
 }
-
+stopWithStarter();
 
 try {
   await run();
@@ -57,7 +57,7 @@ async function run(): Promise<void> {
       const affected = services.filter((service) => service.isAffectedBy(changed));
       await Promise.all(affected.map((service) => service.restart()));
     });
-    await watching;
+    await Promise.race([watching, ...servers.deaths]);
   } finally {
     await Promise.all(services.map((service) => service.stop()));
   }
@@ -100,9 +100,14 @@ async function startWhatIsMissing(): Promise<DevServers> {
   };
 }
 
-async function endOf(name: string, exited: Promise<number>): Promise<never> {
-  const code = await exited;
-  throw new Error(`${name} ended by itself with code ${code}; start again to go on with its data`);
+function endOf(name: string, exited: Promise<number>): Promise<never> {
+  const death = exited.then((code) => {
+    throw new Error(
+      `${name} ended by itself with code ${code}; start again to go on with its data`,
+    );
+  });
+  death.catch(() => {}); // also when nobody waits for it yet, or not any more
+  return death;
 }
 
 async function migrateBoth(settings: Settings): Promise<void> {
