@@ -9,10 +9,14 @@ const connectTimeoutMs = 3_000;
 const statementTimeoutMs = 10_000;
 
 // The services only look rows up by key and claim by index. A plan that was made while a table was
-// small must not scan it when it has grown, and plans are kept as long as the connection lives.
+// small must not read all of it when it has grown, and plans are kept as long as the connection
+// lives: so rows are found by an index or, in a join, by an index for each of the few rows in hand.
 // A frozen process must not keep its locks: the server ends a transaction that says nothing.
 const session = `
   set enable_seqscan = off;
+  set enable_hashjoin = off;
+  set enable_mergejoin = off;
+  set enable_material = off;
   set jit = off;
   set statement_timeout = ${statementTimeoutMs};
   set idle_in_transaction_session_timeout = ${statementTimeoutMs};

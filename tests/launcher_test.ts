@@ -6,7 +6,7 @@ import { freshDatabase } from "./databases.ts";
 import { settingsOf } from "./entitlement.ts";
 import type { Settings } from "./services.ts";
 import { freshStreamNames, natsUrl, readStream } from "./streams.ts";
-import { until } from "./wait.ts";
+import { inTime, until } from "./wait.ts";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const task = ["task", "entitlement"];
@@ -80,7 +80,7 @@ Deno.test("the task starts a service that works, by address or by name", async (
     );
     assert.doesNotMatch(launched.output.text, /NotCapable|Requires/);
     Deno.kill(launched.pid, "SIGTERM");
-    assert.equal(await launched.exited, 0);
+    assert.equal(await inTime("it ends", launched.exited), 0);
     await launched.bothEnded();
     assert.match(launched.output.text, /"Stopped"/);
   }
@@ -94,10 +94,10 @@ Deno.test("the task passes a stop signal and the exit code on", async () => {
     ...settingsOf(database.serviceUrl),
     ENTITLEMENT_HTTP_PORT: new URL(url).port,
   });
-  assert.equal(await second.exited, 1);
+  assert.equal(await inTime("it ends", second.exited), 1);
   assert.match(second.output.text, /Can't listen on 127\.0\.0\.1:\d+: .*in use/);
   Deno.kill(launched.pid, "SIGINT");
-  assert.equal(await launched.exited, 0);
+  assert.equal(await inTime("it ends", launched.exited), 0);
   await launched.bothEnded();
   assert.match(launched.output.text, /"Stopping because of SIGINT"[^]*"Stopped"/);
 });

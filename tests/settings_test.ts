@@ -9,7 +9,7 @@ import { freshDatabase } from "./databases.ts";
 import { settingsOf } from "./entitlement.ts";
 import { type Settings, startService } from "./services.ts";
 import { freshStreamNames, natsUrl, readStream, type StreamNames, withNats } from "./streams.ts";
-import { until } from "./wait.ts";
+import { inTime, until } from "./wait.ts";
 
 const good = settingsOf("postgres://kenri:secret@127.0.0.1:5432/entitlement");
 
@@ -132,7 +132,7 @@ Deno.test("a stream whose settings can't be changed in place stops the start", a
     const names = freshStreamNames();
     await makeStream(names, config);
     await using service = await startService("entitlement", settingsOf(database.serviceUrl, names));
-    assert.equal(await service.exited, 1);
+    assert.equal(await inTime("it ends", service.exited), 1);
     const last = service.log.findLast(({ level }) => level === "error" || level === "fatal");
     assert.match(
       String(last?.message),
@@ -151,7 +151,7 @@ Deno.test("a subject that another stream has stops the start", async () => {
   await makeStream(names, {});
   const other = { ...names, stream: `${names.stream}_other` };
   await using service = await startService("entitlement", settingsOf(database.serviceUrl, other));
-  assert.equal(await service.exited, 1);
+  assert.equal(await inTime("it ends", service.exited), 1);
   assert.match(JSON.stringify(service.log), /subjects overlap/);
 });
 

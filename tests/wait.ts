@@ -10,3 +10,21 @@ export async function until(
     await new Promise((again) => setTimeout(again, 20));
   }
 }
+
+// The same for what is promised.
+export async function inTime<Result>(
+  what: string,
+  promise: Promise<Result>,
+  withinMs = 20_000,
+): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`Waited ${withinMs} ms in vain: ${what}`)),
+    withinMs,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

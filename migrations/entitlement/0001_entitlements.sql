@@ -36,8 +36,8 @@ create table outbox_events (
   traceparent text,
   status text not null default 'PENDING'
     check (status in ('PENDING', 'IN_FLIGHT', 'PUBLISHED', 'FAILED')),
-  -- The indexes of the claim hang on this column and not on status: a claim leaves it as it is,
-  -- so PostgreSQL can update the row without touching any index (a HOT update).
+  -- No index hangs on status, not even by its condition: a claim leaves all that they hang on as it
+  -- is, so PostgreSQL can update the row without touching any index (a HOT update).
   unfinished boolean not null generated always as (status in ('PENDING', 'IN_FLIGHT')) stored,
   attempt_count integer not null default 0 check (attempt_count >= 0),
   next_retry_at timestamptz,
@@ -51,12 +51,13 @@ create table outbox_events (
   stream_generation bigint, -- which life of the stream stored it, and where
   stream_seq bigint,
   check (status <> 'PUBLISHED' or published_at is not null)
-);
+) with (fillfactor = 40); -- each page has room for the claims of its rows
 create index outbox_events_oldest on outbox_events (created_at) where unfinished;
 create index outbox_events_of_key on outbox_events (aggregate_key, created_at) where unfinished;
-create index outbox_events_published on outbox_events (published_at) where status = 'PUBLISHED';
+create index outbox_events_published on outbox_events (published_at)
+  where published_at is not null;
 create index outbox_events_in_stream on outbox_events (stream_generation, stream_seq)
-  where status = 'PUBLISHED';
+  where stream_seq is not null;
 
 -- stream_generations: the lives of the stream. A new one begins when the stream or its server was
 -- started anew, or lost its end; events that an older life stored after kept_up_to have to be

@@ -45,7 +45,7 @@ function startNats(): Promise<StartedNatsContainer> {
 async function runTests(postgresUrl: string, natsUrl: string): Promise<number> {
   const tests = Deno.args.length > 0 ? Deno.args : ["--parallel", ...files];
   const { code } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--allow-all", "tools/test.ts", ...tests],
+    args: ["run", "--allow-all", "tools/run_tests.ts", ...tests],
     cwd: new URL("../..", import.meta.url),
     env: { KENRI_TEST_POSTGRES_URL: postgresUrl, KENRI_TEST_NATS_URL: natsUrl },
     stdin: "null",
