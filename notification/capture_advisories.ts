@@ -44,9 +44,10 @@ export async function captureAdvisories(
     const session = await parts.link.session(stop);
     if (!session) return;
     try {
-      const durable = await openDurable(session, options);
+      const manager = await session.connection.jetstreamManager();
+      const durable = await openDurable(session, manager, options);
       while (!session.signal.aborted) {
-        if (await captureSome(parts, options.kind, durable) > 0) reported = "";
+        if (await captureSome(parts, options.kind, durable, manager) > 0) reported = "";
       }
     } catch (error) {
       if (error instanceof StartRefused) throw error;
@@ -62,9 +63,9 @@ export async function captureAdvisories(
 
 async function openDurable(
   { connection }: Session,
+  manager: JetStreamManager,
   { stream, durable, ackWaitMs }: AdvisoryOptions,
 ): Promise<Durable> {
-  const manager = await connection.jetstreamManager();
   await ensureStream(manager, stream);
   await ensureConsumer(manager, stream.name, {
     durable_name: durable,
@@ -81,8 +82,8 @@ async function captureSome(
   parts: CaptureParts,
   kind: AdvisoryOptions["kind"],
   durable: Durable,
+  manager: JetStreamManager,
 ): Promise<number> {
-  const manager = await durable.connection.jetstreamManager();
   const messages: Pulled[] = [];
   await pull(durable, limits, (message) => messages.push(message));
   for (const message of messages) await capture(parts, kind, manager, message);

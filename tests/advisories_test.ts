@@ -1,11 +1,6 @@
 // What JetStream will not deliver any more is kept with a copy, whatever becomes of the stream.
 import assert from "node:assert/strict";
-import { readConfig } from "../notification/config.ts";
-import { consumeEvents } from "../notification/consume_events.ts";
 import { readsTermReasons } from "../notification/pull.ts";
-import { NatsLink } from "../shared/jetstream.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
 import { ask } from "./entitlement.ts";
 import { bodyOf, eventOf, messageOf, tooLongForAnIndex } from "./events.ts";
 import {
@@ -18,11 +13,9 @@ import {
   type Place,
   publishRaw,
   publishTo,
-  settingsOf,
   startNotification,
   untilSent,
 } from "./notification.ts";
-import { collectingLog } from "./relays.ts";
 import { readStream, withNats } from "./streams.ts";
 import { until } from "./wait.ts";
 
@@ -78,40 +71,6 @@ Deno.test("so is a message whose deliveries are used up", async () => {
     message_body: bodyOf(event),
     has_times: true,
   }]);
-});
-
-Deno.test("a message that was bad before the service ever ran is kept as well", async () => {
-  await using place = await freshPlace();
-  await makeStream(place);
-  await publishRaw(place, Array.from({ length: 20 }, () => bad));
-  await using _service = await startNotification(place);
-  assert.equal((await untilDeadLetters(place, 20)).length, 20);
-});
-
-Deno.test("nothing is consumed before there are streams that keep the advisories", async () => {
-  await using place = await freshPlace();
-  await makeStream(place);
-  await publishRaw(place, [bad]);
-  const { stream, consumer, advisories, predecessorWaitMs } = readConfig((name) =>
-    settingsOf(place)[name]
-  );
-  const { log } = collectingLog();
-  const database = openDatabase(place.serviceUrl, "consumer");
-  const link = new NatsLink(place.natsUrl, "consumer", log);
-  const stop = new AbortController();
-  const consuming = consumeEvents(
-    { database, link, received: new Bell(), log, abandon: stop.signal },
-    { stream, consumer, advisories, predecessorWaitMs },
-    stop.signal,
-  );
-  await until(
-    "it is kept",
-    () => advisoriesSent(place).then(({ MSG_TERMINATED }) => MSG_TERMINATED === 1, () => false),
-  );
-  stop.abort();
-  await consuming;
-  await link.close();
-  await database.end();
 });
 
 Deno.test("an advisory that can't be read is acked and told, and the next one is captured", async () => {
@@ -255,13 +214,6 @@ async function holdDeadLetters({ ownerUrl }: Place): Promise<() => Promise<void>
 /** An older nats-server does not pass them on. */
 function knowsReasons({ natsUrl }: Place): Promise<boolean> {
   return withNats(natsUrl, ({ info }) => Promise.resolve(readsTermReasons(info?.version)));
-}
-
-function makeStream({ natsUrl, stream, subject }: Place): Promise<void> {
-  return withNats(natsUrl, async (connection) => {
-    const { streams } = await connection.jetstreamManager();
-    await streams.add({ name: stream, subjects: [subject] });
-  });
 }
 
 /** As after the loss of a disk, but without losing the connection. */

@@ -25,6 +25,7 @@ Deno.test("a database that is killed again and again loses and doubles no event"
   for (let kills = 0; kills < 3; kills++) {
     const before = await countOf(ownerUrl, "PUBLISHED");
     await until("it is at it", async () => await countOf(ownerUrl, "PUBLISHED") > before + 300);
+    await until("it has recovered", () => recoveries(relay.log) === failures(relay.log));
     await server.kill();
     await until("it has noticed", () => failures(relay.log) > kills);
     await server.start();

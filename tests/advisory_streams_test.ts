@@ -1,0 +1,62 @@
+// An advisory that no stream keeps is lost: the streams are there before anything is consumed.
+import { readConfig } from "../notification/config.ts";
+import { consumeEvents } from "../notification/consume_events.ts";
+import { NatsLink } from "../shared/jetstream.ts";
+import { openDatabase } from "../shared/postgres.ts";
+import { Bell } from "../shared/signals.ts";
+import { messageOf } from "./events.ts";
+import {
+  advisoriesSent,
+  countsOf,
+  freshPlace,
+  type Place,
+  publishRaw,
+  settingsOf,
+  startNotification,
+} from "./notification.ts";
+import { collectingLog } from "./relays.ts";
+import { withNats } from "./streams.ts";
+import { until } from "./wait.ts";
+
+const bad = messageOf({ eventId: "no UUID" });
+
+Deno.test("a message that was bad before the service ever ran is kept as well", async () => {
+  await using place = await freshPlace();
+  await makeStream(place);
+  await publishRaw(place, Array.from({ length: 20 }, () => bad));
+  await using _service = await startNotification(place);
+  await until("all are", async () => (await countsOf(place)).notification_nats_dlq === 20);
+});
+
+Deno.test("nothing is consumed before there are streams that keep the advisories", async () => {
+  await using place = await freshPlace();
+  await makeStream(place);
+  await publishRaw(place, [bad]);
+  const { stream, consumer, advisories, predecessorWaitMs } = readConfig((name) =>
+    settingsOf(place)[name]
+  );
+  const { log } = collectingLog();
+  const database = openDatabase(place.serviceUrl, "consumer");
+  const link = new NatsLink(place.natsUrl, "consumer", log);
+  const stop = new AbortController();
+  const consuming = consumeEvents(
+    { database, link, received: new Bell(), log, abandon: stop.signal },
+    { stream, consumer, advisories, predecessorWaitMs },
+    stop.signal,
+  );
+  await until(
+    "it is kept",
+    () => advisoriesSent(place).then(({ MSG_TERMINATED }) => MSG_TERMINATED === 1, () => false),
+  );
+  stop.abort();
+  await consuming;
+  await link.close();
+  await database.end();
+});
+
+function makeStream({ natsUrl, stream, subject }: Place): Promise<void> {
+  return withNats(natsUrl, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    await streams.add({ name: stream, subjects: [subject] });
+  });
+}
