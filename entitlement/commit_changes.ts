@@ -31,9 +31,7 @@ export async function commitChanges(
     const refusals = decisions.flatMap(({ refusal }) => refusal ?? []);
     if (commits.length + refusals.length > 0) {
       await Promise.all([
-        storeEntitlements(tx, commits),
-        storeEvents(tx, commits),
-        storeAudit(tx, commits),
+        storeChanges(tx, commits),
         storeAnswers(tx, [...commits, ...refusals], options.idempotencyTtlMs),
       ]);
     }
@@ -174,92 +172,67 @@ const stateConflict = {
   REVOKE: refuse(new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${statusAfter.REVOKE}`)),
 };
 
-async function storeEntitlements(tx: Transaction, commits: Commit[]): Promise<void> {
-  const rows = commits.map(({ request, at, version }) => ({
+// The entitlement, its event and its audit entry in one statement: they tell the same, so what they
+// tell travels once.
+async function storeChanges(tx: Transaction, commits: Commit[]): Promise<void> {
+  const rows = commits.map(({ request, at, eventId, version }) => ({
     user_id: request.userId,
     stock_keeping_unit: request.stockKeepingUnit,
+    action: request.action,
     status: statusAfter[request.action],
     source: request.reason,
     source_id: request.purchaseId,
     version,
     at,
-  }));
-  await query(
-    tx,
-    `insert into entitlements as entitlement
-       (user_id, stock_keeping_unit, status, granted_at, revoked_at, source, source_id, version,
-        updated_at)
-     select user_id, stock_keeping_unit, status,
-       case status when 'ACTIVE' then at end, case status when 'REVOKED' then at end,
-       source, source_id, version, at
-     from json_to_recordset($1) as (
-       user_id text, stock_keeping_unit text, status text, source text, source_id text,
-       version bigint, at timestamptz)
-     on conflict (user_id, stock_keeping_unit) do update set
-       status = excluded.status,
-       granted_at = coalesce(excluded.granted_at, entitlement.granted_at),
-       revoked_at = coalesce(excluded.revoked_at, entitlement.revoked_at),
-       source = excluded.source,
-       source_id = excluded.source_id,
-       version = excluded.version,
-       updated_at = excluded.updated_at`,
-    [JSON.stringify(rows)],
-  );
-}
-
-async function storeEvents(tx: Transaction, commits: Commit[]): Promise<void> {
-  const rows = commits.map(({ request, at, eventId, version }) => ({
+    request_id: request.idempotencyKey,
     event_id: eventId,
     event_type: eventTypeOf[request.action],
     aggregate_key: aggregateKeyOf(request),
+    trace_id: request.traceId,
     traceparent: request.traceparent,
-    created_at: at,
-    payload: {
-      event_id: eventId,
-      event_type: eventTypeOf[request.action],
-      occurred_at: at,
-      user_id: request.userId,
-      stock_keeping_unit: request.stockKeepingUnit,
-      source: request.reason,
-      source_id: request.purchaseId,
-      version,
-      trace_id: request.traceId,
-    },
   }));
   await query(
     tx,
-    `insert into outbox_events
-       (event_id, event_type, aggregate_key, payload, traceparent, created_at)
-     select event_id, event_type, aggregate_key, payload, traceparent, created_at
-     from json_to_recordset($1) as (
-       event_id uuid, event_type text, aggregate_key text, payload jsonb, traceparent text,
-       created_at timestamptz)`,
-    [JSON.stringify(rows)],
-  );
-}
-
-async function storeAudit(tx: Transaction, commits: Commit[]): Promise<void> {
-  const rows = commits.map(({ request, at, eventId, version }) => ({
-    audit_id: eventId,
-    occurred_at: at,
-    user_id: request.userId,
-    stock_keeping_unit: request.stockKeepingUnit,
-    action: request.action,
-    source: request.reason,
-    source_id: request.purchaseId,
-    request_id: request.idempotencyKey,
-    detail: { version, trace_id: request.traceId },
-  }));
-  await query(
-    tx,
-    `insert into entitlement_audit
+    `with change as materialized (
+       select *, at::timestamptz as time
+       from json_to_recordset($1) as (
+         user_id text, stock_keeping_unit text, action text, status text, source text,
+         source_id text, version bigint, at text, request_id text, event_id uuid,
+         event_type text, aggregate_key text, trace_id text, traceparent text)
+     ), stored as (
+       insert into entitlements as entitlement
+         (user_id, stock_keeping_unit, status, granted_at, revoked_at, source, source_id,
+          version, updated_at)
+       select user_id, stock_keeping_unit, status,
+         case status when 'ACTIVE' then time end, case status when 'REVOKED' then time end,
+         source, source_id, version, time
+       from change
+       on conflict (user_id, stock_keeping_unit) do update set
+         status = excluded.status,
+         granted_at = coalesce(excluded.granted_at, entitlement.granted_at),
+         revoked_at = coalesce(excluded.revoked_at, entitlement.revoked_at),
+         source = excluded.source,
+         source_id = excluded.source_id,
+         version = excluded.version,
+         updated_at = excluded.updated_at
+     ), announced as (
+       insert into outbox_events
+         (event_id, event_type, aggregate_key, payload, traceparent, created_at)
+       select event_id, event_type, aggregate_key,
+         jsonb_build_object(
+           'event_id', event_id, 'event_type', event_type, 'occurred_at', at,
+           'user_id', user_id, 'stock_keeping_unit', stock_keeping_unit,
+           'source', source, 'source_id', source_id,
+           'version', version, 'trace_id', trace_id),
+         traceparent, time
+       from change
+     )
+     insert into entitlement_audit
        (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
         detail)
-     select audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
-       request_id, detail
-     from json_to_recordset($1) as (
-       audit_id uuid, occurred_at timestamptz, user_id text, stock_keeping_unit text, action text,
-       source text, source_id text, request_id text, detail jsonb)`,
+     select event_id, time, user_id, stock_keeping_unit, action, source, source_id, request_id,
+       jsonb_build_object('version', version, 'trace_id', trace_id)
+     from change`,
     [JSON.stringify(rows)],
   );
 }

@@ -5,6 +5,7 @@ const maxSeconds = 10;
 
 const tooLarge = () => new ApiError("PAYLOAD_TOO_LARGE", "request body is over 16 KiB");
 const invalid = () => new ApiError("BAD_REQUEST", "request body is invalid");
+const late = () => new ApiError("REQUEST_TIMEOUT", `request body took over ${maxSeconds} seconds`);
 
 // The JSON value in a request's body. Reading stops at the limits of size and time, so that neither
 // a huge nor a half-sent body holds the service up.
@@ -32,18 +33,17 @@ function isJson(contentType: string | null): boolean {
 
 async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const reader = body.getReader();
-  const late = new ApiError("REQUEST_TIMEOUT", `request body took over ${maxSeconds} seconds`);
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
-    void reader.cancel(late);
+    void reader.cancel();
   }, maxSeconds * 1_000);
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (timedOut) throw late;
+      if (timedOut) throw late();
       if (done) return chunks.length === 1 && chunks[0] ? chunks[0] : concat(chunks, size);
       size += value.length;
       if (size > maxBytes) throw tooLarge();
@@ -51,7 +51,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> 
     }
   } catch (error) {
     void reader.cancel().catch(() => {});
-    throw error instanceof ApiError ? error : timedOut ? late : invalid();
+    throw error instanceof ApiError ? error : timedOut ? late() : invalid();
   } finally {
     clearTimeout(timer);
   }

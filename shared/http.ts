@@ -5,7 +5,7 @@ import { ApiError, unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
-import { isUnavailable } from "./postgres.ts";
+import { isNotAdmitted, isUnavailable } from "./postgres.ts";
 
 // What both services answer alike: errors in one shape, health, metrics and the API description.
 
@@ -95,7 +95,7 @@ async function failedChecks({ checks, stopping }: Readiness): Promise<string[]> 
 function toApiError(error: unknown, log: Log): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof BatchFull) return unavailable("too many changes are waiting, try again");
-  if (isUnavailable(error)) {
+  if (isUnavailable(error) || isNotAdmitted(error)) {
     return unavailable("the database can't be reached, try again with the same Idempotency-Key");
   }
   log.error("A request failed: {error}", { error });

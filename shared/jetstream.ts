@@ -194,17 +194,17 @@ const streamNotFound = 10059;
 const streamNameInUse = 10058;
 const consumerNotChanged = 10012;
 const streamNotChanged = 10052;
+const noCluster = 10074; // several replicas are wanted of a server that is alone
 
 function errorCode(error: unknown): number | undefined {
   return error instanceof NatsError ? error.api_error?.err_code : undefined;
 }
 
-// 400 is the server's word that the settings are at fault, and these two, which come with 500, that
-// they can't be changed any more.
+// 400 is the server's word that the settings are at fault; these errors say so too, but come with 500.
 function isAboutSettings(error: unknown): boolean {
   if (!(error instanceof NatsError)) return false;
-  const { code, err_code } = error.api_error ?? {};
-  return code === 400 || err_code === consumerNotChanged || err_code === streamNotChanged;
+  const { code, err_code = 0 } = error.api_error ?? {};
+  return code === 400 || [consumerNotChanged, streamNotChanged, noCluster].includes(err_code);
 }
 
 // Says once, in one line, how this setup can lose what it acknowledged.

@@ -89,6 +89,11 @@ export function isUnavailable(error: unknown): boolean {
   return unavailableMessages.test(`${code ?? ""} ${error.message}`);
 }
 
+// The server is there, but lets nobody in by this url: no such role, password or database.
+export function isNotAdmitted(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(28|3D000)/.test(String(error.code));
+}
+
 // The migrations the service was built for have been applied; newer ones may be there as well.
 export async function schemaIsCurrent(database: Database, version: number): Promise<boolean> {
   const [row] = await query<{ current: boolean }>(

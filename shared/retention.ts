@@ -1,4 +1,3 @@
-import { isUnavailable } from "./postgres.ts";
 import type { Log } from "./log.ts";
 import { pause } from "./signals.ts";
 
@@ -19,7 +18,7 @@ export async function deleteInBatches(
   return total;
 }
 
-// Cleans up at start and then once per interval; while the database is away it tries each minute.
+// Cleans up at start and then once per interval; while it fails it tries each minute.
 export async function runRetention(
   clean: (signal: AbortSignal) => Promise<void>,
   intervalMs: number,
@@ -31,7 +30,7 @@ export async function runRetention(
     try {
       await clean(signal);
     } catch (error) {
-      if (isUnavailable(error)) nextMs = Math.min(intervalMs, 60_000);
+      nextMs = Math.min(intervalMs, 60_000);
       log.error("Retention failed: {error}", { error });
     }
     await pause(nextMs, signal);

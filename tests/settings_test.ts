@@ -4,6 +4,7 @@ import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig 
 import { fileURLToPath } from "node:url";
 import { readConfig, schema } from "../entitlement/config.ts";
 import { environmentName, SettingsError } from "../shared/config.ts";
+import { startNats } from "../tools/servers/nats.ts";
 import { grant } from "./api.ts";
 import { freshDatabase } from "./databases.ts";
 import { settingsOf } from "./entitlement.ts";
@@ -112,6 +113,22 @@ Deno.test("no password is printed in a service's life, whatever goes wrong", asy
   assert.doesNotMatch(JSON.stringify(service.log), /pa55word/);
 });
 
+Deno.test("account and encryption of the NATS url are used, and not left out in silence", async () => {
+  await using database = await freshDatabase("entitlement");
+  await using guarded = await startNats({
+    settings: `authorization { users = [{ user: "ken ri", password: "s@:/%" }] }`,
+  });
+  const settings = settingsOf(database.serviceUrl);
+  const address = `127.0.0.1:${guarded.port}`;
+  const says = async (url: string, what: RegExp) => {
+    await using service = await startService("entitlement", { ...settings, NATS_URL: url });
+    await until(`${what}`, () => what.test(JSON.stringify(service.log)));
+  };
+  await says(`nats://ken%20ri:s%40%3A%2F%25@${address}`, /Connected to NATS/);
+  await says(`nats://ken%20ri:wrong@${address}`, /can't be reached.*Authorization/);
+  await says(natsUrl.replace("nats:", "tls:"), /can't be reached.*tls/);
+});
+
 function withStreams<Result>(work: (manager: JetStreamManager) => Promise<Result>) {
   return withNats(natsUrl, async (connection) => await work(await connection.jetstreamManager()));
 }
@@ -153,6 +170,14 @@ Deno.test("a subject that another stream has stops the start", async () => {
   await using service = await startService("entitlement", settingsOf(database.serviceUrl, other));
   assert.equal(await inTime("it ends", service.exited), 1);
   assert.match(JSON.stringify(service.log), /subjects overlap/);
+});
+
+Deno.test("replicas that a server without a cluster can't give stop the start", async () => {
+  await using database = await freshDatabase("entitlement");
+  const settings = { ...settingsOf(database.serviceUrl), NATS_REPLICAS: "3" };
+  await using service = await startService("entitlement", settings);
+  assert.equal(await inTime("it ends", service.exited), 1);
+  assert.match(JSON.stringify(service.log), /replicas > 1 not supported/);
 });
 
 Deno.test("a stream that differs in what can be changed is brought to the wanted settings", async () => {

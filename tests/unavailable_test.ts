@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { startNats } from "../tools/servers/nats.ts";
 import { assertError, call, grant, list, post, someFields } from "./api.ts";
+import { freshDatabase } from "./databases.ts";
 import { rowCounts, settingsOf } from "./entitlement.ts";
 import { ownDatabase } from "./own_database.ts";
 import { type ServiceProcess, startService } from "./services.ts";
@@ -53,6 +54,18 @@ Deno.test("without the database every request is told to come back, and its key 
     outbox_events: 2,
     entitlement_audit: 2,
   });
+});
+
+Deno.test("a database that is not there yet, or lets nobody in, is away like any other", async () => {
+  await using database = await freshDatabase("entitlement");
+  const urls = [`${database.serviceUrl}_missing`, database.serviceUrl.replace("//", "//no_such_")];
+  for (const url of urls) {
+    await using service = await startService("entitlement", settingsOf(url));
+    assertError(await grant(service.url), 503, "SERVICE_UNAVAILABLE");
+    await until("it has found NATS", () => /Connected/.test(JSON.stringify(service.log)));
+    await assertNotReady(service.url, databaseMissing);
+    assert.equal(await service.stop(), 0);
+  }
 });
 
 Deno.test("without NATS changes are taken, and published when it is back", async () => {
