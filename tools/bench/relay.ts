@@ -60,7 +60,7 @@ export async function startRelay({ servers, quick }: Bench): Promise<Work> {
 }
 
 /** Fresh events as the service writes them, in place of all others, seen by the relay at once. */
-export async function seed(owner: pg.Client, events: number): Promise<void> {
+async function seed(owner: pg.Client, events: number): Promise<void> {
   await owner.query("begin");
   await owner.query("truncate outbox_events");
   await owner.query(
@@ -84,7 +84,7 @@ export async function seed(owner: pg.Client, events: number): Promise<void> {
   await owner.query("commit");
 }
 
-export async function drained(owner: pg.Client): Promise<void> {
+async function drained(owner: pg.Client): Promise<void> {
   for (;;) {
     const { rows: [row] } = await owner.query<{ left: boolean }>(
       `select exists (select from outbox_events where unfinished) as left`,
