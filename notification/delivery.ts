@@ -4,6 +4,7 @@ import type { Log } from "@kenri/shared/log";
 import {
   claimDue,
   extendLeases,
+  type Lease,
   type LeasedRow,
   type LeasedTable,
   leaseEnds,
@@ -47,9 +48,9 @@ const notifications: LeasedTable = {
   columns: "event_id, user_id, type, payload_json as payload",
 };
 
-type NotificationRow = LeasedRow<Omit<Send, "notification_id">>;
+export type NotificationRow = LeasedRow<Omit<Send, "notification_id">>;
 
-interface Sent {
+export interface Sent {
   sentAt: number; // by performance.now()
 }
 
@@ -62,10 +63,10 @@ export async function deliverNotifications(
     {
       name: "delivery",
       ...options,
-      claim: (limit) => claimDue(database, notifications, options, limit),
+      claim: (limit) => claimNotifications(database, options, limit),
       work: ({ id, content }) =>
         sendInTime(channel, { ...content, notification_id: id }, options.sendTimeoutMs),
-      settle: (settled) => settle(database, settled),
+      settle: (settled) => settleNotifications(database, settled),
       extend: (rows) => extendLeases(database, notifications, rows, options.leaseMs),
     },
     log,
@@ -96,8 +97,16 @@ async function sendInTime(
   }
 }
 
+export function claimNotifications(
+  database: Database,
+  lease: Lease,
+  limit: number,
+): Promise<NotificationRow[]> {
+  return claimDue(database, notifications, lease, limit);
+}
+
 // Each outcome has its own statement; all are sent at once. Returns the ids that were still ours.
-async function settle(
+export async function settleNotifications(
   database: Database,
   settled: Settlement<NotificationRow, Sent>[],
 ): Promise<Set<string>> {

@@ -2,6 +2,8 @@
 // together with its limit in the same run, in turns.
 import { startServers } from "../servers/servers.ts";
 import { startCommit } from "./commit.ts";
+import { startDeliver } from "./deliver.ts";
+import { startLatency } from "./latency.ts";
 import { startRelay } from "./relay.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
@@ -9,6 +11,8 @@ import type { Bench, StartWork, Work } from "./work.ts";
 const works: Record<string, StartWork> = {
   commit: startCommit,
   relay: startRelay,
+  deliver: startDeliver,
+  latency: startLatency,
 };
 
 interface Options {
