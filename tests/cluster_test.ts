@@ -143,7 +143,7 @@ function startLoad(urls: string[]): Load {
       await until("changes are acknowledged", () => {
         check();
         return changes.length >= enough;
-      });
+      }, electedWithinMs);
     },
     async stop() {
       stopped = true;
