@@ -5,10 +5,8 @@ import {
   type LeasedRow,
   type LeasedTable,
   leaseEnds,
-  ofKind,
   proof,
-  release,
-  scheduleRetry,
+  settleEach,
   settleRows,
 } from "@kenri/shared/leases";
 import type { Database } from "@kenri/shared/postgres";
@@ -55,18 +53,17 @@ export function keepEvents(
   return extendLeases(database, outbox, rows, leaseMs);
 }
 
-// Each outcome has its own statement; all are sent at once. Returns the ids that were still ours.
-export async function settleEvents(
+export function settleEvents(
   database: Database,
   settled: Settlement<OutboxRow, Published>[],
 ): Promise<Set<string>> {
-  const owned = await Promise.all([
-    markPublished(database, ofKind(settled, "done")),
-    scheduleRetry(database, outbox, ofKind(settled, "retry")),
-    markFailed(database, ofKind(settled, "failed")),
-    release(database, outbox, ofKind(settled, "released")),
-  ]);
-  return new Set(owned.flat());
+  return settleEach(
+    database,
+    outbox,
+    settled,
+    (done) => markPublished(database, done),
+    (failures) => markFailed(database, failures),
+  );
 }
 
 // published_at is the time of the ack: the database's time of the claim and what passed since then.

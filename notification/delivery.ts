@@ -8,10 +8,8 @@ import {
   type LeasedRow,
   type LeasedTable,
   leaseEnds,
-  ofKind,
   proof,
-  release,
-  scheduleRetry,
+  settleEach,
   settleRows,
 } from "@kenri/shared/leases";
 import type { Database } from "@kenri/shared/postgres";
@@ -105,18 +103,17 @@ export function claimNotifications(
   return claimDue(database, notifications, lease, limit);
 }
 
-// Each outcome has its own statement; all are sent at once. Returns the ids that were still ours.
-export async function settleNotifications(
+export function settleNotifications(
   database: Database,
   settled: Settlement<NotificationRow, Sent>[],
 ): Promise<Set<string>> {
-  const owned = await Promise.all([
-    markSent(database, ofKind(settled, "done")),
-    scheduleRetry(database, notifications, ofKind(settled, "retry")),
-    markFailed(database, ofKind(settled, "failed")),
-    release(database, notifications, ofKind(settled, "released")),
-  ]);
-  return new Set(owned.flat());
+  return settleEach(
+    database,
+    notifications,
+    settled,
+    (done) => markSent(database, done),
+    (failures) => markFailed(database, failures),
+  );
 }
 
 // sent_at is the time at which the channel took it: the database's time of the claim and what passed

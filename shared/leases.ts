@@ -122,7 +122,7 @@ export async function claimDue<Content>(
 }
 
 // The settlements of one kind.
-export function ofKind<Row, Result, Kind extends Settlement<Row, Result>["kind"]>(
+function ofKind<Row, Result, Kind extends Settlement<Row, Result>["kind"]>(
   settled: Settlement<Row, Result>[],
   kind: Kind,
 ): Extract<Settlement<Row, Result>, { kind: Kind }>[] {
@@ -131,9 +131,27 @@ export function ofKind<Row, Result, Kind extends Settlement<Row, Result>["kind"]
   );
 }
 
+// Each outcome has its own statement; all are sent at once. What it means to be done or to have
+// failed the owner of the table says. Returns the ids that were still ours.
+export async function settleEach<Row extends LeasedRow<unknown>, Result>(
+  database: Database,
+  table: LeasedTable,
+  settled: Settlement<Row, Result>[],
+  markDone: (done: { row: Row; result: Result }[]) => Promise<string[]>,
+  markFailed: (failures: { row: Row; error: string; attempted: boolean }[]) => Promise<string[]>,
+): Promise<Set<string>> {
+  const owned = await Promise.all([
+    markDone(ofKind(settled, "done")),
+    scheduleRetry(database, table, ofKind(settled, "retry")),
+    markFailed(ofKind(settled, "failed")),
+    release(database, table, ofKind(settled, "released")),
+  ]);
+  return new Set(owned.flat());
+}
+
 // These return the ids of the rows that were still leased under the given tokens.
 
-export async function scheduleRetry<Row extends LeasedRow<unknown>>(
+async function scheduleRetry<Row extends LeasedRow<unknown>>(
   database: Database,
   { name, id }: LeasedTable,
   retries: { row: Row; error: string; delayMs: number }[],
@@ -160,7 +178,7 @@ export async function scheduleRetry<Row extends LeasedRow<unknown>>(
 }
 
 // Back as if never claimed: nothing was tried, so nothing is counted.
-export async function release<Row extends LeasedRow<unknown>>(
+async function release<Row extends LeasedRow<unknown>>(
   database: Database,
   { name, id }: LeasedTable,
   released: { row: Row }[],
