@@ -5,7 +5,7 @@ import {
   type LeasedRow,
   type LeasedTable,
   leaseEnds,
-  proof,
+  listOf,
   settleEach,
   settleRows,
 } from "@kenri/shared/leases";
@@ -72,26 +72,26 @@ function markPublished(
   database: Database,
   done: { row: OutboxRow; result: Published }[],
 ): Promise<string[]> {
-  const rows = done.map(({ row, result }) => ({
-    ...proof(row),
-    generation: result.generation,
-    sequence: result.sequence,
-    after_ms: result.ackedAt - row.claimedAt,
-  }));
   return settleRows(
     database,
-    `update outbox_events row
-     set status = 'PUBLISHED',
-       published_at = row.locked_at + make_interval(secs => acked.after_ms / 1000),
-       stream_generation = acked.generation,
-       stream_seq = acked.sequence,
-       ${leaseEnds}
-     from json_to_recordset($1) as acked (
-       id uuid, token uuid, generation bigint, sequence bigint, after_ms float8)
-     where row.event_id = acked.id
-       and row.claim_token = acked.token
-     returning row.event_id as id`,
-    rows,
+    done,
+    [
+      listOf(done.map(({ result }) => result.generation)),
+      listOf(done.map(({ result }) => result.sequence)),
+      listOf(done.map(({ row, result }) => result.ackedAt - row.claimedAt)),
+    ],
+    `changed as (
+       update outbox_events row
+       set status = 'PUBLISHED',
+         published_at = row.locked_at + make_interval(secs => acked.after_ms / 1000),
+         stream_generation = acked.generation,
+         stream_seq = acked.sequence,
+         ${leaseEnds}
+       from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::float8[])
+         as acked (id, token, generation, sequence, after_ms)
+       where row.event_id = acked.id
+         and row.claim_token = acked.token
+       returning row.event_id as id)`,
   );
 }
 
@@ -101,15 +101,18 @@ function markFailed(
 ): Promise<string[]> {
   return settleRows(
     database,
-    `update outbox_events row
-     set status = 'FAILED',
-       attempt_count = row.attempt_count + failure.attempted::int,
-       last_error = failure.error,
-       ${leaseEnds}
-     from json_to_recordset($1) as failure (id uuid, token uuid, attempted boolean, error text)
-     where row.event_id = failure.id
-       and row.claim_token = failure.token
-     returning row.event_id as id`,
-    failures.map(({ row, error, attempted }) => ({ ...proof(row), error, attempted })),
+    failures,
+    [failures.map(({ error }) => error), failures.map(({ attempted }) => attempted)],
+    `changed as (
+       update outbox_events row
+       set status = 'FAILED',
+         attempt_count = row.attempt_count + failure.attempted::int,
+         last_error = failure.error,
+         ${leaseEnds}
+       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::boolean[])
+         as failure (id, token, error, attempted)
+       where row.event_id = failure.id
+         and row.claim_token = failure.token
+       returning row.event_id as id)`,
   );
 }

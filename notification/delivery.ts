@@ -8,7 +8,7 @@ import {
   type LeasedRow,
   type LeasedTable,
   leaseEnds,
-  proof,
+  listOf,
   settleEach,
   settleRows,
 } from "@kenri/shared/leases";
@@ -124,15 +124,17 @@ function markSent(
 ): Promise<string[]> {
   return settleRows(
     database,
-    `update notifications row
-     set status = 'SENT',
-       sent_at = row.locked_at + make_interval(secs => sent.after_ms / 1000),
-       ${leaseEnds}
-     from json_to_recordset($1) as sent (id uuid, token uuid, after_ms float8)
-     where row.notification_id = sent.id
-       and row.claim_token = sent.token
-     returning row.notification_id as id`,
-    done.map(({ row, result }) => ({ ...proof(row), after_ms: result.sentAt - row.claimedAt })),
+    done,
+    [listOf(done.map(({ row, result }) => result.sentAt - row.claimedAt))],
+    `changed as (
+       update notifications row
+       set status = 'SENT',
+         sent_at = row.locked_at + make_interval(secs => sent.after_ms / 1000),
+         ${leaseEnds}
+       from unnest($1::uuid[], $2::uuid[], $3::float8[]) as sent (id, token, after_ms)
+       where row.notification_id = sent.id
+         and row.claim_token = sent.token
+       returning row.notification_id as id)`,
   );
 }
 
@@ -143,22 +145,22 @@ function markFailed(
 ): Promise<string[]> {
   return settleRows(
     database,
-    `with failed as (
+    failures,
+    [failures.map(({ error }) => error), failures.map(({ attempted }) => attempted)],
+    `changed as (
        update notifications row
        set status = 'FAILED',
          attempt_count = row.attempt_count + failure.attempted::int,
          last_error = failure.error,
          ${leaseEnds}
-       from json_to_recordset($1) as failure (id uuid, token uuid, attempted boolean, error text)
+       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::boolean[])
+         as failure (id, token, error, attempted)
        where row.notification_id = failure.id
          and row.claim_token = failure.token
-       returning row.notification_id, row.event_id, row.payload_json, row.last_error
+       returning row.notification_id as id, row.event_id, row.payload_json, row.last_error
      ), dead_letter as (
        insert into notification_dlq (notification_id, event_id, payload_json, error_message)
-       select notification_id, event_id, payload_json, last_error from failed
-       on conflict (notification_id) do nothing
-     )
-     select notification_id as id from failed`,
-    failures.map(({ row, error, attempted }) => ({ ...proof(row), error, attempted })),
+       select id, event_id, payload_json, last_error from changed
+       on conflict (notification_id) do nothing)`,
   );
 }

@@ -1,3 +1,4 @@
+import { listOf } from "@kenri/shared/leases";
 import { type Database, query } from "@kenri/shared/postgres";
 import { uuidv7 } from "@kenri/shared/uuid";
 import type { Notification } from "./notification.ts";
@@ -22,14 +23,15 @@ function storeNew(
   received: Notification[],
   predecessorWaitMs: number,
 ): Promise<{ event_id: string }[]> {
-  const rows = received.map((notification) => ({ ...notification, notification_id: uuidv7() }));
   return query(
     database,
     `with received as materialized (
-       select notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload
-       from json_to_recordset($1) as (
-         notification_id uuid, event_id uuid, user_id text, aggregate_key text, version bigint,
-         type text, occurred_at timestamptz, payload jsonb)
+       select notification_id, (payload->>'event_id')::uuid as event_id,
+         payload->>'user_id' as user_id, aggregate_key, (payload->>'version')::bigint as version,
+         payload->>'event_type' as type, (payload->>'occurred_at')::timestamptz as occurred_at,
+         payload
+       from rows from (unnest($1::uuid[]), unnest($2::text[]), jsonb_array_elements($3))
+         as message (notification_id, aggregate_key, payload)
      ), new_event as (
        insert into processed_events (event_id)
        select event_id from received order by event_id
@@ -44,18 +46,23 @@ function storeNew(
          and (aggregate_key, version - 1) not in (select aggregate_key, version from received)
          as awaits_predecessor
        from received
-       join new_event using (event_id)
+       -- As a condition, and not as a join, it is looked up in a hash.
+       where (event_id in (select event_id from new_event)) is true
      )
      insert into notifications
        (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
         awaits_predecessor, next_retry_at)
      select notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload,
        awaits_predecessor,
-       case when awaits_predecessor then now() + make_interval(secs => $2::float8 / 1000) end
+       case when awaits_predecessor then now() + make_interval(secs => $4::float8 / 1000) end
      from new_notification
-     order by notification_id
      returning event_id`,
-    [JSON.stringify(rows), predecessorWaitMs],
+    [
+      listOf(received.map(() => uuidv7())),
+      received.map(({ aggregate_key }) => aggregate_key),
+      JSON.stringify(received.map(({ payload }) => payload)),
+      predecessorWaitMs,
+    ],
   );
 }
 
@@ -63,12 +70,11 @@ function storeNew(
 // each other's: whoever comes last finds both. Also for duplicates: the replica that stored them may
 // have ended right there. Rows are locked in one order, as replicas share neighbours.
 async function endWaits(database: Database, received: Notification[]): Promise<void> {
-  const keys = received.map(({ aggregate_key, version }) => ({ aggregate_key, version }));
   await query(
     database,
     `with received as (
        select aggregate_key, version
-       from json_to_recordset($1) as (aggregate_key text, version bigint)
+       from unnest($1::text[], $2::bigint[]) as neighbour (aggregate_key, version)
      ), over as (
        select waiting.notification_id
        from (
@@ -79,7 +85,8 @@ async function endWaits(database: Database, received: Notification[]): Promise<v
        join notifications waiting
          on waiting.aggregate_key = neighbour.aggregate_key
          and waiting.version = neighbour.version
-       where waiting.awaits_predecessor
+       where exists (select from notifications where awaits_predecessor) -- or there is no work
+         and waiting.awaits_predecessor
          and exists (
            select from notifications predecessor
            where predecessor.aggregate_key = waiting.aggregate_key
@@ -91,6 +98,9 @@ async function endWaits(database: Database, received: Notification[]): Promise<v
      set awaits_predecessor = false, next_retry_at = null
      from over
      where waiting.notification_id = over.notification_id`,
-    [JSON.stringify(keys)],
+    [
+      received.map(({ aggregate_key }) => aggregate_key),
+      listOf(received.map(({ version }) => version)),
+    ],
   );
 }

@@ -36,58 +36,26 @@ interface ClaimedRow {
 }
 
 // Leases the oldest rows that are due. A row is left alone while an earlier one of its key is not
-// due, or is in the hands of a claim that runs at this moment (and was therefore skipped here). The
-// oldest of a key need not be its earliest, so the earlier ones are fetched to them: else a batch
-// of rows that all wait for younger ones would be found again and again.
+// due, or is in the hands of a claim that runs at this moment (and was therefore skipped here).
 export async function claimDue<Content>(
   database: Database,
-  { name, id, working, orderOfKey, oldestFirst, columns }: LeasedTable,
+  table: LeasedTable,
   { worker, leaseMs }: Lease,
   limit: number,
 ): Promise<LeasedRow<Content>[]> {
+  const { name, id, working, orderOfKey, columns } = table;
   const token = crypto.randomUUID();
-  const isDue = `row.unfinished
-         and ((row.status = 'PENDING' and (row.next_retry_at is null or row.next_retry_at <= now()))
-           or (row.status = $5 and (row.lease_until is null or row.lease_until <= now())))`;
   const rows = await query<ClaimedRow & Content>(
     database,
-    `with due as materialized (
-       select ${id}, aggregate_key, ${orderOfKey}, status = $5 as taken_over
-       from ${name} row
-       where ${isDue}
-         and not exists (
-           select from ${name} earlier
-           where earlier.unfinished
-             and earlier.aggregate_key = row.aggregate_key
-             and earlier.${orderOfKey} < row.${orderOfKey}
-             and (earlier.next_retry_at > now() or earlier.lease_until > now()))
-       order by ${oldestFirst}
-       limit $1
-       for update skip locked
-     ), earlier as materialized (
-       select row.${id}, row.aggregate_key, row.${orderOfKey}, row.status = $5 as taken_over
-       from (
-         select aggregate_key, max(${orderOfKey}) as last from due group by aggregate_key
-       ) as line
-       join ${name} row
-         on row.aggregate_key = line.aggregate_key
-         and row.${orderOfKey} < line.last
-       where ${isDue}
-         and row.${id} not in (select ${id} from due)
-       order by row.${orderOfKey}
-       limit $1
-       for update of row skip locked
-     ), found as (
-       select * from due union all select * from earlier
-     ), claimable as (
-       select ${id}, taken_over
+    `with ${findDue(table)}, claimable as (
+       select place, taken_over
        from found
        where not exists (
          select from ${name} earlier
          where earlier.unfinished
            and earlier.aggregate_key = found.aggregate_key
            and earlier.${orderOfKey} < found.${orderOfKey}
-           and earlier.${id} not in (select ${id} from found))
+           and earlier.ctid not in (select place from found))
        order by ${orderOfKey}
        limit $1
      ), claimed as (
@@ -96,12 +64,12 @@ export async function claimDue<Content>(
          attempt_count = row.attempt_count + claimable.taken_over::int,
          next_retry_at = null,
          locked_by = $2,
-         locked_at = now(),
+         locked_at = clock_timestamp(),
          lease_until = now() + make_interval(secs => $3::float8 / 1000),
          claim_token = $4,
          last_error = null
        from claimable
-       where row.${id} = claimable.${id}
+       where row.ctid = claimable.place
        returning row.*, claimable.taken_over
      )
      select ${id} as id, aggregate_key, attempt_count, taken_over, ${columns}
@@ -119,6 +87,48 @@ export async function claimDue<Content>(
     claimedAt,
     content: row,
   }));
+}
+
+// Rows that are due, locked, as `found`. By their place in the table, which a locked row keeps.
+function findDue({ name, orderOfKey, oldestFirst }: LeasedTable): string {
+  const isDue = `row.unfinished
+         and ((row.status = 'PENDING' and (row.next_retry_at is null or row.next_retry_at <= now()))
+           or (row.status = $5 and (row.lease_until is null or row.lease_until <= now())))`;
+  const columns =
+    `row.ctid as place, row.aggregate_key, row.${orderOfKey}, row.status = $5 as taken_over`;
+  const oldest = `
+       select ${columns}
+       from ${name} row
+       where ${isDue}
+         and not exists (
+           select from ${name} earlier
+           where earlier.unfinished
+             and earlier.aggregate_key = row.aggregate_key
+             and earlier.${orderOfKey} < row.${orderOfKey}
+             and (earlier.next_retry_at > now() or earlier.lease_until > now()))
+       order by ${oldestFirst}
+       limit $1
+       for update skip locked`;
+  if (oldestFirst === orderOfKey) return `found as materialized (${oldest})`;
+  // The oldest of a key need not be its earliest, so the earlier ones are fetched to them: else a
+  // batch of rows that all wait for younger ones would be found again and again.
+  return `due as materialized (${oldest}
+     ), earlier as materialized (
+       select ${columns}
+       from (
+         select aggregate_key, max(${orderOfKey}) as last from due group by aggregate_key
+       ) as line
+       join ${name} row
+         on row.aggregate_key = line.aggregate_key
+         and row.${orderOfKey} < line.last
+       where ${isDue}
+         and row.ctid not in (select place from due)
+       order by row.${orderOfKey}
+       limit $1
+       for update of row skip locked
+     ), found as (
+       select * from due union all select * from earlier
+     )`;
 }
 
 // The settlements of one kind.
@@ -156,24 +166,22 @@ async function scheduleRetry<Row extends LeasedRow<unknown>>(
   { name, id }: LeasedTable,
   retries: { row: Row; error: string; delayMs: number }[],
 ): Promise<string[]> {
-  const rows = retries.map(({ row, error, delayMs }) => ({
-    ...proof(row),
-    error,
-    delay_ms: delayMs,
-  }));
   return await settleRows(
     database,
-    `update ${name} row
-     set status = 'PENDING',
-       attempt_count = row.attempt_count + 1,
-       next_retry_at = now() + make_interval(secs => retry.delay_ms / 1000),
-       last_error = retry.error,
-       ${leaseEnds}
-     from json_to_recordset($1) as retry (id uuid, token uuid, error text, delay_ms float8)
-     where row.${id} = retry.id
-       and row.claim_token = retry.token
-     returning row.${id} as id`,
-    rows,
+    retries,
+    [retries.map(({ error }) => error), listOf(retries.map(({ delayMs }) => delayMs))],
+    `changed as (
+       update ${name} row
+       set status = 'PENDING',
+         attempt_count = row.attempt_count + 1,
+         next_retry_at = now() + make_interval(secs => retry.delay_ms / 1000),
+         last_error = retry.error,
+         ${leaseEnds}
+       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::float8[])
+         as retry (id, token, error, delay_ms)
+       where row.${id} = retry.id
+         and row.claim_token = retry.token
+       returning row.${id} as id)`,
   );
 }
 
@@ -185,14 +193,16 @@ async function release<Row extends LeasedRow<unknown>>(
 ): Promise<string[]> {
   return await settleRows(
     database,
-    `update ${name} row
-     set status = 'PENDING',
-       ${leaseEnds}
-     from json_to_recordset($1) as released (id uuid, token uuid)
-     where row.${id} = released.id
-       and row.claim_token = released.token
-     returning row.${id} as id`,
-    released.map(({ row }) => proof(row)),
+    released,
+    [],
+    `changed as (
+       update ${name} row
+       set status = 'PENDING',
+         ${leaseEnds}
+       from unnest($1::uuid[], $2::uuid[]) as released (id, token)
+       where row.${id} = released.id
+         and row.claim_token = released.token
+       returning row.${id} as id)`,
   );
 }
 
@@ -204,38 +214,50 @@ export async function extendLeases<Row extends LeasedRow<unknown>>(
   held: Row[],
   leaseMs: number,
 ): Promise<Set<string>> {
-  const kept = await query<{ id: string }>(
+  const kept = await settleRows(
     database,
-    `with owned as (
+    held.map((row) => ({ row })),
+    [leaseMs],
+    `owned as (
        select row.${id}
-       from json_to_recordset($1) as held (id uuid, token uuid)
+       from unnest($1::uuid[], $2::uuid[]) as held (id, token)
        join ${name} row
          on row.${id} = held.id
          and row.claim_token = held.token
        for update of row skip locked
-     )
-     update ${name} row
-     set lease_until = now() + make_interval(secs => $2::float8 / 1000)
-     from owned
-     where row.${id} = owned.${id}
-     returning row.${id} as id`,
-    [JSON.stringify(held.map(proof)), leaseMs],
+     ), changed as (
+       update ${name} row
+       set lease_until = now() + make_interval(secs => $3::float8 / 1000)
+       from owned
+       where row.${id} = owned.${id}
+       returning row.${id} as id)`,
   );
-  return new Set(kept.map(({ id }) => id));
+  return new Set(kept);
 }
 
-// What a settle has to present.
-export function proof({ id, token }: LeasedRow<unknown>): { id: string; token: string } {
-  return { id, token };
-}
-
-// One statement that settles all the rows, given as JSON, and returns the ids of those it changed.
+// One statement for all the rows: $1 are their ids, $2 the tokens that it has to present, and then
+// come its own values. Its part `changed` returns the ids of the rows that it changed.
 export async function settleRows(
   database: Database,
-  statement: string,
-  rows: unknown[],
+  settled: { row: LeasedRow<unknown> }[],
+  values: unknown[],
+  parts: string,
 ): Promise<string[]> {
-  if (rows.length === 0) return [];
-  const changed = await query<{ id: string }>(database, statement, [JSON.stringify(rows)]);
-  return changed.map(({ id }) => id);
+  if (settled.length === 0) return [];
+  const ids = settled.map(({ row }) => row.id);
+  const tokens = settled.map(({ row }) => row.token);
+  const [changed] = await query<{ some: string[] | null }>(
+    database,
+    // Most often all were changed, and then there is no need to name them.
+    `with ${parts}
+     select case when count(*) < cardinality($1::uuid[]) then coalesce(array_agg(id::text), '{}') end as some
+     from changed`,
+    [listOf(ids), listOf(tokens), ...values],
+  );
+  return changed?.some ?? ids;
+}
+
+// An array for PostgreSQL, of what needs no quotes.
+export function listOf(items: (string | number)[]): string {
+  return `{${items.join()}}`;
 }

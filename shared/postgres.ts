@@ -17,6 +17,7 @@ const session = `
   set enable_hashjoin = off;
   set enable_mergejoin = off;
   set enable_material = off;
+  set enable_bitmapscan = off;
   set jit = off;
   set statement_timeout = ${statementTimeoutMs};
   set idle_in_transaction_session_timeout = ${statementTimeoutMs};

@@ -57,6 +57,10 @@ export class RowsInHand<Row extends { id: string }> {
     return this.owns(held) && performance.now() >= held.leasedUntil;
   }
 
+  isLeased(held: InHand<Row>): boolean {
+    return this.owns(held) && performance.now() < held.leasedUntil;
+  }
+
   owns(held: InHand<Row>): boolean {
     return this.has(held) && !held.lost;
   }

@@ -42,6 +42,11 @@ export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   settle(settlements: Settlement<Row, Result>[]): Promise<Set<string>>;
 }
 
+interface Finished<Row, Result> {
+  held: InHand<Row>;
+  settlement: Settlement<Row, Result>;
+}
+
 // While one batch is being worked on, one is being claimed and one settled.
 const batchesInHand = 4;
 
@@ -51,7 +56,7 @@ export class Worker<Row extends Claimed, Result> {
   readonly #abandon: AbortSignal;
   readonly #held: RowsInHand<Row>;
   readonly #room = new Bell();
-  readonly #settling: Batch<Settlement<Row, Result>, boolean>;
+  readonly #settling: Batch<Finished<Row, Result>, void>;
   readonly #otherSide: Trouble;
   readonly #table: Trouble;
   #wake: Bell | undefined;
@@ -74,7 +79,7 @@ export class Worker<Row extends Claimed, Result> {
       () => log.info("{worker} can use its table again", { worker }),
     );
     this.#settling = new Batch({
-      flush: (settlements) => this.#settle(settlements),
+      flush: (finished) => this.#settle(finished),
       mayBeOneItem: (error) => !isUnavailable(error),
       maxItems: job.batchSize * 2,
       maxFlushes: 2,
@@ -145,12 +150,12 @@ export class Worker<Row extends Claimed, Result> {
   async #workOn(line: InHand<Row>[]): Promise<void> {
     let waits = false;
     for (const held of line) {
-      waits ||= !await this.#isLeased(held);
+      waits ||= !(this.#held.isLeased(held) || await this.#isLeasedAgain(held));
       const settlement: Settlement<Row, Result> = waits
         ? { row: held.row, kind: "released" }
         : await this.#workOnOne(held.row);
       waits = settlement.kind === "retry" || settlement.kind === "released";
-      void this.#finish(held, settlement);
+      this.#finish({ held, settlement });
     }
   }
 
@@ -164,9 +169,9 @@ export class Worker<Row extends Claimed, Result> {
     this.#otherSideAway = outcome.kind === "unavailable" ? outcome.error : undefined;
     switch (outcome.kind) {
       case "done":
-        return { row, ...outcome };
+        return { row, kind: "done", result: outcome.result };
       case "failed":
-        return { row, ...outcome, attempted: true };
+        return { row, kind: "failed", error: outcome.error, attempted: true };
       case "unavailable":
         return { row, kind: "released" };
       case "retry": {
@@ -188,36 +193,45 @@ export class Worker<Row extends Claimed, Result> {
   }
 
   // Outcomes are kept until the table took them: what was done must not be done again.
-  async #finish(held: InHand<Row>, settlement: Settlement<Row, Result>): Promise<void> {
-    while (this.#held.has(held)) {
-      try {
-        this.#count(settlement, await this.#settling.add(settlement));
-        this.#held.drop(held);
-        this.#table.works(held.row.id);
-      } catch (error) {
-        this.#table.fails(held.row.id, error);
-        await pause(this.#job.pollIntervalMs, this.#abandon);
-      }
+  #finish(finished: Finished<Row, Result>): void {
+    const { held } = finished;
+    if (!this.#held.has(held)) return; // given back meanwhile
+    this.#settling.add(finished).catch(async (error) => {
+      this.#table.fails(held.row.id, error);
+      await pause(this.#job.pollIntervalMs, this.#abandon);
+      this.#finish(finished);
+    });
+  }
+
+  async #settle(finished: Finished<Row, Result>[]): Promise<void[]> {
+    const settlements = finished.map(({ settlement }) => settlement);
+    const owned = await this.#job.settle(settlements);
+    this.#count(settlements, owned);
+    for (const { held } of finished) {
+      this.#held.drop(held);
+      this.#table.works(held.row.id);
     }
     this.#room.ring();
-    if (!this.#wakeWhenSettled || settlement.kind === "released") return;
-    this.#wakeWhenSettled = false;
-    this.#wake?.ring();
+    if (this.#wakeWhenSettled && settlements.some(({ kind }) => kind !== "released")) {
+      this.#wakeWhenSettled = false;
+      this.#wake?.ring();
+    }
+    return Array.from(finished, () => undefined);
   }
 
-  #count(settlement: Settlement<Row, Result>, owned: boolean): void {
+  #count(settlements: Settlement<Row, Result>[], owned: Set<string>): void {
     const worker = this.#job.name;
-    const { row, kind } = settlement;
-    if (!owned) return workerLeaseLost.inc({ worker });
-    workerSettled.inc({ worker, outcome: kind });
-    if (kind !== "failed") return;
-    const { error } = settlement;
-    this.#log.error("{worker} gave up on {id}: {error}", { worker, id: row.id, error });
-  }
-
-  async #settle(settlements: Settlement<Row, Result>[]): Promise<boolean[]> {
-    const owned = await this.#job.settle(settlements);
-    return settlements.map(({ row }) => owned.has(row.id));
+    const kinds = Map.groupBy(
+      settlements.filter(({ row }) => owned.has(row.id)),
+      ({ kind }) => kind,
+    );
+    for (const [outcome, { length }] of kinds) workerSettled.inc({ worker, outcome }, length);
+    workerLeaseLost.inc({ worker }, settlements.length - owned.size);
+    for (const settlement of settlements) {
+      if (settlement.kind !== "failed" || !owned.has(settlement.row.id)) continue;
+      const { row, error } = settlement;
+      this.#log.error("{worker} gave up on {id}: {error}", { worker, id: row.id, error });
+    }
   }
 
   async #keepLeases(signal: AbortSignal): Promise<void> {
@@ -228,7 +242,7 @@ export class Worker<Row extends Claimed, Result> {
   }
 
   // A row that somebody else took over meanwhile is not worked on.
-  async #isLeased(held: InHand<Row>): Promise<boolean> {
+  async #isLeasedAgain(held: InHand<Row>): Promise<boolean> {
     while (this.#held.ranOut(held) && !this.#abandon.aborted) {
       if (!await this.#renewLeases()) await pause(this.#job.pollIntervalMs, this.#abandon);
     }

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { SettingsError } from "../shared/config.ts";
 import { bundleAll } from "./bundle.ts";
 import { devSettings } from "./dev/settings.ts";
-import { type ServiceName, servicePermissions } from "./services.ts";
+import { type ServiceName, servicePermissions, v8Flags } from "./services.ts";
 
 // Not Windows: it knows no SIGTERM, by which a service is stopped.
 const targets = [
@@ -33,7 +33,7 @@ async function compile(service: ServiceName, build: Build): Promise<void> {
   const { success } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["compile", "--no-config", "--no-remote", "--no-npm", "--no-prompt", "--unstable-cron"],
-      ...servicePermissions(service, build.read),
+      ...[v8Flags, ...servicePermissions(service, build.read)],
       ...["--target", build.target, "--output", build.output, `${build.bundles}/${service}.js`],
     ],
     env: build.environment,

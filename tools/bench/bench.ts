@@ -4,6 +4,7 @@ import { startServers } from "../servers/servers.ts";
 import { startCommit } from "./commit.ts";
 import { startDeliver } from "./deliver.ts";
 import { startLatency } from "./latency.ts";
+import { startReceive } from "./receive.ts";
 import { startRelay } from "./relay.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
@@ -11,6 +12,7 @@ import type { Bench, StartWork, Work } from "./work.ts";
 const works: Record<string, StartWork> = {
   commit: startCommit,
   relay: startRelay,
+  receive: startReceive,
   deliver: startDeliver,
   latency: startLatency,
 };

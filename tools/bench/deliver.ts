@@ -8,7 +8,7 @@ import {
 } from "../../notification/delivery.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { Bell } from "../../shared/signals.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
 import { type Bench, timed, type Work } from "./work.ts";
 
 const batchSize = 200; // the service's own default
@@ -74,7 +74,7 @@ async function seed(owner: pg.Client, notifications: number): Promise<void> {
   await owner.query(
     `insert into notifications
        (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json)
-     select gen_random_uuid(), gen_random_uuid(), 'user-' || number, 'user-' || number || ':premium',
+     select ${uuidOfRow}, ${uuidOfRow}, 'user-' || number, 'user-' || number || ':premium',
        1, 'EntitlementGranted', now(),
        jsonb_build_object('user_id', 'user-' || number, 'stock_keeping_unit', 'premium',
          'source', 'purchase', 'source_id', 'purchase-' || number, 'version', 1)

@@ -6,7 +6,7 @@ import { type EventMessage, toMessage } from "../../entitlement/event.ts";
 import { ensureStream } from "../../shared/jetstream.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { startService } from "../../tests/services.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
 import { type Bench, shared, timed, type Work } from "./work.ts";
 
 const batchSize = 200; // the service's own default
@@ -60,7 +60,7 @@ export async function startRelay({ servers, quick }: Bench): Promise<Work> {
 }
 
 /** Fresh events as the service writes them, in place of all others, seen by the relay at once. */
-async function seed(owner: pg.Client, events: number): Promise<void> {
+export async function seed(owner: pg.Client, events: number): Promise<void> {
   await owner.query("begin");
   await owner.query("truncate outbox_events");
   await owner.query(
@@ -74,7 +74,7 @@ async function seed(owner: pg.Client, events: number): Promise<void> {
          'source_id', 'purchase-' || number, 'version', 1, 'trace_id', md5(user_id)),
        '00-' || md5(user_id) || '-00f067aa0ba902b7-01', at
      from (
-       select number, gen_random_uuid() as event_id, 'user-' || number as user_id,
+       select number, ${uuidOfRow} as event_id, 'user-' || number as user_id,
          clock_timestamp() as at
        from generate_series(1, $1::int) as number
      ) as event`,
