@@ -5,6 +5,8 @@ import { startServers } from "./servers/servers.ts";
 
 const unitFolders = ["entitlement", "notification", "shared", "proto"];
 const systemFolders = ["tests", "tools"];
+// The tests wait for servers and processes more than they compute.
+const filesAtOnce = Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency * 2}`;
 const clusterFile = "tests/cluster_test.ts"; // on its own: a cluster elects by time-outs
 
 interface Counts {
@@ -51,8 +53,8 @@ async function runSystemTests(): Promise<Counts> {
 // Passes the output on as it comes, and counts by the runner's closing line.
 async function runTests(args: string[]): Promise<Counts> {
   const runner = new Deno.Command(Deno.execPath(), {
-    args: ["test", "--no-prompt", ...args],
-    env: { ...servers, NO_COLOR: "1" },
+    args: ["test", "--no-check", "--no-prompt", ...args],
+    env: { ...servers, DENO_JOBS: filesAtOnce, NO_COLOR: "1" },
     stdin: "null",
     stdout: "piped",
   }).spawn();
