@@ -1,5 +1,6 @@
 import {
   claimDue,
+  claimRepeatedly,
   extendLeases,
   type Lease,
   type LeasedRow,
@@ -43,6 +44,13 @@ export interface Published {
 
 export function claimEvents(database: Database, lease: Lease, limit: number): Promise<OutboxRow[]> {
   return claimDue(database, outbox, lease, limit);
+}
+
+export function claimEventsRepeatedly(
+  database: Database,
+  lease: Lease & { pollIntervalMs: number },
+): (limit: number) => Promise<OutboxRow[]> {
+  return claimRepeatedly(database, outbox, lease);
 }
 
 export function keepEvents(

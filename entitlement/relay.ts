@@ -14,7 +14,13 @@ import { type Outcome, Worker } from "@kenri/shared/worker";
 import type { Backoff } from "@kenri/shared/backoff";
 import { type EventMessage, toMessage, UnreadablePayload } from "./event.ts";
 import { repairLostEvents } from "./lost_events.ts";
-import { claimEvents, keepEvents, type OutboxRow, type Published, settleEvents } from "./outbox.ts";
+import {
+  claimEventsRepeatedly,
+  keepEvents,
+  type OutboxRow,
+  type Published,
+  settleEvents,
+} from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
 
 export interface RelayOptions {
@@ -93,7 +99,7 @@ async function relayRound(
     {
       name: "relay",
       ...options,
-      claim: (limit) => claimEvents(database, options, limit),
+      claim: claimEventsRepeatedly(database, options),
       work: (row) => publishRow(publisher, row, round.generation),
       settle: (settled) => settleEvents(database, settled),
       extend: (rows) => keepEvents(database, rows, options.leaseMs),

@@ -3,6 +3,7 @@ import { reasonOf } from "@kenri/shared/errors";
 import type { Log } from "@kenri/shared/log";
 import {
   claimDue,
+  claimRepeatedly,
   extendLeases,
   type Lease,
   type LeasedRow,
@@ -61,7 +62,7 @@ export async function deliverNotifications(
     {
       name: "delivery",
       ...options,
-      claim: (limit) => claimNotifications(database, options, limit),
+      claim: claimRepeatedly(database, notifications, options),
       work: ({ id, content }) =>
         sendInTime(channel, { ...content, notification_id: id }, options.sendTimeoutMs),
       settle: (settled) => settleNotifications(database, settled),

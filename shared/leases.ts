@@ -16,6 +16,7 @@ export interface LeasedTable {
 export interface LeasedRow<Content> extends Claimed {
   token: string; // proves the lease
   claimedAt: number; // by performance.now(); the row's locked_at by the database's clock
+  created: string; // as PostgreSQL writes it
   content: Content;
 }
 
@@ -33,6 +34,7 @@ interface ClaimedRow {
   aggregate_key: string;
   attempt_count: number;
   taken_over: boolean;
+  created: string;
 }
 
 // Leases the oldest rows that are due. A row is left alone while an earlier one of its key is not
@@ -42,6 +44,7 @@ export async function claimDue<Content>(
   table: LeasedTable,
   { worker, leaseMs }: Lease,
   limit: number,
+  since = "-infinity",
 ): Promise<LeasedRow<Content>[]> {
   const { name, id, working, orderOfKey, columns } = table;
   const token = crypto.randomUUID();
@@ -72,10 +75,11 @@ export async function claimDue<Content>(
        where row.ctid = claimable.place
        returning row.*, claimable.taken_over
      )
-     select ${id} as id, aggregate_key, attempt_count, taken_over, ${columns}
+     select ${id} as id, aggregate_key, attempt_count, taken_over, created_at::text as created,
+       ${columns}
      from claimed
      order by ${orderOfKey}`,
-    [limit, worker, leaseMs, token, working],
+    [limit, worker, leaseMs, token, working, since],
   );
   const claimedAt = performance.now();
   return rows.map((row) => ({
@@ -85,8 +89,41 @@ export async function claimDue<Content>(
     takenOver: row.taken_over,
     token,
     claimedAt,
+    created: row.created,
     content: row,
   }));
+}
+
+// Claims for a worker that comes again and again. While some other transaction is held open the index
+// keeps an entry for each row that was finished since, and a scan from its beginning passes them all.
+// So only one scan per poll interval begins there. The others begin where the last one found its
+// oldest row; in a table without backlog some time before that, because commits overtake each other.
+export function claimRepeatedly<Content>(
+  database: Database,
+  table: LeasedTable,
+  lease: Lease & { pollIntervalMs: number },
+): (limit: number) => Promise<LeasedRow<Content>[]> {
+  let since: string | undefined;
+  let nextWholeScan = 0;
+  return async (limit) => {
+    const from = performance.now();
+    const isWhole = from >= nextWholeScan;
+    if (isWhole) since = undefined;
+    const rows = await claimDue<Content>(database, table, lease, limit, since);
+    const now = performance.now();
+    if (isWhole) nextWholeScan = now + Math.max(lease.pollIntervalMs, 10 * (now - from));
+    if (rows.length > 0) {
+      const oldest = rows.reduce((min, { created }) => created < min ? created : min, "~");
+      since = rows.length < limit ? before(oldest) : oldest;
+    }
+    return rows;
+  };
+}
+
+const overtakingMs = 5_000;
+
+function before(created: string): string {
+  return new Date(Date.parse(created) - overtakingMs).toISOString();
 }
 
 // Rows that are due, locked, as `found`. By their place in the table, which a locked row keeps.
@@ -100,6 +137,7 @@ function findDue({ name, orderOfKey, oldestFirst }: LeasedTable): string {
        select ${columns}
        from ${name} row
        where ${isDue}
+         and row.created_at >= $6::timestamptz
          and not exists (
            select from ${name} earlier
            where earlier.unfinished

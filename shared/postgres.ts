@@ -19,6 +19,7 @@ const session = `
   set enable_material = off;
   set enable_bitmapscan = off;
   set jit = off;
+  set timezone = 'UTC';
   set statement_timeout = ${statementTimeoutMs};
   set idle_in_transaction_session_timeout = ${statementTimeoutMs};
 `;

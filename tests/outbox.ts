@@ -1,5 +1,7 @@
 // Rows of the outbox as the API would have written them, and what became of them.
 import assert from "node:assert/strict";
+import { type OutboxRow, settleEvents } from "../entitlement/outbox.ts";
+import type { Database } from "../shared/postgres.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import { ask } from "./entitlement.ts";
 import { withNats } from "./streams.ts";
@@ -159,4 +161,10 @@ export function assertAllStored(stored: StoredEvent[], rows: OutboxState[]): voi
     assert.equal(status, "PUBLISHED");
     assert.equal(idAt.get(stream_seq), event_id);
   }
+}
+
+/** Settles what was claimed, as if a stream had taken it. */
+export async function publishAll(database: Database, rows: OutboxRow[]): Promise<void> {
+  const result = { generation: 1, sequence: 1, ackedAt: performance.now() };
+  await settleEvents(database, rows.map((row) => ({ row, kind: "done", result })));
 }

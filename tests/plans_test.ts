@@ -1,9 +1,13 @@
 // What PostgreSQL does for a change stays the same however large the tables have grown, also by plans
 // that were made while they were empty.
 import assert from "node:assert/strict";
+import { claimEventsRepeatedly } from "../entitlement/outbox.ts";
+import { type Database, openDatabase } from "../shared/postgres.ts";
 import { grant, sendChange, startReplicas } from "./changes.ts";
 import { freshDatabase, withClient } from "./databases.ts";
 import { ask, settingsOf } from "./entitlement.ts";
+import { countOf, insertEvents, manyEvents, publishAll } from "./outbox.ts";
+import { type FreshPlace, freshPlace } from "./relays.ts";
 import { startService } from "./services.ts";
 import { until } from "./wait.ts";
 
@@ -66,3 +70,65 @@ Deno.test("claiming an event touches no index", async () => {
   );
   assert.ok(updates && updates.hot > changes * 0.9, `only ${updates?.hot} claims were HOT updates`);
 });
+
+Deno.test("a claim does not pass what was finished before it", async () => {
+  await using place = await freshPlace();
+  const read = await readByClaims(place, async (database, claim) => {
+    for (let i = 0; i < 300; i++) {
+      await insertEvents(place.ownerUrl, [{ key: `user-${i}:sku`, version: 1 }]);
+      await publishAll(database, await claim(10));
+    }
+  });
+  assert.ok(read < 3_000, `${read} index entries were read for 300 events`);
+});
+
+Deno.test("nor does it while a transaction is held open that keeps it in the index", async () => {
+  await using place = await freshPlace();
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 3_000, versions: 1 }));
+  const read = await withClient(place.ownerUrl, async (holder) => {
+    await holder.query("begin isolation level repeatable read");
+    await holder.query("select from stream_generations");
+    return await readByClaims(place, async (database, claim) => {
+      for (let i = 0; i < 60; i++) await publishAll(database, await claim(50));
+    });
+  });
+  assert.equal(await countOf(place.ownerUrl, "PUBLISHED"), 3_000);
+  assert.ok(read < 20_000, `${read} index entries were read for 3,000 events`);
+});
+
+Deno.test("an event that is older than those claimed before it is found by the next poll", async () => {
+  await using place = await freshPlace();
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 100, versions: 1 }));
+  await readByClaims(place, async (_, claim) => {
+    assert.equal((await claim(50)).length, 50);
+    const [late] = await insertEvents(place.ownerUrl, [{ key: "late:sku", version: 1 }]);
+    await ask(
+      place.ownerUrl,
+      "update outbox_events set created_at = created_at - interval '1 day' where event_id = $1",
+      [late],
+    );
+    await until("it is claimed", async () => (await claim(1)).some(({ id }) => id === late));
+  });
+});
+
+type Claim = ReturnType<typeof claimEventsRepeatedly>;
+
+/** How many entries of the index of the oldest unfinished events the work's claims went through. */
+async function readByClaims(
+  place: FreshPlace,
+  work: (database: Database, claim: Claim) => Promise<void>,
+): Promise<number> {
+  const database = openDatabase(place.databaseUrl, "test");
+  const lease = { worker: "test", leaseMs: 60_000, pollIntervalMs: 1_000 };
+  try {
+    await work(database, claimEventsRepeatedly(database, lease));
+  } finally {
+    await database.end(); // with its sessions their counters are complete
+  }
+  const [index] = await ask<{ read: number }>(
+    place.ownerUrl,
+    `select idx_tup_read::int as read from pg_stat_user_indexes
+     where indexrelname = 'outbox_events_oldest'`,
+  );
+  return index?.read ?? Infinity;
+}

@@ -7,7 +7,7 @@ import {
   type Published,
   settleEvents,
 } from "../entitlement/outbox.ts";
-import { type Database, openDatabase } from "../shared/postgres.ts";
+import { openDatabase } from "../shared/postgres.ts";
 import type { Settlement } from "../shared/worker.ts";
 import { startNats } from "../tools/servers/nats.ts";
 import { ask, settingsOf } from "./entitlement.ts";
@@ -18,6 +18,7 @@ import {
   insertEvents,
   manyEvents,
   outboxRows,
+  publishAll,
   storedEvents,
   untilAll,
 } from "./outbox.ts";
@@ -189,8 +190,4 @@ function everySettlement(row: OutboxRow): Settlement<OutboxRow, Published>[] {
     { row, kind: "failed", error: "x", attempted: true },
     { row, kind: "released" },
   ];
-}
-
-async function publishAll(database: Database, rows: OutboxRow[]): Promise<void> {
-  await settleEvents(database, rows.map((row) => ({ row, kind: "done", result })));
 }

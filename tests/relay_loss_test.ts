@@ -188,7 +188,15 @@ async function insertLeased(ownerUrl: string, key: string): Promise<OutboxRow> {
   );
   const claimedAt = performance.now();
   const none = { attempts: 0, takenOver: false };
-  return { id, key, token, claimedAt, ...none, content: { ...content, traceparent: null } };
+  return {
+    id,
+    key,
+    token,
+    claimedAt,
+    created: "",
+    ...none,
+    content: { ...content, traceparent: null },
+  };
 }
 
 interface StoreCopy extends AsyncDisposable {

@@ -133,7 +133,9 @@ const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
 
 for (const [name, end] of ENDINGS) {
   Deno.test(`nothing is left after ${name}`, async () => {
-    await using caller = await startCaller("await new Promise(() => setInterval(() => {}, 1_000));");
+    await using caller = await startCaller(
+      "await new Promise(() => setInterval(() => {}, 1_000));",
+    );
     await end(caller.pid);
     await caller.assertNothingLeft();
   });
