@@ -6,7 +6,7 @@ import { type Database, isUnavailable } from "@kenri/shared/postgres";
 import type { Bell } from "@kenri/shared/signals";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
-import { listEntitlements, listRoute } from "./list_entitlements.ts";
+import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
 
 export interface AppParts {
   database: Database;
@@ -19,8 +19,10 @@ export interface AppParts {
 // enough for ten replicas with two such commits under way each.
 const changesPerCommit = 128;
 const commitsAtOnce = 2;
+const listsPerQuery = 64;
+const queriesAtOnce = 2;
 // About a second of work; whoever comes then is better told to try again.
-const maxWaitingChanges = 10_000;
+const maxWaiting = 10_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
   const { database, committed, readiness, log } = parts;
@@ -35,10 +37,16 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
     mayBeOneItem: (error) => !isUnavailable(error),
     maxItems: changesPerCommit,
     maxFlushes: commitsAtOnce,
-    maxWaiting: maxWaitingChanges,
+    maxWaiting,
   });
   addRoute(app, changeRoute("GRANT"), changeEntitlement("GRANT", changes));
   addRoute(app, changeRoute("REVOKE"), changeEntitlement("REVOKE", changes));
-  addRoute(app, listRoute, listEntitlements(database));
+  const lists = new Batch({
+    flush: (userIds: string[]) => findEntitlements(database, userIds),
+    maxItems: listsPerQuery,
+    maxFlushes: queriesAtOnce,
+    maxWaiting,
+  });
+  addRoute(app, listRoute, listEntitlements(lists));
   return app;
 }

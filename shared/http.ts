@@ -94,7 +94,7 @@ async function failedChecks({ checks, stopping }: Readiness): Promise<string[]> 
 
 function toApiError(error: unknown, log: Log): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof BatchFull) return unavailable("too many changes are waiting, try again");
+  if (error instanceof BatchFull) return unavailable("too many requests are waiting, try again");
   if (isUnavailable(error) || isNotAdmitted(error)) {
     return unavailable("the database can't be reached, try again with the same Idempotency-Key");
   }

@@ -1,20 +1,42 @@
 // deno task bench [--quick] [--json] [--only NAME]: what the services can do, each line measured
 // together with its limit in the same run, in turns.
+import { fileURLToPath } from "node:url";
 import { startServers } from "../servers/servers.ts";
+import { startList, startReplay } from "./answers.ts";
 import { startCommit } from "./commit.ts";
-import { startDeliver } from "./deliver.ts";
+import { startConsumeDrain } from "./consume.ts";
+import { startDeliver, startDeliverDrain } from "./deliver.ts";
+import { fullOf, heldOf, replicasOf } from "./growth.ts";
 import { startLatency } from "./latency.ts";
-import { startReceive } from "./receive.ts";
-import { startRelay } from "./relay.ts";
+import { machineFacts } from "./machine.ts";
+import { plotOf } from "./plot.ts";
+import { startReceive, startReceiveDrain } from "./receive.ts";
+import { startRelay, startRelayDrain } from "./relay.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
+import { startSystem } from "./system.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
 
 const works: Record<string, StartWork> = {
   commit: startCommit,
+  replay: startReplay,
+  list: startList,
   relay: startRelay,
   receive: startReceive,
   deliver: startDeliver,
   latency: startLatency,
+  system: startSystem,
+  "relay-full": fullOf(startRelayDrain, "relay"),
+  "receive-full": fullOf(startReceiveDrain, "receive"),
+  "deliver-full": fullOf(startDeliverDrain, "deliver"),
+  "relay-held": heldOf(startRelayDrain, "relay"),
+  "receive-held": heldOf(startReceiveDrain, "receive"),
+  "deliver-held": heldOf(startDeliverDrain, "deliver"),
+  "relay-2": replicasOf(startRelayDrain, "relay", 2),
+  "relay-4": replicasOf(startRelayDrain, "relay", 4),
+  "relay-8": replicasOf(startRelayDrain, "relay", 8),
+  "consume-2": replicasOf(startConsumeDrain, "consume", 2),
+  "consume-4": replicasOf(startConsumeDrain, "consume", 4),
+  "consume-8": replicasOf(startConsumeDrain, "consume", 8),
 };
 
 interface Options {
@@ -63,6 +85,7 @@ async function measure(work: Work, { quick }: Bench): Promise<Round[]> {
 
 const { quick, json, names } = readOptions(Deno.args);
 await using servers = await startServers();
+const machine = await machineFacts(servers); // before there is any load
 const lines: Line[] = [];
 for (const name of names) {
   if (!json) console.error(`measuring ${name} …`);
@@ -70,4 +93,14 @@ for (const name of names) {
   await using work = await (works[name] as StartWork)(bench);
   lines.push(lineOf(name, work, await measure(work, bench)));
 }
-console.log(json ? JSON.stringify({ quick, lines }, null, 2) : tableOf(lines));
+const folder = fileURLToPath(new URL("../../dist/bench", import.meta.url));
+await Deno.mkdir(folder, { recursive: true });
+const report = JSON.stringify({ quick, machine, lines }, null, 2);
+await Deno.writeTextFile(`${folder}/bench.json`, `${report}\n`);
+await Deno.writeTextFile(`${folder}/bench.svg`, plotOf(lines));
+if (json) console.log(report);
+else {
+  console.log(tableOf(lines));
+  const facts = Object.entries(machine).map(([name, fact]) => `${name} ${fact}`);
+  console.log(`\n${facts.join(" · ")}\nAlso in dist/bench: bench.json, bench.svg`);
+}

@@ -1,14 +1,12 @@
 // Changes over HTTP, each of a new user and under a new key. The relay is off: what it costs shows
 // in the lines about the relay and about the whole system.
-import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { startService } from "../../tests/services.ts";
 import { makeDatabase } from "./database.ts";
 import { assertCommitted, callChangeFunction, makeChangeFunction } from "./change_function.ts";
-import type { LoadResult } from "./load.ts";
+import { runLoad } from "./load.ts";
 import { type Bench, shared, timed, type Work } from "./work.ts";
 
-const connections = 64;
 const limitConnections = 32; // the best of 8, 16, 32 and 64
 
 export async function startCommit({ servers, quick }: Bench): Promise<Work> {
@@ -36,7 +34,10 @@ export async function startCommit({ servers, quick }: Bench): Promise<Work> {
     atMost: { "p99 ms": 25 },
     measure: () =>
       checked(async (first) => {
-        const { seconds, latenciesMs } = await runLoad(service.url, first, changes);
+        const { seconds, latenciesMs } = await runLoad(service.url, "change", {
+          first,
+          count: changes,
+        });
         const { p50, p99 } = latenciesMs;
         return { perSecond: changes / seconds, figures: { "p50 ms": p50, "p99 ms": p99 } };
       }),
@@ -57,17 +58,4 @@ export async function startCommit({ servers, quick }: Bench): Promise<Work> {
       await service.stop();
     },
   };
-}
-
-async function runLoad(url: string, first: number, count: number): Promise<LoadResult> {
-  const { success, stdout } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["run", "--cached-only", `--allow-net=${new URL(url).host}`],
-      ...[fileURLToPath(new URL("load.ts", import.meta.url)), url],
-      ...[connections, first, count].map(String),
-    ],
-    stderr: "inherit",
-  }).output();
-  if (!success) throw new Error("The load could not be carried out");
-  return JSON.parse(new TextDecoder().decode(stdout));
 }

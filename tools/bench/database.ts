@@ -43,6 +43,8 @@ export async function countOf(owner: pg.Client, from: string): Promise<number> {
 }
 
 /** In a select from rows with a `number`: ids that grow with it, as those of the services do. */
-export const uuidOfRow =
-  `(lpad(to_hex((extract(epoch from now()) * 1000)::bigint + number / 10), 12, '0')
-  || '7' || substr(md5(number::text), 1, 3) || '8' || substr(md5(number::text), 4, 15))::uuid`;
+export function uuidOfRow(at: string): string {
+  const hash = `md5(number || '${at.replaceAll("'", "''")}')`;
+  return `(lpad(to_hex((extract(epoch from ${at}) * 1000)::bigint + number / 10), 12, '0')
+    || '7' || substr(${hash}, 1, 3) || '8' || substr(${hash}, 4, 15))::uuid`;
+}

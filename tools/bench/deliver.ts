@@ -9,23 +9,66 @@ import {
 import { openDatabase } from "../../shared/postgres.ts";
 import { Bell } from "../../shared/signals.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
-import { type Bench, timed, type Work } from "./work.ts";
+import { type Bench, type Drain, type DrainOptions, timed, type Work } from "./work.ts";
 
 const batchSize = 200; // the service's own default
 const lease = { worker: "bench", leaseMs: 60_000 };
 const backoff = { baseMs: 1_000, maxMs: 60_000, minMs: 1_000, jitterMin: 0.5, jitterMax: 1.5 };
 
-export async function startDeliver({ servers, quick }: Bench): Promise<Work> {
-  const notifications = quick ? 20_000 : 100_000;
-  const database = await makeDatabase(servers.postgres, "notification", "bench_deliver");
+export async function startDeliver(bench: Bench): Promise<Work> {
+  const delivery = await startDeliverDrain(bench, { name: "deliver" });
+  const { database, items } = delivery;
   const pool = openDatabase(database.serviceUrl, "bench");
-  const log = getLogger("bench"); // not configured: writes nothing
-  const channel = { send: () => Promise.resolve() };
   return {
     unit: "notifications/s",
     atMost: {},
-    measure: async () => {
-      await asOwner(database, (owner) => seed(owner, notifications));
+    measure: async () => ({ perSecond: await delivery.run(), figures: {} }),
+    limits: [{
+      name: "claim and settle",
+      what: `the statements alone, in batches of ${batchSize}`,
+      target: 0.5,
+      measure: async () => {
+        await asOwner(database, (owner) => seed(owner, items));
+        const perSecond = await timed(items, async () => {
+          let settling: Promise<unknown> = Promise.resolve();
+          for (;;) {
+            const rows = await claimNotifications(pool, lease, batchSize);
+            await settling;
+            if (rows.length === 0) return;
+            const result = { sentAt: performance.now() };
+            settling = settleNotifications(
+              pool,
+              rows.map((row) => ({ row, kind: "done", result })),
+            );
+          }
+        });
+        await assertSent(database, items);
+        return perSecond;
+      },
+    }],
+    [Symbol.asyncDispose]: async () => {
+      await pool.end();
+      await delivery[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export async function startDeliverDrain(
+  { servers, quick }: Bench,
+  { name, finished = 0 }: DrainOptions,
+): Promise<Drain> {
+  const notifications = quick ? 20_000 : 100_000;
+  const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
+  await asOwner(database, (owner) => addFinished(owner, finished));
+  const pool = openDatabase(database.serviceUrl, "bench");
+  const log = getLogger("bench"); // not configured: writes nothing
+  const channel = { send: () => Promise.resolve() };
+  let sent = 0;
+  return {
+    database,
+    items: notifications,
+    run: async () => {
+      await asOwner(database, (owner) => seed(owner, notifications, finished > 0));
       const stop = new AbortController();
       const parts = { database: pool, channel, received: new Bell(), log, abandon: stop.signal };
       const options = {
@@ -39,49 +82,44 @@ export async function startDeliver({ servers, quick }: Bench): Promise<Work> {
       });
       stop.abort();
       await running;
-      await assertSent(database, notifications);
-      return { perSecond, figures: {} };
+      sent = finished > 0 ? sent + notifications : notifications;
+      await assertSent(database, sent);
+      return perSecond;
     },
-    limits: [{
-      name: "claim and settle",
-      what: `the statements alone, in batches of ${batchSize}`,
-      target: 0.5,
-      measure: async () => {
-        await asOwner(database, (owner) => seed(owner, notifications));
-        const perSecond = await timed(notifications, async () => {
-          let settling: Promise<unknown> = Promise.resolve();
-          for (;;) {
-            const rows = await claimNotifications(pool, lease, batchSize);
-            await settling;
-            if (rows.length === 0) return;
-            const result = { sentAt: performance.now() };
-            settling = settleNotifications(
-              pool,
-              rows.map((row) => ({ row, kind: "done", result })),
-            );
-          }
-        });
-        await assertSent(database, notifications);
-        return perSecond;
-      },
-    }],
     [Symbol.asyncDispose]: () => pool.end(),
   };
 }
 
-async function seed(owner: pg.Client, notifications: number): Promise<void> {
-  await owner.query("truncate notifications");
+async function seed(owner: pg.Client, notifications: number, keepOthers = false): Promise<void> {
+  if (!keepOthers) await owner.query("truncate notifications");
+  await owner.query(insertNotifications("now()", "user-"), [notifications]);
+  if (!keepOthers) await owner.query("analyze notifications");
+}
+
+/** Notifications of yesterday, which were sent long ago, and the events that they come from. */
+export async function addFinished(owner: pg.Client, notifications: number): Promise<void> {
+  if (notifications === 0) return;
+  await owner.query(insertNotifications("now() - interval '1 day'", "other-"), [notifications]);
   await owner.query(
-    `insert into notifications
-       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json)
-     select ${uuidOfRow}, ${uuidOfRow}, 'user-' || number, 'user-' || number || ':premium',
-       1, 'EntitlementGranted', now(),
-       jsonb_build_object('user_id', 'user-' || number, 'stock_keeping_unit', 'premium',
-         'source', 'purchase', 'source_id', 'purchase-' || number, 'version', 1)
-     from generate_series(1, $1::int) as number`,
-    [notifications],
+    "insert into processed_events (event_id, processed_at) select event_id, created_at from notifications",
   );
-  await owner.query("analyze notifications");
+  await owner.query("vacuum analyze notifications, processed_events");
+}
+
+// Those of others are SENT.
+function insertNotifications(at: string, prefix: "user-" | "other-"): string {
+  const finished = prefix === "other-";
+  return `
+    insert into notifications
+      (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
+       status, created_at, sent_at)
+    select ${uuidOfRow(at)}, ${uuidOfRow(at)}, '${prefix}' || number,
+      '${prefix}' || number || ':premium', 1, 'EntitlementGranted', ${at},
+      jsonb_build_object('user_id', '${prefix}' || number, 'stock_keeping_unit', 'premium',
+        'source', 'purchase', 'source_id', 'purchase-' || number, 'version', 1),
+      ${finished ? "'SENT'" : "'PENDING'"}, ${at} + number * interval '1 microsecond',
+      ${finished ? `${at} + interval '1 s'` : "null"}
+    from generate_series(1, $1::int) as number`;
 }
 
 function unfinished(database: BenchDatabase): Promise<number> {
@@ -91,7 +129,11 @@ function unfinished(database: BenchDatabase): Promise<number> {
 async function assertSent(database: BenchDatabase, notifications: number): Promise<void> {
   const sent = await asOwner(
     database,
-    (owner) => countOf(owner, "notifications where status = 'SENT' and attempt_count = 0"),
+    (owner) =>
+      countOf(
+        owner,
+        "notifications where status = 'SENT' and attempt_count = 0 and user_id like 'user-%'",
+      ),
   );
   if (sent !== notifications) throw new Error(`${sent} of ${notifications} are SENT`);
 }

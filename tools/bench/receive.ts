@@ -1,6 +1,7 @@
 // From the stream to stored notifications: the consumer's own loop. Delivery is off, it has a line
 // of its own.
 import { getLogger } from "@logtape/logtape";
+import type pg from "pg";
 import { AckPolicy, connect, type NatsConnection } from "nats";
 import { openPublisher } from "../../entitlement/publisher.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
@@ -9,41 +10,63 @@ import { openDatabase } from "../../shared/postgres.ts";
 import { Bell } from "../../shared/signals.ts";
 import { bodyOf, eventOf } from "../../tests/events.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
-import { type Bench, timed, type Work } from "./work.ts";
+import { addFinished } from "./deliver.ts";
+import { type Bench, type Drain, type DrainOptions, timed, type Work } from "./work.ts";
 
-const stream = {
-  name: "bench-receive",
-  subject: "bench.receive",
-  duplicateWindowMs: 120_000,
-  replicas: 1,
-};
-
-export async function startReceive({ servers, quick }: Bench): Promise<Work> {
-  const messages = quick ? 20_000 : 100_000;
-  const database = await makeDatabase(servers.postgres, "notification", "bench_receive");
-  const connection = await connect({ servers: servers.nats.url });
-  const pool = openDatabase(database.serviceUrl, "bench");
-  await (await connection.jetstreamManager()).streams.delete(stream.name).catch(() => {});
-  await fill(connection, messages);
+export async function startReceive(bench: Bench): Promise<Work> {
+  const connection = await connect({ servers: bench.servers.nats.url });
+  const receiving = await startReceiveDrain(bench, { name: "receive" });
   let rounds = 0;
   return {
     unit: "messages/s",
     atMost: {},
-    measure: async () => {
-      await asOwner(database, (owner) => owner.query("truncate notifications, processed_events"));
-      const log = getLogger("bench"); // not configured: writes nothing
+    measure: async () => ({ perSecond: await receiving.run(), figures: {} }),
+    limits: [{
+      name: "consume and ack",
+      what: "of the same messages, no database",
+      target: 0.35,
+      measure: () =>
+        consumeAlone(connection, receiving.items, "bench-receive", `bench-consume-${++rounds}`),
+    }],
+    [Symbol.asyncDispose]: async () => {
+      await receiving[Symbol.asyncDispose]();
+      await connection.close();
+    },
+  };
+}
+
+/** Each run consumes the same messages anew, into tables without them. */
+export async function startReceiveDrain(
+  { servers, quick }: Bench,
+  { name, finished = 0 }: DrainOptions,
+): Promise<Drain> {
+  const messages = quick ? 20_000 : 100_000;
+  const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
+  await asOwner(database, (owner) => addFinished(owner, finished));
+  const connection = await connect({ servers: servers.nats.url });
+  const pool = openDatabase(database.serviceUrl, "bench");
+  const log = getLogger("bench"); // not configured: writes nothing
+  const stream = {
+    ...{ name: `bench-${name}`, subject: `bench.${name}` },
+    ...{ duplicateWindowMs: 120_000, replicas: 1 },
+  };
+  await ensureStream(await connection.jetstreamManager(), stream);
+  await publishEvents(connection, stream.subject, messages);
+  let rounds = 0;
+  return {
+    database,
+    items: messages,
+    run: async () => {
+      await asOwner(database, (owner) => forget(owner, finished > 0));
       const stop = new AbortController();
       const link = new NatsLink(servers.nats.url, "bench", log);
       const parts = { database: pool, received: new Bell(), log, abandon: stop.signal, link };
-      const consumer = { durable: `bench-receive-${++rounds}`, ackWaitMs: 30_000, maxDeliver: 10 };
+      const consumer = { durable: `bench-${++rounds}`, ackWaitMs: 30_000, maxDeliver: 10 };
+      const options = { stream, consumer, advisories: [], predecessorWaitMs: 30_000 };
       let running: Promise<void> = Promise.resolve();
       const perSecond = await timed(messages, async () => {
-        running = consumeEvents(
-          parts,
-          { stream, consumer, advisories: [], predecessorWaitMs: 30_000 },
-          stop.signal,
-        );
-        while (await acked(connection, consumer.durable) < messages) {
+        running = consumeEvents(parts, options, stop.signal);
+        while (await acked(connection, stream.name, consumer.durable) < messages) {
           await new Promise((again) => setTimeout(again, 20));
         }
       });
@@ -51,14 +74,8 @@ export async function startReceive({ servers, quick }: Bench): Promise<Work> {
       await running;
       await link.close();
       await assertStored(database, messages);
-      return { perSecond, figures: {} };
+      return perSecond;
     },
-    limits: [{
-      name: "consume and ack",
-      what: "of the same messages, no database",
-      target: 0.35,
-      measure: () => consumeAlone(connection, messages, `bench-consume-${++rounds}`),
-    }],
     [Symbol.asyncDispose]: async () => {
       await pool.end();
       await connection.close();
@@ -66,11 +83,23 @@ export async function startReceive({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
+async function forget(owner: pg.Client, keepOthers: boolean): Promise<void> {
+  if (!keepOthers) return void await owner.query("truncate notifications, processed_events");
+  await owner.query(
+    `delete from processed_events
+     where event_id in (select event_id from notifications where status = 'PENDING')`,
+  );
+  await owner.query("delete from notifications where status = 'PENDING'");
+}
+
 /** Each the first change of its user, as most are. */
-async function fill(connection: NatsConnection, messages: number): Promise<void> {
-  await ensureStream(await connection.jetstreamManager(), stream);
-  const publisher = openPublisher(connection, stream.subject);
-  await Promise.all(Array.from({ length: messages }, (_, i) => {
+export async function publishEvents(
+  connection: NatsConnection,
+  subject: string,
+  events: number,
+): Promise<void> {
+  const publisher = openPublisher(connection, subject);
+  await Promise.all(Array.from({ length: events }, (_, i) => {
     const event = eventOf({ userId: `user-${i}`, sourceId: `purchase-${i}` });
     return publisher.publish({ id: event.eventId, headers: {}, body: bodyOf(event) });
   }));
@@ -80,15 +109,16 @@ async function fill(connection: NatsConnection, messages: number): Promise<void>
 async function consumeAlone(
   connection: NatsConnection,
   messages: number,
+  stream: string,
   durable: string,
 ): Promise<number> {
   const manager = await connection.jetstreamManager();
-  await manager.consumers.add(stream.name, {
+  await manager.consumers.add(stream, {
     durable_name: durable,
     ack_policy: AckPolicy.Explicit,
     max_ack_pending: 20_000,
   });
-  const consumer = await connection.jetstream().consumers.get(stream.name, durable);
+  const consumer = await connection.jetstream().consumers.get(stream, durable);
   let taken = 0;
   return await timed(messages, async () => {
     const incoming = await consumer.consume({
@@ -99,7 +129,7 @@ async function consumeAlone(
       },
     });
     while (taken < messages) await new Promise((again) => setTimeout(again, 5));
-    while (await acked(connection, durable) < messages) {
+    while (await acked(connection, stream, durable) < messages) {
       await new Promise((again) => setTimeout(again, 5));
     }
     void incoming.close();
@@ -107,17 +137,22 @@ async function consumeAlone(
 }
 
 /** All up to here are acknowledged. */
-async function acked(connection: NatsConnection, durable: string): Promise<number> {
+async function acked(
+  connection: NatsConnection,
+  stream: string,
+  durable: string,
+): Promise<number> {
   const manager = await connection.jetstreamManager();
-  const info = await manager.consumers.info(stream.name, durable).catch(() => undefined);
+  const info = await manager.consumers.info(stream, durable).catch(() => undefined);
   return info?.ack_floor.stream_seq ?? 0;
 }
 
 function assertStored(database: BenchDatabase, messages: number): Promise<void> {
   return asOwner(database, async (owner) => {
-    for (const from of ["notifications where status = 'PENDING'", "processed_events"]) {
-      const count = await countOf(owner, from);
-      if (count !== messages) throw new Error(`${count} instead of ${messages} rows: ${from}`);
-    }
+    const count = await countOf(
+      owner,
+      "notifications join processed_events using (event_id) where status = 'PENDING'",
+    );
+    if (count !== messages) throw new Error(`${count} of ${messages} notifications are stored`);
   });
 }

@@ -7,81 +7,119 @@ import { ensureStream } from "../../shared/jetstream.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { startService } from "../../tests/services.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
-import { type Bench, shared, timed, type Work } from "./work.ts";
+import { type Bench, type Drain, type DrainOptions, shared, timed, type Work } from "./work.ts";
 
 const batchSize = 200; // the service's own default
 
-export async function startRelay({ servers, quick }: Bench): Promise<Work> {
-  const events = quick ? 20_000 : 100_000;
-  const database = await makeDatabase(servers.postgres, "entitlement", "bench_relay");
+export async function startRelay(bench: Bench): Promise<Work> {
+  const { servers } = bench;
+  const relay = await startRelayDrain(bench, { name: "relay" });
   const limitDatabase = await makeDatabase(servers.postgres, "entitlement", "bench_relay_limit");
   const connection = await connect({ servers: servers.nats.url });
-  const service = await startService("entitlement", {
-    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: "bench-relay",
-    ENTITLEMENT_NATS_SUBJECT: "bench.relay",
-    ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}`,
-    ENTITLEMENT_OUTBOX_POLL_INTERVAL: "10ms", // only until it has found the first events
-    ENTITLEMENT_RETENTION_ENABLED: "false",
-    NATS_URL: servers.nats.url,
-  });
   return {
     unit: "events/s",
     atMost: {},
-    measure: async () => {
-      const stored = await storedIn(connection, "bench-relay");
-      const perSecond = await asOwner(database, async (owner) => {
-        await seed(owner, events);
-        return await timed(events, () => drained(owner));
-      });
-      await assertPublished(database, events);
-      assertStored(await storedIn(connection, "bench-relay") - stored, events);
-      return { perSecond, figures: {} };
-    },
+    measure: async () => ({ perSecond: await relay.run(), figures: {} }),
     limits: [
       {
         name: "js.publish",
         what: "of the same messages, 200 in flight, no database",
         target: 1.5,
-        measure: () => publishAlone(connection, limitDatabase, events),
+        measure: () => publishAlone(connection, limitDatabase, relay.items),
       },
       {
         name: "claim and settle",
         what: `the statements alone, in batches of ${batchSize}`,
         target: 0.55,
-        measure: () => settleAlone(limitDatabase, events),
+        measure: () => settleAlone(limitDatabase, relay.items),
       },
     ],
     [Symbol.asyncDispose]: async () => {
-      await service.stop();
+      await relay[Symbol.asyncDispose]();
       await connection.close();
     },
   };
 }
 
-/** Fresh events as the service writes them, in place of all others, seen by the relay at once. */
-export async function seed(owner: pg.Client, events: number): Promise<void> {
-  await owner.query("begin");
-  await owner.query("truncate outbox_events");
-  await owner.query(
-    `insert into outbox_events
-       (event_id, event_type, aggregate_key, payload, traceparent, created_at)
-     select event_id, 'EntitlementGranted', user_id || ':premium',
-       jsonb_build_object(
-         'event_id', event_id, 'event_type', 'EntitlementGranted',
-         'occurred_at', to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-         'user_id', user_id, 'stock_keeping_unit', 'premium', 'source', 'purchase',
-         'source_id', 'purchase-' || number, 'version', 1, 'trace_id', md5(user_id)),
-       '00-' || md5(user_id) || '-00f067aa0ba902b7-01', at
-     from (
-       select number, ${uuidOfRow} as event_id, 'user-' || number as user_id,
-         clock_timestamp() as at
-       from generate_series(1, $1::int) as number
-     ) as event`,
-    [events],
+/** The relays of real services, from the table to the stream to `PUBLISHED`. */
+export async function startRelayDrain(
+  { servers, quick }: Bench,
+  { name, finished = 0, replicas = 1 }: DrainOptions,
+): Promise<Drain> {
+  const events = quick ? 20_000 : 100_000;
+  const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
+  await asOwner(database, (owner) => addFinished(owner, finished));
+  const connection = await connect({ servers: servers.nats.url });
+  const stream = `bench-${name}`;
+  const settings = {
+    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
+    ENTITLEMENT_NATS_STREAM: stream,
+    ENTITLEMENT_NATS_SUBJECT: `bench.${name}`,
+    ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}`,
+    ENTITLEMENT_OUTBOX_POLL_INTERVAL: "10ms", // only until it has found the first events
+    ENTITLEMENT_RETENTION_ENABLED: "false",
+    NATS_URL: servers.nats.url,
+  };
+  const services = await Promise.all(
+    Array.from({ length: replicas }, () => startService("entitlement", settings)),
   );
-  await owner.query("analyze outbox_events");
+  let published = 0;
+  return {
+    database,
+    items: events,
+    run: async () => {
+      const stored = await storedIn(connection, stream);
+      const perSecond = await asOwner(database, async (owner) => {
+        await seed(owner, events, finished > 0);
+        return await timed(events, () => drained(owner));
+      });
+      published = finished > 0 ? published + events : events;
+      await assertPublished(database, published);
+      assertStored(await storedIn(connection, stream) - stored, events);
+      return perSecond;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(services.map((service) => service.stop()));
+      await connection.close();
+    },
+  };
+}
+
+/** Fresh events as the service writes them, seen by the relay at once. */
+export async function seed(owner: pg.Client, events: number, keepOthers = false): Promise<void> {
+  await owner.query("begin");
+  if (!keepOthers) await owner.query("truncate outbox_events");
+  await owner.query(insertEvents("now()", "user-"), [events]);
+  if (!keepOthers) await owner.query("analyze outbox_events");
   await owner.query("commit");
+}
+
+/** Events of yesterday; they have been published long ago. */
+async function addFinished(owner: pg.Client, events: number): Promise<void> {
+  if (events === 0) return;
+  await owner.query(insertEvents("now() - interval '1 day'", "other-"), [events]);
+  await owner.query("vacuum analyze outbox_events");
+}
+// Those of others are PUBLISHED.
+function insertEvents(at: string, prefix: "user-" | "other-"): string {
+  const finished = prefix === "other-";
+  return `
+    insert into outbox_events
+      (event_id, event_type, aggregate_key, payload, traceparent, created_at,
+       status, published_at, stream_generation, stream_seq)
+    select event_id, 'EntitlementGranted', user_id || ':premium',
+      jsonb_build_object(
+        'event_id', event_id, 'event_type', 'EntitlementGranted',
+        'occurred_at', to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+        'user_id', user_id, 'stock_keeping_unit', 'premium', 'source', 'purchase',
+        'source_id', 'purchase-' || number, 'version', 1, 'trace_id', md5(user_id)),
+      '00-' || md5(user_id) || '-00f067aa0ba902b7-01', at,
+      ${finished ? "'PUBLISHED', at + interval '5 ms', 0, number" : "'PENDING', null, null, null"}
+    from (
+      select number, ${uuidOfRow(at)} as event_id, '${prefix}' || number as user_id,
+        ${at} + number * interval '1 microsecond' as at
+      from generate_series(1, $1::int) as number
+    ) as event`;
 }
 
 async function drained(owner: pg.Client): Promise<void> {
@@ -98,7 +136,7 @@ function assertPublished(database: BenchDatabase, events: number): Promise<void>
   return asOwner(database, async (owner) => {
     const published = await countOf(
       owner,
-      "outbox_events where status = 'PUBLISHED' and attempt_count = 0 and stream_seq > 0",
+      "outbox_events where status = 'PUBLISHED' and attempt_count = 0 and stream_generation > 0",
     );
     if (published !== events) throw new Error(`${published} of ${events} events are PUBLISHED`);
   });

@@ -1,5 +1,6 @@
 // What the bench measures: a piece of work, and beside it the limits that it is compared with.
 import type { Servers } from "../servers/servers.ts";
+import type { BenchDatabase } from "./database.ts";
 
 export interface Bench {
   servers: Servers;
@@ -25,6 +26,21 @@ export interface Work extends AsyncDisposable {
   limits: Limit[];
   atMost: Record<string, number>; // bounds of figures
 }
+
+/** One stage that works off what waits for it: so many per second, after each has been checked. */
+export interface Drain extends AsyncDisposable {
+  database: BenchDatabase;
+  items: number;
+  run(): Promise<number>;
+}
+
+export interface DrainOptions {
+  name: string;
+  finished?: number; // rows that lie in the tables from before
+  replicas?: number;
+}
+
+export type StartDrain = (bench: Bench, options: DrainOptions) => Promise<Drain>;
 
 export type StartWork = (bench: Bench) => Promise<Work>;
 

@@ -1,0 +1,45 @@
+// Whole notification services, from the stream to SENT, with the log channel writing nowhere.
+import { connect } from "nats";
+import { startService } from "../../tests/services.ts";
+import { asOwner, countOf, makeDatabase } from "./database.ts";
+import { publishEvents } from "./receive.ts";
+import { type Bench, type Drain, type DrainOptions, timed } from "./work.ts";
+
+export async function startConsumeDrain(
+  { servers, quick }: Bench,
+  { name, replicas = 1 }: DrainOptions,
+): Promise<Drain> {
+  const events = quick ? 20_000 : 100_000;
+  const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
+  const connection = await connect({ servers: servers.nats.url });
+  const settings = {
+    NOTIFICATION_DATABASE_URL: database.serviceUrl,
+    NOTIFICATION_NATS_STREAM: `bench-${name}`,
+    NOTIFICATION_NATS_SUBJECT: `bench.${name}`,
+    NOTIFICATION_NATS_DURABLE: `bench-${name}`,
+    NOTIFICATION_RETENTION_ENABLED: "false",
+    NATS_URL: servers.nats.url,
+  };
+  const services = await Promise.all(
+    Array.from({ length: replicas }, () => startService("notification", settings)),
+  );
+  return {
+    database,
+    items: events,
+    run: async () => {
+      await asOwner(database, (owner) => owner.query("truncate notifications, processed_events"));
+      const sent = () =>
+        asOwner(database, (owner) => countOf(owner, "notifications where status = 'SENT'"));
+      const perSecond = await timed(events, async () => {
+        await publishEvents(connection, `bench.${name}`, events);
+        while (await sent() < events) await new Promise((again) => setTimeout(again, 20));
+      });
+      if (await sent() !== events) throw new Error("More were sent than published");
+      return perSecond;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(services.map((service) => service.stop()));
+      await connection.close();
+    },
+  };
+}

@@ -1,0 +1,108 @@
+// Everything at once, from HTTP to SENT, on the one machine; and what the services take of it, at
+// the peak and idle. Its limit is the slowest stage alone, which is the commit.
+import { startService } from "../../tests/services.ts";
+import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import { runLoad } from "./load.ts";
+import { idleUse, peakMebibytes } from "./usage.ts";
+import type { Bench, Work } from "./work.ts";
+
+export async function startSystem({ servers, quick }: Bench): Promise<Work> {
+  const changes = quick ? 20_000 : 200_000; // about a minute
+  const entitlement = await makeDatabase(servers.postgres, "entitlement", "bench_system");
+  const notification = await makeDatabase(servers.postgres, "notification", "bench_system_sent");
+  const alone = await makeDatabase(servers.postgres, "entitlement", "bench_system_alone");
+  const settings = {
+    ENTITLEMENT_DATABASE_URL: entitlement.serviceUrl,
+    ENTITLEMENT_NATS_STREAM: "bench-system",
+    ENTITLEMENT_NATS_SUBJECT: "bench.system",
+    NOTIFICATION_DATABASE_URL: notification.serviceUrl,
+    NOTIFICATION_NATS_STREAM: "bench-system",
+    NOTIFICATION_NATS_SUBJECT: "bench.system",
+    NOTIFICATION_NATS_DURABLE: "bench-system",
+    NATS_URL: servers.nats.url,
+  };
+  const services = await Promise.all([
+    startService("entitlement", settings),
+    startService("notification", settings),
+  ]);
+  const [{ url }] = services;
+  const commits = await startService("entitlement", {
+    ...settings,
+    ENTITLEMENT_DATABASE_URL: alone.serviceUrl,
+    ENTITLEMENT_OUTBOX_ENABLED: "false",
+  });
+  let made = 0;
+  let madeAlone = 0;
+  // Before the first change, lest the work of autovacuum is taken for the services'.
+  const idle = {
+    ...await idleUse("entitlement", services[0].pid, entitlement),
+    ...await idleUse("notification", services[1].pid, notification),
+  };
+  return {
+    unit: "changes/s",
+    atMost: {
+      "largest backlog s": 5,
+      "entitlement MiB": 200,
+      "notification MiB": 200,
+      "entitlement idle % of a core": 1,
+      "notification idle % of a core": 1,
+      "entitlement idle queries/s": 3,
+      "notification idle queries/s": 3,
+    },
+    measure: async () => {
+      const from = performance.now();
+      const backlogs: number[] = [];
+      const load = runLoad(url, "change", { first: made, count: changes });
+      let loading = true;
+      void load.finally(() => loading = false).catch(() => {});
+      made += changes;
+      const sent = () => countIn(notification, "notifications where status = 'SENT'");
+      while (loading) {
+        await new Promise((again) => setTimeout(again, 1_000));
+        backlogs.push(await countIn(entitlement, "outbox_events") - await sent());
+      }
+      await load;
+      while (await sent() < made) await new Promise((again) => setTimeout(again, 20));
+      const perSecond = changes / (performance.now() - from) * 1_000;
+      await assertInOrder(notification, made);
+      return {
+        perSecond,
+        figures: {
+          "largest backlog s": Math.max(...backlogs) / perSecond,
+          "entitlement MiB": peakMebibytes(services[0].pid),
+          "notification MiB": peakMebibytes(services[1].pid),
+          ...idle,
+        },
+      };
+    },
+    limits: [{
+      name: "commit alone",
+      what: "over HTTP, without relay and notification",
+      target: 0.3,
+      measure: async () => {
+        const count = Math.floor(changes / 4);
+        const { seconds } = await runLoad(commits.url, "change", { first: madeAlone, count });
+        madeAlone += count;
+        return count / seconds;
+      },
+    }],
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([...services, commits].map((service) => service.stop()));
+    },
+  };
+}
+
+function countIn(database: BenchDatabase, from: string): Promise<number> {
+  return asOwner(database, (owner) => countOf(owner, from));
+}
+
+/** Every change is one notification that was sent once. */
+async function assertInOrder(notification: BenchDatabase, changes: number): Promise<void> {
+  const exact = await countIn(
+    notification,
+    `(select from notifications join processed_events using (event_id)
+      where status = 'SENT' and attempt_count = 0 and version = 1
+      group by aggregate_key having count(*) = 1) as once`,
+  );
+  if (exact !== changes) throw new Error(`${exact} of ${changes} changes were sent exactly once`);
+}

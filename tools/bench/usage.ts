@@ -1,0 +1,45 @@
+// What a process takes of its machine, as Linux tells it.
+import { asOwner, type BenchDatabase } from "./database.ts";
+
+const idleMs = 10_000;
+const ticksPerSecond = 100;
+
+/** The most that was ever resident. */
+export function peakMebibytes(pid: number): number {
+  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+  return Number(/VmHWM:\s*(\d+) kB/.exec(status)?.[1]) / 1_024;
+}
+
+/** Processor time and transactions of a service that has nothing to do. */
+export async function idleUse(
+  name: string,
+  pid: number,
+  database: BenchDatabase,
+): Promise<Record<string, number>> {
+  await new Promise((calm) => setTimeout(calm, 2_000));
+  const before = { seconds: processorSeconds(pid), transactions: await transactionsOf(database) };
+  await new Promise((over) => setTimeout(over, idleMs));
+  const seconds = processorSeconds(pid) - before.seconds;
+  const ours = 2; // the look at the counters is one, and becomes visible with the next
+  const transactions = await transactionsOf(database) - before.transactions - ours;
+  return {
+    [`${name} idle % of a core`]: seconds / idleMs * 1_000 * 100,
+    [`${name} idle queries/s`]: Math.max(0, transactions) / idleMs * 1_000,
+  };
+}
+
+function processorSeconds(pid: number): number {
+  const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+function transactionsOf(database: BenchDatabase): Promise<number> {
+  return asOwner(database, async (owner) => {
+    const { rows: [row] } = await owner.query(
+      `select (xact_commit + xact_rollback)::int as count from pg_stat_database
+       where datname = current_database()`,
+    );
+    return row.count;
+  });
+}
