@@ -84,7 +84,10 @@ async function measure(work: Work, { quick }: Bench): Promise<Round[]> {
 }
 
 const { quick, json, names } = readOptions(Deno.args);
-await using servers = await startServers();
+// Commits carry their time: latencies are measured from it.
+await using servers = await startServers({
+  postgresSettings: { track_commit_timestamp: "on" },
+});
 const machine = await machineFacts(servers); // before there is any load
 const lines: Line[] = [];
 for (const name of names) {

@@ -3,7 +3,7 @@ import { connect } from "nats";
 import type pg from "pg";
 import { ensureStream } from "../../shared/jetstream.ts";
 import { startService } from "../../tests/services.ts";
-import { asOwner, countOf, makeDatabase } from "./database.ts";
+import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import type { Bench, Work } from "./work.ts";
 
 const perSecond = 200;
@@ -48,14 +48,7 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
     const sent = () =>
       asOwner(notification, (owner) => countOf(owner, "notifications where status = 'SENT'"));
     while (await sent() < made) await new Promise((again) => setTimeout(again, 20));
-    const acked = await asOwner(
-      entitlement,
-      (owner) => percentiles(owner, "published_at - created_at", "outbox_events", changes),
-    );
-    const arrived = await asOwner(
-      notification,
-      (owner) => percentiles(owner, "sent_at - occurred_at", "notifications", changes),
-    );
+    const { acked, arrived } = await delaysOf(entitlement, notification, changes);
     return {
       perSecond: changes / seconds,
       figures: {
@@ -103,22 +96,60 @@ async function grant(url: string, number: number): Promise<number> {
   return answer.status;
 }
 
-// By the clock of the one server that both databases are on. The commit itself is a little later than
-// the time that its rows carry, so the figures err on the side of caution.
-async function percentiles(
-  owner: pg.Client,
-  delay: string,
-  table: string,
+interface Delays {
+  acked: { p50: number; p99: number };
+  arrived: { p50: number; p99: number };
+}
+
+// All times are by the clock of the one server that both databases are on. The audit entry is never
+// changed, so its transaction is the commit of the change.
+async function delaysOf(
+  entitlement: BenchDatabase,
+  notification: BenchDatabase,
   newest: number,
-): Promise<{ p50: number; p99: number }> {
-  const { rows: [row] } = await owner.query(
-    `select percentile_cont(0.5) within group (order by ms) as p50,
-       percentile_cont(0.99) within group (order by ms) as p99
-     from (
-       select extract(epoch from ${delay})::float8 * 1000 as ms
-       from ${table} order by created_at desc limit $1
-     ) as newest`,
-    [newest],
-  );
-  return row;
+): Promise<Delays> {
+  const published = await asOwner(entitlement, (owner) =>
+    rowsOf(
+      owner,
+      `select event_id, extract(epoch from committed_at)::float8 * 1000 as committed,
+         extract(epoch from published_at)::float8 * 1000 as reached
+       from outbox_events
+       join (
+         select audit_id, pg_xact_commit_timestamp(xmin) as committed_at
+         from entitlement_audit order by occurred_at desc limit $1
+       ) as change on audit_id = event_id`,
+      newest,
+    ));
+  const sent = await asOwner(notification, (owner) =>
+    rowsOf(
+      owner,
+      `select event_id, 0 as committed, extract(epoch from sent_at)::float8 * 1000 as reached
+       from notifications order by occurred_at desc limit $1`,
+      newest,
+    ));
+  const committedAt = new Map(published.map(({ event_id, committed }) => [event_id, committed]));
+  return {
+    acked: percentiles(published.map(({ committed, reached }) => reached - committed)),
+    arrived: percentiles(
+      sent.map(({ event_id, reached }) => reached - (committedAt.get(event_id) ?? NaN)),
+    ),
+  };
+}
+
+interface Reached {
+  event_id: string;
+  committed: number;
+  reached: number;
+}
+
+async function rowsOf(owner: pg.Client, text: string, newest: number): Promise<Reached[]> {
+  const { rows } = await owner.query<Reached>(text, [newest]);
+  if (rows.length !== newest) throw new Error(`${rows.length} of ${newest} rows are there`);
+  return rows;
+}
+
+function percentiles(delays: number[]): { p50: number; p99: number } {
+  const sorted = delays.sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
+  return { p50: at(0.5), p99: at(0.99) };
 }

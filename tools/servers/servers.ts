@@ -6,6 +6,7 @@ export interface ServersOptions {
   dataDir?: string;
   postgresPort?: number;
   natsPort?: number;
+  postgresSettings?: Record<string, string>;
   say?: (line: string) => void;
 }
 
@@ -24,6 +25,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
       startPostgres({
         ...(dataDir && { dataDir: `${dataDir}/postgres` }),
         ...(options.postgresPort && { port: options.postgresPort }),
+        ...(options.postgresSettings && { settings: options.postgresSettings }),
         say,
       }),
       say,
