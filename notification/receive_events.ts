@@ -1,5 +1,5 @@
 import { listOf } from "@kenri/shared/leases";
-import { type Database, query } from "@kenri/shared/postgres";
+import { type Database, query, type Transaction as Session } from "@kenri/shared/postgres";
 import { uuidv7 } from "@kenri/shared/uuid";
 import type { Notification } from "./notification.ts";
 
@@ -10,21 +10,29 @@ export async function receiveEvents(
   received: Notification[],
   predecessorWaitMs: number,
 ): Promise<boolean[]> {
-  const stored = await storeNew(database, received, predecessorWaitMs);
-  await endWaits(database, received);
-  const isNew = new Set(stored.map(({ event_id }) => event_id));
-  return received.map(({ event_id }) => isNew.has(event_id));
+  const session = await database.connect();
+  try {
+    // Sent together; the second begins when the first is committed.
+    const [stored] = await Promise.all([
+      storeNew(session, received, predecessorWaitMs),
+      endWaits(session, received),
+    ]);
+    const isNew = new Set(stored.map(({ event_id }) => event_id));
+    return received.map(({ event_id }) => isNew.has(event_id));
+  } finally {
+    session.release();
+  }
 }
 
 // Replicas share the stream, so version 2 may be stored before version 1. It then waits for its
 // predecessor, but not forever: that may have been deleted long ago.
 function storeNew(
-  database: Database,
+  session: Session,
   received: Notification[],
   predecessorWaitMs: number,
 ): Promise<{ event_id: string }[]> {
   return query(
-    database,
+    session,
     `with received as materialized (
        select notification_id, (payload->>'event_id')::uuid as event_id,
          payload->>'user_id' as user_id, aggregate_key, (payload->>'version')::bigint as version,
@@ -69,9 +77,9 @@ function storeNew(
 // After the commit, because only then two replicas that stored neighbours at the same time can see
 // each other's: whoever comes last finds both. Also for duplicates: the replica that stored them may
 // have ended right there. Rows are locked in one order, as replicas share neighbours.
-async function endWaits(database: Database, received: Notification[]): Promise<void> {
+async function endWaits(session: Session, received: Notification[]): Promise<void> {
   await query(
-    database,
+    session,
     `with received as (
        select aggregate_key, version
        from unnest($1::text[], $2::bigint[]) as neighbour (aggregate_key, version)

@@ -2,7 +2,7 @@
 import { connect } from "nats";
 import { startService } from "../../tests/services.ts";
 import { asOwner, countOf, makeDatabase } from "./database.ts";
-import { publishEvents } from "./receive.ts";
+import { makeStream, publishEvents } from "./receive.ts";
 import { type Bench, type Drain, type DrainOptions, timed } from "./work.ts";
 
 export async function startConsumeDrain(
@@ -12,10 +12,11 @@ export async function startConsumeDrain(
   const events = quick ? 20_000 : 100_000;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
   const connection = await connect({ servers: servers.nats.url });
+  const stream = await makeStream(connection, name);
   const settings = {
     NOTIFICATION_DATABASE_URL: database.serviceUrl,
-    NOTIFICATION_NATS_STREAM: `bench-${name}`,
-    NOTIFICATION_NATS_SUBJECT: `bench.${name}`,
+    NOTIFICATION_NATS_STREAM: stream.name,
+    NOTIFICATION_NATS_SUBJECT: stream.subject,
     NOTIFICATION_NATS_DURABLE: `bench-${name}`,
     NOTIFICATION_RETENTION_ENABLED: "false",
     NATS_URL: servers.nats.url,
@@ -31,7 +32,7 @@ export async function startConsumeDrain(
       const sent = () =>
         asOwner(database, (owner) => countOf(owner, "notifications where status = 'SENT'"));
       const perSecond = await timed(events, async () => {
-        await publishEvents(connection, `bench.${name}`, events);
+        await publishEvents(connection, stream.subject, events);
         while (await sent() < events) await new Promise((again) => setTimeout(again, 20));
       });
       if (await sent() !== events) throw new Error("More were sent than published");

@@ -5,7 +5,7 @@ import type pg from "pg";
 import { AckPolicy, connect, type NatsConnection } from "nats";
 import { openPublisher } from "../../entitlement/publisher.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
-import { ensureStream, NatsLink } from "../../shared/jetstream.ts";
+import { ensureStream, NatsLink, type WantedStream } from "../../shared/jetstream.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { Bell } from "../../shared/signals.ts";
 import { bodyOf, eventOf } from "../../tests/events.ts";
@@ -46,11 +46,7 @@ export async function startReceiveDrain(
   const connection = await connect({ servers: servers.nats.url });
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
-  const stream = {
-    ...{ name: `bench-${name}`, subject: `bench.${name}` },
-    ...{ duplicateWindowMs: 120_000, replicas: 1 },
-  };
-  await ensureStream(await connection.jetstreamManager(), stream);
+  const stream = await makeStream(connection, name);
   await publishEvents(connection, stream.subject, messages);
   let rounds = 0;
   return {
@@ -92,6 +88,13 @@ async function forget(owner: pg.Client, keepOthers: boolean): Promise<void> {
   await owner.query("delete from notifications where status = 'PENDING'");
 }
 
+export async function makeStream(connection: NatsConnection, name: string): Promise<WantedStream> {
+  const settings = { duplicateWindowMs: 120_000, replicas: 1 };
+  const stream = { name: `bench-${name}`, subject: `bench.${name}`, ...settings };
+  await ensureStream(await connection.jetstreamManager(), stream);
+  return stream;
+}
+
 /** Each the first change of its user, as most are. */
 export async function publishEvents(
   connection: NatsConnection,
@@ -99,11 +102,13 @@ export async function publishEvents(
   events: number,
 ): Promise<void> {
   const publisher = openPublisher(connection, subject);
-  await Promise.all(Array.from({ length: events }, (_, i) => {
+  const results = await Promise.all(Array.from({ length: events }, (_, i) => {
     const event = eventOf({ userId: `user-${i}`, sourceId: `purchase-${i}` });
     return publisher.publish({ id: event.eventId, headers: {}, body: bodyOf(event) });
   }));
   publisher.close();
+  const lost = results.filter(({ kind }) => kind !== "acked").length;
+  if (lost > 0) throw new Error(`The stream did not take ${lost} of ${events} messages`);
 }
 
 async function consumeAlone(
