@@ -7,7 +7,6 @@ const unitFolders = ["entitlement", "notification", "shared", "proto"];
 const systemFolders = ["tests", "tools"];
 // The tests wait for servers and processes more than they compute.
 const filesAtOnce = Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency * 2}`;
-const clusterFile = "tests/cluster_test.ts"; // on its own: a cluster elects by time-outs
 
 interface Counts {
   passed: number;
@@ -29,7 +28,6 @@ const servers = {
 const runs = Deno.args.length > 0 ? [await runTests(["--allow-all", ...Deno.args])] : [
   await runTests(unitFolders),
   await runSystemTests(),
-  await runTests(["--allow-all", clusterFile]),
 ];
 await started?.stop();
 
@@ -41,7 +39,7 @@ Deno.exit(total("failed") === 0 && total("passed") > 0 ? 0 : 1);
 // On CI's shared machines a file that failed beside others is run once more on its own, and said to
 // be so: what fails then is broken, what passes was short of time. A developer sees it at once.
 async function runSystemTests(): Promise<Counts> {
-  const together = ["--allow-all", "--parallel", `--ignore=${clusterFile}`, ...systemFolders];
+  const together = ["--allow-all", "--parallel", ...systemFolders];
   const first = await runTests(together);
   const { failedFiles } = first;
   if (!Deno.env.get("CI") || failedFiles.length === 0 || failedFiles.length > 3) return first;
