@@ -8,7 +8,7 @@ import { readConfig } from "./config.ts";
 import { runRelay } from "./relay.ts";
 import { cleanEntitlement } from "./retention.ts";
 
-const schemaVersion = 2; // the newest of migrations/entitlement
+const schemaVersion = 3; // the newest of migrations/entitlement
 
 await runService("entitlement", readConfig, (config, { log, stop, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement");

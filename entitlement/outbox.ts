@@ -1,7 +1,7 @@
+import { claimDue, claimRepeatedly } from "@kenri/shared/claims";
 import {
-  claimDue,
-  claimRepeatedly,
   extendLeases,
+  givesUp,
   type Lease,
   type LeasedRow,
   type LeasedTable,
@@ -111,16 +111,6 @@ function markFailed(
     database,
     failures,
     [failures.map(({ error }) => error), failures.map(({ attempted }) => attempted)],
-    `changed as (
-       update outbox_events row
-       set status = 'FAILED',
-         attempt_count = row.attempt_count + failure.attempted::int,
-         last_error = failure.error,
-         ${leaseEnds}
-       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::boolean[])
-         as failure (id, token, error, attempted)
-       where row.event_id = failure.id
-         and row.claim_token = failure.token
-       returning row.event_id as id)`,
+    givesUp(outbox),
   );
 }

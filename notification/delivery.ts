@@ -1,10 +1,10 @@
 import type { WorkerOptions } from "@kenri/shared/config";
 import { reasonOf } from "@kenri/shared/errors";
 import type { Log } from "@kenri/shared/log";
+import { claimDue, claimRepeatedly } from "@kenri/shared/claims";
 import {
-  claimDue,
-  claimRepeatedly,
   extendLeases,
+  givesUp,
   type Lease,
   type LeasedRow,
   type LeasedTable,
@@ -148,18 +148,7 @@ function markFailed(
     database,
     failures,
     [failures.map(({ error }) => error), failures.map(({ attempted }) => attempted)],
-    `changed as (
-       update notifications row
-       set status = 'FAILED',
-         attempt_count = row.attempt_count + failure.attempted::int,
-         last_error = failure.error,
-         ${leaseEnds}
-       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::boolean[])
-         as failure (id, token, error, attempted)
-       where row.notification_id = failure.id
-         and row.claim_token = failure.token
-       returning row.notification_id as id, row.event_id, row.payload_json, row.last_error
-     ), dead_letter as (
+    `${givesUp(notifications, ", row.event_id, row.payload_json, row.last_error")}, dead_letter as (
        insert into notification_dlq (notification_id, event_id, payload_json, error_message)
        select id, event_id, payload_json, last_error from changed
        on conflict (notification_id) do nothing)`,

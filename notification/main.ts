@@ -12,7 +12,7 @@ import { consumeEvents } from "./consume_events.ts";
 import { deliverNotifications } from "./delivery.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 1; // the newest of migrations/notification
+const schemaVersion = 2; // the newest of migrations/notification
 
 await runService("notification", readConfig, (config, { log, stop, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification");

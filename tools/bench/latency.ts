@@ -2,32 +2,18 @@
 import { connect } from "nats";
 import type pg from "pg";
 import { ensureStream } from "../../shared/jetstream.ts";
-import { startService } from "../../tests/services.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import { startBoth } from "./both.ts";
+import { asOwner, type BenchDatabase, countOf } from "./database.ts";
 import type { Bench, Work } from "./work.ts";
 
 const perSecond = 200;
 
 export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   const changes = perSecond * (quick ? 4 : 15);
-  const entitlement = await makeDatabase(servers.postgres, "entitlement", "bench_latency");
-  const notification = await makeDatabase(servers.postgres, "notification", "bench_latency_sent");
+  const both = await startBoth(servers, "latency");
+  const { entitlement, notification } = both;
+  const { url } = both.services.entitlement;
   const connection = await connect({ servers: servers.nats.url });
-  const settings = {
-    ENTITLEMENT_DATABASE_URL: entitlement.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: "bench-latency",
-    ENTITLEMENT_NATS_SUBJECT: "bench.latency",
-    NOTIFICATION_DATABASE_URL: notification.serviceUrl,
-    NOTIFICATION_NATS_STREAM: "bench-latency",
-    NOTIFICATION_NATS_SUBJECT: "bench.latency",
-    NOTIFICATION_NATS_DURABLE: "bench-latency",
-    NATS_URL: servers.nats.url,
-  };
-  const services = await Promise.all([
-    startService("entitlement", settings),
-    startService("notification", settings),
-  ]);
-  const [{ url }] = services;
   const alone = { name: "bench-publish-alone", subject: "bench.publish.alone" };
   const manager = await connection.jetstreamManager();
   await ensureStream(manager, { ...alone, duplicateWindowMs: 120_000, replicas: 1 });
@@ -75,7 +61,7 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
       },
     }],
     [Symbol.asyncDispose]: async () => {
-      await Promise.all(services.map((service) => service.stop()));
+      await both[Symbol.asyncDispose]();
       await connection.close();
     },
   };

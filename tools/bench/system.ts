@@ -2,30 +2,16 @@
 // the peak and idle. Its limit is the slowest stage alone, which is the commit.
 import { startService } from "../../tests/services.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import { startBoth } from "./both.ts";
 import { runLoad } from "./load.ts";
 import { idleUse, peakMebibytes } from "./usage.ts";
 import type { Bench, Work } from "./work.ts";
 
 export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   const changes = quick ? 20_000 : 200_000; // about a minute
-  const entitlement = await makeDatabase(servers.postgres, "entitlement", "bench_system");
-  const notification = await makeDatabase(servers.postgres, "notification", "bench_system_sent");
+  const both = await startBoth(servers, "system");
+  const { entitlement, notification, settings, services } = both;
   const alone = await makeDatabase(servers.postgres, "entitlement", "bench_system_alone");
-  const settings = {
-    ENTITLEMENT_DATABASE_URL: entitlement.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: "bench-system",
-    ENTITLEMENT_NATS_SUBJECT: "bench.system",
-    NOTIFICATION_DATABASE_URL: notification.serviceUrl,
-    NOTIFICATION_NATS_STREAM: "bench-system",
-    NOTIFICATION_NATS_SUBJECT: "bench.system",
-    NOTIFICATION_NATS_DURABLE: "bench-system",
-    NATS_URL: servers.nats.url,
-  };
-  const services = await Promise.all([
-    startService("entitlement", settings),
-    startService("notification", settings),
-  ]);
-  const [{ url }] = services;
   const commits = await startService("entitlement", {
     ...settings,
     ENTITLEMENT_DATABASE_URL: alone.serviceUrl,
@@ -35,8 +21,8 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   let madeAlone = 0;
   // Before the first change, lest the work of autovacuum is taken for the services'.
   const idle = {
-    ...await idleUse("entitlement", services[0].pid, entitlement),
-    ...await idleUse("notification", services[1].pid, notification),
+    ...await idleUse("entitlement", services.entitlement.pid, entitlement),
+    ...await idleUse("notification", services.notification.pid, notification),
   };
   return {
     unit: "changes/s",
@@ -52,7 +38,7 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
     measure: async () => {
       const from = performance.now();
       const backlogs: number[] = [];
-      const load = runLoad(url, "change", { first: made, count: changes });
+      const load = runLoad(services.entitlement.url, "change", { first: made, count: changes });
       let loading = true;
       void load.finally(() => loading = false).catch(() => {});
       made += changes;
@@ -69,8 +55,8 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
         perSecond,
         figures: {
           "largest backlog s": Math.max(...backlogs) / perSecond,
-          "entitlement MiB": peakMebibytes(services[0].pid),
-          "notification MiB": peakMebibytes(services[1].pid),
+          "entitlement MiB": peakMebibytes(services.entitlement.pid),
+          "notification MiB": peakMebibytes(services.notification.pid),
           ...idle,
         },
       };
@@ -87,7 +73,7 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
       },
     }],
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([...services, commits].map((service) => service.stop()));
+      await Promise.all([both[Symbol.asyncDispose](), commits.stop()]);
     },
   };
 }
