@@ -25,7 +25,6 @@ function rowOf(content: Partial<OutboxRow["content"]>): OutboxRow {
     takenOver: false,
     token: "",
     claimedAt: 0,
-    created: "",
     content: { event_type: "EntitlementGranted", payload, traceparent: null, ...content },
   };
 }

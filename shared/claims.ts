@@ -11,15 +11,29 @@ interface ClaimedRow {
   created: string;
 }
 
+export async function claimDue<Content>(
+  database: Database,
+  table: LeasedTable,
+  lease: Lease,
+  limit: number,
+): Promise<LeasedRow<Content>[]> {
+  return (await leaseDue<Content>(database, table, lease, limit, "-infinity")).rows;
+}
+
+interface Leased<Content> {
+  rows: LeasedRow<Content>[];
+  oldest: string | undefined; // when the oldest was created, as PostgreSQL writes it
+}
+
 // Leases the oldest rows that are due. A row is left alone while an earlier one of its key is not
 // due, or is in the hands of a claim that runs at this moment (and was therefore skipped here).
-export async function claimDue<Content>(
+async function leaseDue<Content>(
   database: Database,
   table: LeasedTable,
   { worker, leaseMs }: Lease,
   limit: number,
-  since = "-infinity",
-): Promise<LeasedRow<Content>[]> {
+  since: string,
+): Promise<Leased<Content>> {
   const { name, id, working, orderOfKey, columns } = table;
   const token = crypto.randomUUID();
   const rows = await query<ClaimedRow & Content>(
@@ -57,16 +71,19 @@ export async function claimDue<Content>(
     [limit, worker, leaseMs, token, working, since],
   );
   const claimedAt = performance.now();
-  return rows.map((row) => ({
-    id: row.id,
-    key: row.aggregate_key,
-    attempts: row.attempt_count,
-    takenOver: row.taken_over,
-    token,
-    claimedAt,
-    created: row.created,
-    content: row,
-  }));
+  const [oldest] = rows.map(({ created }) => created).sort();
+  return {
+    oldest,
+    rows: rows.map((row) => ({
+      id: row.id,
+      key: row.aggregate_key,
+      attempts: row.attempt_count,
+      takenOver: row.taken_over,
+      token,
+      claimedAt,
+      content: row,
+    })),
+  };
 }
 
 // Claims for a worker that comes again and again. While some other transaction is held open the index
@@ -78,19 +95,16 @@ export function claimRepeatedly<Content>(
   table: LeasedTable,
   lease: Lease & { pollIntervalMs: number },
 ): (limit: number) => Promise<LeasedRow<Content>[]> {
-  let since: string | undefined;
+  let since = "-infinity";
   let nextWholeScan = 0;
   return async (limit) => {
     const from = performance.now();
     const isWhole = from >= nextWholeScan;
-    if (isWhole) since = undefined;
-    const rows = await claimDue<Content>(database, table, lease, limit, since);
+    if (isWhole) since = "-infinity";
+    const { rows, oldest } = await leaseDue<Content>(database, table, lease, limit, since);
     const now = performance.now();
     if (isWhole) nextWholeScan = now + Math.max(lease.pollIntervalMs, 10 * (now - from));
-    if (rows.length > 0) {
-      const oldest = rows.reduce((min, { created }) => created < min ? created : min, "~");
-      since = rows.length < limit ? before(oldest) : oldest;
-    }
+    if (oldest !== undefined) since = rows.length < limit ? before(oldest) : oldest;
     return rows;
   };
 }

@@ -16,7 +16,6 @@ export interface LeasedTable {
 export interface LeasedRow<Content> extends Claimed {
   token: string; // proves the lease
   claimedAt: number; // by performance.now(); the row's locked_at by the database's clock
-  created: string; // as PostgreSQL writes it
   content: Content;
 }
 

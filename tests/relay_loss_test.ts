@@ -193,7 +193,6 @@ async function insertLeased(ownerUrl: string, key: string): Promise<OutboxRow> {
     key,
     token,
     claimedAt,
-    created: "",
     ...none,
     content: { ...content, traceparent: null },
   };

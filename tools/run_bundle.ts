@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 import { readDatabaseUrls } from "../migrations/config.ts";
 import { SettingsError } from "../shared/config.ts";
-import { bundleArguments, isServiceName } from "./services.ts";
+import { bundleArguments, bundleFlags, isServiceName } from "./services.ts";
 
 const folder = fileURLToPath(new URL(".", import.meta.url)).replace(/\/$/, "");
 const read = (name: string) => Deno.env.get(name);
@@ -23,7 +23,7 @@ function migrateArguments(): string[] {
   const environment = databases.map(({ service }) => service.toUpperCase())
     .flatMap((name) => [`${name}_DATABASE_URL`, `${name}_MIGRATION_DATABASE_URL`]);
   return [
-    ...["run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt"],
+    ...["run", ...bundleFlags],
     `--allow-read=${databases.map(({ service }) => `${folder}/${service}`).join()}`,
     `--allow-net=${[...new Set(addresses)].join()}`,
     ...[`--allow-env=${environment.join()}`, "--ignore-env", `${folder}/migrate.js`],

@@ -53,13 +53,21 @@ export function runArguments(
 
 // A bundle stands alone: no deno.json is near that would switch Deno.cron on, and no module is
 // looked for.
+export const bundleFlags = [
+  "--no-config",
+  "--no-remote",
+  "--no-npm",
+  "--cached-only",
+  "--no-prompt",
+];
+
 export function bundleArguments(
   name: ServiceName,
   read: (name: string) => string | undefined,
   folder: string,
 ): string[] {
   return [
-    ...["run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt"],
+    ...["run", ...bundleFlags],
     ...["--unstable-cron", v8Flags, ...servicePermissions(name, read), `${folder}/${name}.js`],
   ];
 }

@@ -3,13 +3,14 @@ import { connect } from "nats";
 import { startService } from "../../tests/services.ts";
 import { asOwner, countOf, makeDatabase } from "./database.ts";
 import { makeStream, publishEvents } from "./receive.ts";
-import { type Bench, type Drain, type DrainOptions, timed } from "./work.ts";
+import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
 
 export async function startConsumeDrain(
-  { servers, quick }: Bench,
+  bench: Bench,
   { name, replicas = 1 }: DrainOptions,
 ): Promise<Drain> {
-  const events = quick ? 20_000 : 100_000;
+  const events = itemsOfDrain(bench);
+  const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
   const connection = await connect({ servers: servers.nats.url });
   const stream = await makeStream(connection, name);

@@ -9,7 +9,14 @@ import {
 import { type Database, openDatabase, query } from "../../shared/postgres.ts";
 import { Bell } from "../../shared/signals.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
-import { type Bench, type Drain, type DrainOptions, timed, type Work } from "./work.ts";
+import {
+  type Bench,
+  type Drain,
+  type DrainOptions,
+  itemsOfDrain,
+  timed,
+  type Work,
+} from "./work.ts";
 
 const batchSize = 200; // the service's own default
 const lease = { worker: "bench", leaseMs: 60_000 };
@@ -54,10 +61,11 @@ export async function startDeliver(bench: Bench): Promise<Work> {
 }
 
 export async function startDeliverDrain(
-  { servers, quick }: Bench,
+  bench: Bench,
   { name, finished = 0 }: DrainOptions,
 ): Promise<Drain> {
-  const notifications = quick ? 20_000 : 100_000;
+  const notifications = itemsOfDrain(bench);
+  const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
   await asOwner(database, (owner) => addFinished(owner, finished));
   const pool = openDatabase(database.serviceUrl, "bench");

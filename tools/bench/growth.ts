@@ -1,52 +1,22 @@
 // The same drains with tables full of finished rows, with a transaction held open, and with several
 // replicas at once. The limit of each is the same drain without.
 import pg from "pg";
-import type { Bench, DrainOptions, StartDrain, StartWork, Work } from "./work.ts";
+import type { Drain, StartDrain, StartWork, Work } from "./work.ts";
 
 export function fullOf(start: StartDrain, name: string): StartWork {
-  return (bench) =>
-    compare(start, bench, {
-      with: { name: `${name}_full`, finished: bench.quick ? 300_000 : 3_000_000 },
-      without: { name: `${name}_empty` },
-      what: "the same in empty tables",
-      target: 0.85,
-    });
+  return async (bench) => {
+    const finished = bench.quick ? 300_000 : 3_000_000;
+    const full = await start(bench, { name: `${name}_full`, finished });
+    const empty = await start(bench, { name: `${name}_empty` });
+    return compare(() => full.run(), empty, "the same in empty tables", 0.85, [full, empty]);
+  };
 }
 
 export function replicasOf(start: StartDrain, name: string, replicas: number): StartWork {
-  return (bench) =>
-    compare(start, bench, {
-      with: { name: `${name}_by_${replicas}`, replicas },
-      without: { name: `${name}_beside_${replicas}` },
-      what: "the same by one",
-      target: 0.9,
-    });
-}
-
-interface Comparison {
-  with: DrainOptions;
-  without: DrainOptions;
-  what: string;
-  target: number;
-}
-
-async function compare(start: StartDrain, bench: Bench, comparison: Comparison): Promise<Work> {
-  const work = await start(bench, comparison.with);
-  const limit = await start(bench, comparison.without);
-  return {
-    unit: "rows/s",
-    atMost: {},
-    measure: async () => ({ perSecond: await work.run(), figures: {} }),
-    limits: [{
-      name: comparison.what,
-      what: "",
-      target: comparison.target,
-      measure: () => limit.run(),
-    }],
-    [Symbol.asyncDispose]: async () => {
-      await work[Symbol.asyncDispose]();
-      await limit[Symbol.asyncDispose]();
-    },
+  return async (bench) => {
+    const many = await start(bench, { name: `${name}_by_${replicas}`, replicas });
+    const one = await start(bench, { name: `${name}_beside_${replicas}` });
+    return compare(() => many.run(), one, "the same by one", 0.9, [many, one]);
   };
 }
 
@@ -65,17 +35,24 @@ export function heldOf(start: StartDrain, name: string): StartWork {
         await holder.end();
       }
     };
-    return {
-      unit: "rows/s",
-      atMost: {},
-      measure: async () => ({ perSecond: await whileHeld(), figures: {} }),
-      limits: [{
-        name: "the same without the transaction",
-        what: "",
-        target: 0.5,
-        measure: () => drain.run(),
-      }],
-      [Symbol.asyncDispose]: () => drain[Symbol.asyncDispose](),
-    };
+    return compare(whileHeld, drain, "the same without the transaction", 0.5, [drain]);
+  };
+}
+
+function compare(
+  run: () => Promise<number>,
+  without: Drain,
+  name: string,
+  target: number,
+  started: Drain[],
+): Work {
+  return {
+    unit: "rows/s",
+    atMost: {},
+    measure: async () => ({ perSecond: await run(), figures: {} }),
+    limits: [{ name, what: "", target, measure: () => without.run() }],
+    [Symbol.asyncDispose]: async () => {
+      for (const drain of started) await drain[Symbol.asyncDispose]();
+    },
   };
 }

@@ -11,7 +11,14 @@ import { Bell } from "../../shared/signals.ts";
 import { bodyOf, eventOf } from "../../tests/events.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { addFinished } from "./deliver.ts";
-import { type Bench, type Drain, type DrainOptions, timed, type Work } from "./work.ts";
+import {
+  type Bench,
+  type Drain,
+  type DrainOptions,
+  itemsOfDrain,
+  timed,
+  type Work,
+} from "./work.ts";
 
 export async function startReceive(bench: Bench): Promise<Work> {
   const connection = await connect({ servers: bench.servers.nats.url });
@@ -37,10 +44,11 @@ export async function startReceive(bench: Bench): Promise<Work> {
 
 /** Each run consumes the same messages anew, into tables without them. */
 export async function startReceiveDrain(
-  { servers, quick }: Bench,
+  bench: Bench,
   { name, finished = 0 }: DrainOptions,
 ): Promise<Drain> {
-  const messages = quick ? 20_000 : 100_000;
+  const messages = itemsOfDrain(bench);
+  const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
   await asOwner(database, (owner) => addFinished(owner, finished));
   const connection = await connect({ servers: servers.nats.url });

@@ -7,7 +7,15 @@ import { ensureStream } from "../../shared/jetstream.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { startService } from "../../tests/services.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
-import { type Bench, type Drain, type DrainOptions, shared, timed, type Work } from "./work.ts";
+import {
+  type Bench,
+  type Drain,
+  type DrainOptions,
+  itemsOfDrain,
+  shared,
+  timed,
+  type Work,
+} from "./work.ts";
 
 const batchSize = 200; // the service's own default
 
@@ -43,10 +51,11 @@ export async function startRelay(bench: Bench): Promise<Work> {
 
 /** The relays of real services, from the table to the stream to `PUBLISHED`. */
 export async function startRelayDrain(
-  { servers, quick }: Bench,
+  bench: Bench,
   { name, finished = 0, replicas = 1 }: DrainOptions,
 ): Promise<Drain> {
-  const events = quick ? 20_000 : 100_000;
+  const events = itemsOfDrain(bench);
+  const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
   await asOwner(database, (owner) => addFinished(owner, finished));
   const connection = await connect({ servers: servers.nats.url });

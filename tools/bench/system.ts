@@ -50,7 +50,7 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
       await load;
       while (await sent() < made) await new Promise((again) => setTimeout(again, 20));
       const perSecond = changes / (performance.now() - from) * 1_000;
-      await assertInOrder(notification, made);
+      await assertSentOnce(notification, made);
       return {
         perSecond,
         figures: {
@@ -83,7 +83,7 @@ function countIn(database: BenchDatabase, from: string): Promise<number> {
 }
 
 /** Every change is one notification that was sent once. */
-async function assertInOrder(notification: BenchDatabase, changes: number): Promise<void> {
+async function assertSentOnce(notification: BenchDatabase, changes: number): Promise<void> {
   const exact = await countIn(
     notification,
     `(select from notifications join processed_events using (event_id)

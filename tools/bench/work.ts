@@ -34,6 +34,10 @@ export interface Drain extends AsyncDisposable {
   run(): Promise<number>;
 }
 
+export function itemsOfDrain({ quick }: Bench): number {
+  return quick ? 20_000 : 100_000;
+}
+
 export interface DrainOptions {
   name: string;
   finished?: number; // rows that lie in the tables from before
