@@ -1,16 +1,18 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { Batch } from "@kenri/shared/batch";
 import { addRoute, createApp, type Readiness } from "@kenri/shared/http";
+import type { Handover } from "@kenri/shared/handover";
 import type { Log } from "@kenri/shared/log";
 import { type Database, isUnavailable } from "@kenri/shared/postgres";
-import type { Bell } from "@kenri/shared/signals";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
+import type { Change } from "./entitlement.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
+import type { OutboxRow } from "./outbox.ts";
 
 export interface AppParts {
   database: Database;
-  committed: Bell;
+  committed: Handover<OutboxRow>;
   readiness: Readiness;
   log: Log;
 }
@@ -28,11 +30,8 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
   const { database, committed, readiness, log } = parts;
   const app = createApp("Kenri entitlement", readiness, log);
   const changes = new Batch({
-    flush: async (items) => {
-      const answers = await commitChanges(database, items, options);
-      committed.ring();
-      return answers;
-    },
+    flush: (items: Change[]) =>
+      committed.write(items.length, (lease) => commitChanges(database, items, options, lease)),
     keysOf,
     mayBeOneItem: (error) => !isUnavailable(error),
     maxItems: changesPerCommit,

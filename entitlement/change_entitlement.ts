@@ -2,7 +2,7 @@ import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Batch } from "@kenri/shared/batch";
 import { ApiError } from "@kenri/shared/errors";
 import type { Handler } from "hono";
-import type { Answer } from "./commit_changes.ts";
+import type { Answer } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { readJson } from "./request_body.ts";

@@ -1,10 +1,11 @@
+import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
 import { runRetention } from "@kenri/shared/retention";
 import { runService } from "@kenri/shared/service";
-import { Bell } from "@kenri/shared/signals";
 import { entitlementApp } from "./app.ts";
 import { readConfig } from "./config.ts";
+import type { OutboxRow } from "./outbox.ts";
 import { runRelay } from "./relay.ts";
 import { cleanEntitlement } from "./retention.ts";
 
@@ -13,7 +14,7 @@ const schemaVersion = 3; // the newest of migrations/entitlement
 await runService("entitlement", readConfig, (config, { log, stop, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement");
   const link = new NatsLink(config.natsUrl, "entitlement", log);
-  const committed = new Bell();
+  const committed = new Handover<OutboxRow>();
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),

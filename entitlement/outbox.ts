@@ -14,14 +14,14 @@ import type { Database } from "@kenri/shared/postgres";
 import type { Settlement } from "@kenri/shared/worker";
 
 // The states of an outbox row and every move between them:
-//   PENDING → IN_FLIGHT      claimed
+//   PENDING → IN_FLIGHT      claimed; or written so, for the relay of the same process
 //   IN_FLIGHT → IN_FLIGHT    claimed again, because the lease ran out
 //   IN_FLIGHT → PUBLISHED    acknowledged by the stream
 //   IN_FLIGHT → PENDING      to be tried again, or released
 //   IN_FLIGHT → FAILED       gave up
 //   PUBLISHED → PENDING      lost by the stream (lost_events.ts)
 
-const outbox: LeasedTable = {
+export const outbox: LeasedTable = {
   name: "outbox_events",
   id: "event_id",
   working: "IN_FLIGHT",
@@ -30,11 +30,13 @@ const outbox: LeasedTable = {
   columns: "event_type, payload, traceparent",
 };
 
-export type OutboxRow = LeasedRow<{
+export interface OutboxContent {
   event_type: string;
   payload: unknown;
   traceparent: string | null;
-}>;
+}
+
+export type OutboxRow = LeasedRow<OutboxContent>;
 
 export interface Published {
   generation: number;

@@ -1,5 +1,6 @@
 import type { JetStreamManager } from "nats";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
+import type { Handover } from "@kenri/shared/handover";
 import {
   ensureStream,
   type NatsLink,
@@ -9,7 +10,7 @@ import {
 } from "@kenri/shared/jetstream";
 import type { Log } from "@kenri/shared/log";
 import type { Database } from "@kenri/shared/postgres";
-import { type Bell, pause } from "@kenri/shared/signals";
+import { pause } from "@kenri/shared/signals";
 import { type Outcome, Worker } from "@kenri/shared/worker";
 import type { Backoff } from "@kenri/shared/backoff";
 import { type EventMessage, toMessage, UnreadablePayload } from "./event.ts";
@@ -36,7 +37,7 @@ export interface RelayOptions {
 export interface RelayParts {
   database: Database;
   link: NatsLink;
-  committed: Bell; // rung after each commit that wrote events
+  committed: Handover<OutboxRow>;
   log: Log;
   abandon: AbortSignal;
 }

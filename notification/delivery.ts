@@ -1,5 +1,6 @@
 import type { WorkerOptions } from "@kenri/shared/config";
 import { reasonOf } from "@kenri/shared/errors";
+import type { Handover } from "@kenri/shared/handover";
 import type { Log } from "@kenri/shared/log";
 import { claimDue, claimRepeatedly } from "@kenri/shared/claims";
 import {
@@ -14,12 +15,11 @@ import {
   settleRows,
 } from "@kenri/shared/leases";
 import type { Database } from "@kenri/shared/postgres";
-import type { Bell } from "@kenri/shared/signals";
 import { type Outcome, type Settlement, Worker } from "@kenri/shared/worker";
 import type { Channel, Send } from "./channels/channel.ts";
 
 // The states of a notification and every move between them:
-//   PENDING → PROCESSING      claimed
+//   PENDING → PROCESSING      claimed; or written so, for the delivery of the same process
 //   PROCESSING → PROCESSING   claimed again, because the lease ran out
 //   PROCESSING → SENT         the channel took it
 //   PROCESSING → PENDING      to be tried again, or released
@@ -33,12 +33,12 @@ export interface DeliveryOptions extends WorkerOptions {
 export interface DeliveryParts {
   database: Database;
   channel: Channel;
-  received: Bell;
+  received: Handover<NotificationRow>;
   log: Log;
   abandon: AbortSignal;
 }
 
-const notifications: LeasedTable = {
+export const notifications: LeasedTable = {
   name: "notifications",
   id: "notification_id",
   working: "PROCESSING",
@@ -47,7 +47,8 @@ const notifications: LeasedTable = {
   columns: "event_id, user_id, type, payload_json as payload",
 };
 
-export type NotificationRow = LeasedRow<Omit<Send, "notification_id">>;
+export type NotificationContent = Omit<Send, "notification_id">;
+export type NotificationRow = LeasedRow<NotificationContent>;
 
 export interface Sent {
   sentAt: number; // by performance.now()

@@ -1,16 +1,18 @@
 import { Batch } from "@kenri/shared/batch";
 import { reasonOf } from "@kenri/shared/errors";
+import type { Handover } from "@kenri/shared/handover";
 import type { Log } from "@kenri/shared/log";
 import { messagesReceived } from "@kenri/shared/metrics";
 import { type Database, isUnavailable } from "@kenri/shared/postgres";
 import { Bell, pause } from "@kenri/shared/signals";
+import type { NotificationRow } from "./delivery.ts";
 import { type Notification, readNotification, UnreadableMessage } from "./notification.ts";
 import { type Durable, pull, type Pulled, type PullLimits } from "./pull.ts";
 import { receiveEvents } from "./receive_events.ts";
 
 export interface IntakeParts {
   database: Database;
-  received: Bell; // rung when there are new notifications
+  received: Handover<NotificationRow>;
   log: Log;
   abandon: AbortSignal;
 }
@@ -42,7 +44,11 @@ export class Intake {
   constructor(parts: IntakeParts, { ackWaitMs, predecessorWaitMs }: IntakeOptions) {
     this.#parts = parts;
     this.#storing = new Batch({
-      flush: (received) => receiveEvents(parts.database, received, predecessorWaitMs),
+      flush: (received: Notification[]) =>
+        parts.received.write(
+          received.length,
+          (lease) => receiveEvents(parts.database, received, predecessorWaitMs, lease),
+        ),
       keysOf: ({ event_id }) => [event_id],
       mayBeOneItem: (error) => !isOutage(error),
       maxItems: maxPerInsert,
@@ -90,7 +96,6 @@ export class Intake {
       const isNew = await this.#store(readNotification(message.data));
       message.ack();
       messagesReceived.inc({ outcome: isNew ? "handled" : "duplicate" });
-      if (isNew) this.#parts.received.ring();
     } catch (error) {
       this.#refuse(message, error);
     } finally {

@@ -1,15 +1,15 @@
+import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
 import { runRetention } from "@kenri/shared/retention";
 import { runService } from "@kenri/shared/service";
-import { Bell } from "@kenri/shared/signals";
 import { notificationApp } from "./app.ts";
 import { captureAdvisories } from "./capture_advisories.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
 import { consumeEvents } from "./consume_events.ts";
-import { deliverNotifications } from "./delivery.ts";
+import { deliverNotifications, type NotificationRow } from "./delivery.ts";
 import { cleanNotification } from "./retention.ts";
 
 const schemaVersion = 2; // the newest of migrations/notification
@@ -17,7 +17,7 @@ const schemaVersion = 2; // the newest of migrations/notification
 await runService("notification", readConfig, (config, { log, stop, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification");
   const link = new NatsLink(config.natsUrl, "notification", log);
-  const received = new Bell();
+  const received = new Handover<NotificationRow>();
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));

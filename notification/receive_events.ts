@@ -1,24 +1,40 @@
-import { listOf } from "@kenri/shared/leases";
+import type { NewLease, Written } from "@kenri/shared/handover";
+import {
+  leaseColumns,
+  leasedRow,
+  leaseOfNew,
+  leaseValues,
+  listOf,
+  type ReturnedRow,
+} from "@kenri/shared/leases";
 import { type Database, query, type Transaction as Session } from "@kenri/shared/postgres";
 import { uuidv7 } from "@kenri/shared/uuid";
+import { type NotificationContent, type NotificationRow, notifications } from "./delivery.ts";
 import type { Notification } from "./notification.ts";
 
 // Stores events that came in at the same time, in one statement: processed_events decides what was
-// seen before, and only the new ones become notifications. Says of each whether it was new.
+// seen before, and only the new ones become notifications. Says of each whether it was new. With a
+// lease, they are written as leased to the delivery of this process, to be handed over to it.
 export async function receiveEvents(
   database: Database,
   received: Notification[],
   predecessorWaitMs: number,
-): Promise<boolean[]> {
+  lease?: NewLease,
+): Promise<Written<NotificationRow, boolean[]>> {
   const session = await database.connect();
   try {
     // Sent together; the second begins when the first is committed.
-    const [stored] = await Promise.all([
-      storeNew(session, received, predecessorWaitMs),
+    const [stored, ended] = await Promise.all([
+      storeNew(session, received, predecessorWaitMs, lease),
       endWaits(session, received),
     ]);
     const isNew = new Set(stored.map(({ event_id }) => event_id));
-    return received.map(({ event_id }) => isNew.has(event_id));
+    const leased = stored.filter(({ leased }) => leased);
+    return {
+      result: received.map(({ event_id }) => isNew.has(event_id)),
+      leased: leased.map((row) => leasedRow<NotificationContent>(row, lease?.token ?? "")),
+      othersWait: leased.length < stored.length || ended > 0,
+    };
   } finally {
     session.release();
   }
@@ -30,7 +46,8 @@ function storeNew(
   session: Session,
   received: Notification[],
   predecessorWaitMs: number,
-): Promise<{ event_id: string }[]> {
+  lease: NewLease | undefined,
+): Promise<(ReturnedRow & NotificationContent & { leased: boolean })[]> {
   return query(
     session,
     `with received as materialized (
@@ -56,29 +73,46 @@ function storeNew(
        from received
        -- As a condition, and not as a join, it is looked up in a hash.
        where (event_id in (select event_id from new_event)) is true
+     ), stored as (
+       insert into notifications
+         (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+          payload_json, awaits_predecessor, next_retry_at, ${leaseColumns})
+       select notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+         payload, awaits_predecessor,
+         case when awaits_predecessor then now() + make_interval(secs => $4::float8 / 1000) end,
+         ${leaseValues}
+       from new_notification
+       ${newLease}
+       returning *
      )
-     insert into notifications
-       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
-        awaits_predecessor, next_retry_at)
-     select notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload,
-       awaits_predecessor,
-       case when awaits_predecessor then now() + make_interval(secs => $4::float8 / 1000) end
-     from new_notification
-     returning event_id`,
+     select notification_id as id, aggregate_key, claim_token is not null as leased, ${columns}
+     from stored
+     order by version`,
     [
       listOf(received.map(() => uuidv7())),
       received.map(({ aggregate_key }) => aggregate_key),
       JSON.stringify(received.map(({ payload }) => payload)),
       predecessorWaitMs,
+      lease?.worker,
+      lease?.leaseMs,
+      lease?.token,
     ],
   );
 }
 
+const { columns } = notifications;
+const newLease = leaseOfNew(notifications, {
+  key: "new_notification.aggregate_key",
+  position: "new_notification.version",
+  where:
+    `aggregate_key not in (select aggregate_key from new_notification where awaits_predecessor)`,
+}, ["$5", "$6", "$7"]);
+
 // After the commit, because only then two replicas that stored neighbours at the same time can see
 // each other's: whoever comes last finds both. Also for duplicates: the replica that stored them may
 // have ended right there. Rows are locked in one order, as replicas share neighbours.
-async function endWaits(session: Session, received: Notification[]): Promise<void> {
-  await query(
+async function endWaits(session: Session, received: Notification[]): Promise<number> {
+  const ended = await query(
     session,
     `with received as (
        select aggregate_key, version
@@ -105,10 +139,12 @@ async function endWaits(session: Session, received: Notification[]): Promise<voi
      update notifications waiting
      set awaits_predecessor = false, next_retry_at = null
      from over
-     where waiting.notification_id = over.notification_id`,
+     where waiting.notification_id = over.notification_id
+     returning 1`,
     [
       received.map(({ aggregate_key }) => aggregate_key),
       listOf(received.map(({ version }) => version)),
     ],
   );
+  return ended.length;
 }

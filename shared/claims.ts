@@ -1,11 +1,15 @@
-import type { Lease, LeasedRow, LeasedTable } from "./leases.ts";
+import {
+  type Lease,
+  type LeasedRow,
+  leasedRow,
+  type LeasedTable,
+  type ReturnedRow,
+} from "./leases.ts";
 import { type Database, query } from "./postgres.ts";
 
 // How rows come to be leased, in every table of leased rows.
 
-interface ClaimedRow {
-  id: string;
-  aggregate_key: string;
+interface ClaimedRow extends ReturnedRow {
   attempt_count: number;
   taken_over: boolean;
   created: string;
@@ -70,19 +74,10 @@ async function leaseDue<Content>(
      order by ${orderOfKey}`,
     [limit, worker, leaseMs, token, working, since],
   );
-  const claimedAt = performance.now();
   const [oldest] = rows.map(({ created }) => created).sort();
   return {
     oldest,
-    rows: rows.map((row) => ({
-      id: row.id,
-      key: row.aggregate_key,
-      attempts: row.attempt_count,
-      takenOver: row.taken_over,
-      token,
-      claimedAt,
-      content: row,
-    })),
+    rows: rows.map((row) => leasedRow<Content>(row, token, row.attempt_count, row.taken_over)),
   };
 }
 

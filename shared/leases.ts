@@ -24,6 +24,55 @@ export interface Lease {
   leaseMs: number;
 }
 
+// A row as a statement returns it that leased it.
+export interface ReturnedRow {
+  id: string;
+  aggregate_key: string;
+}
+
+export function leasedRow<Content>(
+  row: ReturnedRow & Content,
+  token: string,
+  attempts = 0,
+  takenOver = false,
+): LeasedRow<Content> {
+  return {
+    id: row.id,
+    key: row.aggregate_key,
+    attempts,
+    takenOver,
+    token,
+    claimedAt: performance.now(),
+    content: row,
+  };
+}
+
+// For an insert of new rows: these columns, these values, and where the values come from. Without a
+// lease, or behind an unfinished row of its key, or not `where` it may be leased, a row is PENDING.
+export const leaseColumns = "status, locked_by, locked_at, lease_until, claim_token";
+export const leaseValues = `coalesce(lease.status, 'PENDING'), lease.locked_by, lease.locked_at,
+         lease.lease_until, lease.claim_token`;
+
+export function leaseOfNew(
+  { name, working, orderOfKey }: LeasedTable,
+  { key, position, where = "true" }: { key: string; position: string; where?: string },
+  [worker, leaseMs, token]: [string, string, string],
+): string {
+  return `left join lateral (
+         select '${working}' as status, ${worker}::text as locked_by, clock_timestamp() as locked_at,
+           now() + make_interval(secs => ${leaseMs}::float8 / 1000) as lease_until,
+           ${token}::uuid as claim_token
+         where ${token} is not null
+           and ${where}
+           and not exists (
+             select from ${name} earlier
+             where earlier.in_line
+               and earlier.aggregate_key = ${key}
+               and earlier.${orderOfKey} < ${position}
+             offset 0)
+       ) as lease on true`;
+}
+
 // What every settle does besides.
 export const leaseEnds =
   "locked_by = null, locked_at = null, lease_until = null, claim_token = null";

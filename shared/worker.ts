@@ -1,6 +1,7 @@
 import { type Backoff, backoffMs } from "./backoff.ts";
 import { Batch } from "./batch.ts";
 import { reasonOf } from "./errors.ts";
+import type { Handover, Offer } from "./handover.ts";
 import type { Log } from "./log.ts";
 import { workerClaimed, workerLeaseLost, workerSettled, workerTakenOver } from "./metrics.ts";
 import { isUnavailable } from "./postgres.ts";
@@ -32,6 +33,7 @@ export type Settlement<Row, Result> =
 
 export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   name: string;
+  worker: string; // whose leases they are, for people
   batchSize: number;
   pollIntervalMs: number;
   maxAttempts: number;
@@ -62,6 +64,8 @@ export class Worker<Row extends Claimed, Result> {
   #wake: Bell | undefined;
   #wakeWhenSettled = false;
   #otherSideAway: string | undefined; // why
+  #keepsUp = false; // nothing was left by the last claim
+  #offered = 0;
 
   // `abandon` bounds how long rows in hand may still be worked on after the end of a run.
   constructor(job: Job<Row, Result>, log: Log, abandon: AbortSignal) {
@@ -88,8 +92,9 @@ export class Worker<Row extends Claimed, Result> {
   }
 
   // Works until the signal, then finishes what is in hand.
-  async run(wake: Bell, signal: AbortSignal): Promise<void> {
-    this.#wake = wake;
+  async run(handover: Handover<Row>, signal: AbortSignal): Promise<void> {
+    const wake = this.#wake = handover.bell;
+    handover.taker = this;
     const ended = new AbortController();
     const heartbeat = this.#keepLeases(ended.signal);
     while (!signal.aborted) {
@@ -101,7 +106,8 @@ export class Worker<Row extends Claimed, Result> {
       if (this.#otherSideAway) await pause(idleMs, signal);
       else await wake.wait(idleMs, signal);
     }
-    while (this.#held.size > 0 && !this.#abandon.aborted) {
+    handover.taker = undefined;
+    while (this.#held.size + this.#offered > 0 && !this.#abandon.aborted) {
       await this.#room.wait(1_000, this.#abandon);
     }
     await this.#releaseHeld();
@@ -121,7 +127,26 @@ export class Worker<Row extends Claimed, Result> {
     // This claim finds no rows behind those in hand, but the next one may, once these are settled.
     this.#wakeWhenSettled = this.#held.size > 0;
     const claimed = await this.#claim(limit);
+    this.#keepsUp = claimed < limit;
     return claimed === limit && !probing ? 0 : pollIntervalMs;
+  }
+
+  // A lease for rows that are about to be written, if it would start on them at once.
+  offer(rows: number): Offer<Row> | undefined {
+    const { worker, leaseMs, batchSize } = this.#job;
+    const room = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
+    if (rows > room || !this.#keepsUp || this.#otherSideAway) return undefined;
+    this.#offered += rows;
+    const leasedFrom = performance.now();
+    return {
+      lease: { worker, leaseMs, token: crypto.randomUUID() },
+      take: (written) => {
+        this.#offered -= rows;
+        workerClaimed.inc({ worker: this.#job.name }, written.length);
+        this.#start(this.#held.add(written, leasedFrom));
+        this.#room.ring();
+      },
+    };
   }
 
   async #claim(limit: number): Promise<number> {

@@ -1,7 +1,7 @@
 // A worker on a table in memory, for its tests.
 import assert from "node:assert/strict";
+import { Handover } from "./handover.ts";
 import type { Log } from "./log.ts";
-import { Bell } from "./signals.ts";
 import { type Claimed, type Job, type Settlement, Worker } from "./worker.ts";
 
 export type Work = Job<Claimed, string>["work"];
@@ -76,6 +76,7 @@ export class Table {
 
 export interface Run {
   log: string[];
+  handover: Handover<Claimed>;
   abandon(): void;
   stop(): Promise<void>;
 }
@@ -83,7 +84,7 @@ export interface Run {
 export function start(
   table: Table,
   work: Work,
-  more: { once?: boolean; leaseMs?: number } = {},
+  more: { once?: boolean; leaseMs?: number; pollIntervalMs?: number } = {},
 ): Run {
   table.once = more.once ?? false;
   table.leaseMs = more.leaseMs ?? table.leaseMs;
@@ -97,9 +98,10 @@ export function start(
   const worker = new Worker<Claimed, string>(
     {
       name: "test",
+      worker: "test",
       batchSize: 10,
       leaseMs: table.leaseMs,
-      pollIntervalMs: 5,
+      pollIntervalMs: more.pollIntervalMs ?? 5,
       maxAttempts: 3,
       backoff: { baseMs: 10, maxMs: 10, minMs: 0, jitterMin: 1, jitterMax: 1 },
       claim: (limit) => table.claim(limit),
@@ -110,9 +112,11 @@ export function start(
     { info: at("info"), warn: at("warn"), error: at("error") } as unknown as Log,
     abandon.signal,
   );
-  const running = worker.run(new Bell(), stop.signal);
+  const handover = new Handover<Claimed>();
+  const running = worker.run(handover, stop.signal);
   return {
     log,
+    handover,
     abandon: () => abandon.abort(),
     stop: async () => {
       stop.abort();

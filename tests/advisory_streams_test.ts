@@ -3,7 +3,7 @@ import { readConfig } from "../notification/config.ts";
 import { consumeEvents } from "../notification/consume_events.ts";
 import { NatsLink } from "../shared/jetstream.ts";
 import { openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import { Handover } from "../shared/handover.ts";
 import { messageOf } from "./events.ts";
 import {
   advisoriesSent,
@@ -40,7 +40,7 @@ Deno.test("nothing is consumed before there are streams that keep the advisories
   const link = new NatsLink(place.natsUrl, "consumer", log);
   const stop = new AbortController();
   const consuming = consumeEvents(
-    { database, link, received: new Bell(), log, abandon: stop.signal },
+    { database, link, received: new Handover(), log, abandon: stop.signal },
     { stream, consumer, advisories, predecessorWaitMs },
     stop.signal,
   );

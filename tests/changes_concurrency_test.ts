@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
 import { entitlementApp } from "../entitlement/app.ts";
 import { type Database, openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import { Handover } from "../shared/handover.ts";
 import {
   type ChangeRequest,
   grant,
@@ -156,7 +156,7 @@ function sendTogether(
 function changesOf(database: Database): (request: ChangeRequest) => Promise<Response> {
   const app = entitlementApp({
     database,
-    committed: new Bell(),
+    committed: new Handover(),
     readiness: { checks: {}, stopping: new AbortController().signal },
     log: getLogger("test"),
   }, { idempotencyTtlMs: 60_000 });

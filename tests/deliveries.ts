@@ -4,7 +4,7 @@ import { deliverNotifications, type DeliveryOptions } from "../notification/deli
 import { readNotification } from "../notification/notification.ts";
 import { receiveEvents } from "../notification/receive_events.ts";
 import { openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import { Handover } from "../shared/handover.ts";
 import { bodyOf, type Event } from "./events.ts";
 import { type NotificationRow, notificationsOf, type Place } from "./notification.ts";
 import { collectingLog } from "./relays.ts";
@@ -33,7 +33,13 @@ export function startDelivery(
   const { log, lines } = collectingLog();
   const database = openDatabase(serviceUrl, "delivery");
   const [stopping, abandon] = [new AbortController(), new AbortController()];
-  const parts = { database, channel: { send }, received: new Bell(), log, abandon: abandon.signal };
+  const parts = {
+    database,
+    channel: { send },
+    received: new Handover(),
+    log,
+    abandon: abandon.signal,
+  };
   const running = deliverNotifications(parts, { ...quick, ...options }, stopping.signal);
   let stopped: Promise<void> | undefined;
   const stop = () =>
@@ -68,13 +74,10 @@ export async function receive(
   const database = openDatabase(serviceUrl, "receive");
   try {
     return await Promise.all(
-      batches.map((events) =>
-        receiveEvents(
-          database,
-          events.map((event) => readNotification(bodyOf(event))),
-          predecessorWaitMs,
-        )
-      ),
+      batches.map(async (events) => {
+        const received = events.map((event) => readNotification(bodyOf(event)));
+        return (await receiveEvents(database, received, predecessorWaitMs)).result;
+      }),
     );
   } finally {
     await database.end();

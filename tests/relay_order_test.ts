@@ -26,8 +26,8 @@ Deno.test("four relays publish each event of hot and cold keys once and in order
   // Some while they are at it, with and without a ring.
   for (let part = 0; part < 10; part++) {
     await insertEvents(place.ownerUrl, manyEvents({ keys: 60, versions: 3 }));
-    if (part % 2) one.committed.ring();
-    if (part % 3) two.committed.ring();
+    if (part % 2) one.committed.bell.ring();
+    if (part % 3) two.committed.bell.ring();
   }
   const rows = await untilAll(place.ownerUrl, "PUBLISHED");
   const stored = await storedEvents(place.natsUrl, place.stream);
@@ -109,7 +109,7 @@ Deno.test("a change right after another of its key does not wait for the next po
   await using place = await freshPlace();
   await using relay = startRelay(place, { pollIntervalMs: 60_000, batchSize: 10 });
   await insertEvents(place.ownerUrl, manyEvents({ keys: 1, versions: 200 }));
-  relay.committed.ring();
+  relay.committed.bell.ring();
   const rows = await untilAll(place.ownerUrl, "PUBLISHED");
   assertOnceAndInOrder(await storedEvents(place.natsUrl, place.stream), rows);
 });

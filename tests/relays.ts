@@ -1,10 +1,11 @@
 // Relays in the process of the test, each with a pool and a connection of its own.
+import type { OutboxRow } from "../entitlement/outbox.ts";
 import { type RelayOptions, runRelay } from "../entitlement/relay.ts";
 import { NatsLink } from "../shared/jetstream.ts";
 import type { Log } from "../shared/log.ts";
 import { metrics } from "../shared/metrics.ts";
 import { openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import { Handover } from "../shared/handover.ts";
 import { freshDatabase, type TestDatabase } from "./databases.ts";
 import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
 
@@ -15,7 +16,7 @@ export interface RelayPlace extends StreamNames {
 
 export interface RunningRelay extends AsyncDisposable {
   log: string[];
-  committed: Bell;
+  committed: Handover<OutboxRow>;
   stop(): Promise<void>;
 }
 
@@ -35,7 +36,7 @@ export function startRelay(
   const { log, lines } = collectingLog();
   const database = openDatabase(place.databaseUrl, "relay");
   const link = new NatsLink(place.natsUrl, "relay", log);
-  const committed = new Bell();
+  const committed = new Handover<OutboxRow>();
   const stopping = new AbortController();
   const abandon = new AbortController();
   const stream = {

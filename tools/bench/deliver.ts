@@ -7,7 +7,7 @@ import {
   settleNotifications,
 } from "../../notification/delivery.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres.ts";
-import { Bell } from "../../shared/signals.ts";
+import { Handover } from "../../shared/handover.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
 import {
   type Bench,
@@ -78,7 +78,13 @@ export async function startDeliverDrain(
     run: async () => {
       await asOwner(database, (owner) => seed(owner, notifications, finished > 0));
       const stop = new AbortController();
-      const parts = { database: pool, channel, received: new Bell(), log, abandon: stop.signal };
+      const parts = {
+        database: pool,
+        channel,
+        received: new Handover(),
+        log,
+        abandon: stop.signal,
+      };
       const options = {
         ...{ ...lease, batchSize, backoff, maxAttempts: 10 },
         ...{ pollIntervalMs: 1_000, sendTimeoutMs: 10_000 },

@@ -7,7 +7,7 @@ import { openPublisher } from "../../entitlement/publisher.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
 import { ensureStream, NatsLink, type WantedStream } from "../../shared/jetstream.ts";
 import { openDatabase } from "../../shared/postgres.ts";
-import { Bell } from "../../shared/signals.ts";
+import { Handover } from "../../shared/handover.ts";
 import { bodyOf, eventOf } from "../../tests/events.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { addFinished } from "./deliver.ts";
@@ -64,7 +64,7 @@ export async function startReceiveDrain(
       await asOwner(database, (owner) => forget(owner, finished > 0));
       const stop = new AbortController();
       const link = new NatsLink(servers.nats.url, "bench", log);
-      const parts = { database: pool, received: new Bell(), log, abandon: stop.signal, link };
+      const parts = { database: pool, received: new Handover(), log, abandon: stop.signal, link };
       const consumer = { durable: `bench-${++rounds}`, ackWaitMs: 30_000, maxDeliver: 10 };
       const options = { stream, consumer, advisories: [], predecessorWaitMs: 30_000 };
       let running: Promise<void> = Promise.resolve();

@@ -1,0 +1,78 @@
+import { ApiError } from "@kenri/shared/errors";
+import { uuidv7 } from "@kenri/shared/uuid";
+import { type Change, changed, statusAfter } from "./entitlement.ts";
+
+export interface Request extends Change {
+  hash: string;
+}
+
+// What the database knows of a request, read after its locks were granted.
+export interface Situation {
+  stored_hash: string | null;
+  response_code: number | null;
+  response_body: string | null;
+  status: "ACTIVE" | "REVOKED" | null;
+  version: number | null;
+  at: string; // the time of the change, later than that of the one before
+}
+
+export interface Answer {
+  status: number;
+  body: string;
+  replayed: boolean;
+}
+
+// An answer to store under the key, and with it the change that it reports, if there is one.
+export interface Stored {
+  request: Request;
+  answer: Answer;
+  at: string;
+}
+
+export interface Commit extends Stored {
+  eventId: string;
+  version: number;
+}
+
+export interface Decision {
+  answer: Answer;
+  commit?: Commit;
+  refusal?: Stored;
+}
+
+// What a request comes to, by what was found under its locks.
+export function decide(request: Request, situation: Situation): Decision {
+  const { stored_hash, response_code, response_body, status, version, at } = situation;
+  if (stored_hash !== null) {
+    return stored_hash === request.hash
+      ? { answer: { status: response_code ?? 0, body: response_body ?? "", replayed: true } }
+      : { answer: keyConflict };
+  }
+  const before = status && version ? { status, version } : undefined;
+  const after = changed(before, request.action);
+  if (!after) {
+    const answer = stateConflict[request.action];
+    return { answer, refusal: { request, answer, at } };
+  }
+  const body = JSON.stringify({
+    user_id: request.userId,
+    stock_keeping_unit: request.stockKeepingUnit,
+    status: after.status,
+    version: after.version,
+    updated_at: at,
+  });
+  const answer = { status: 200, body, replayed: false };
+  return { answer, commit: { request, answer, at, eventId: uuidv7(), version: after.version } };
+}
+
+function refuse(error: ApiError): Answer {
+  return { status: error.status, body: JSON.stringify(error.body), replayed: false };
+}
+
+const keyConflict = refuse(
+  new ApiError("IDEMPOTENCY_KEY_CONFLICT", "the Idempotency-Key was used for another request"),
+);
+const stateConflict = {
+  GRANT: refuse(new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${statusAfter.GRANT}`)),
+  REVOKE: refuse(new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${statusAfter.REVOKE}`)),
+};
