@@ -1,7 +1,14 @@
 import { createHash } from "node:crypto";
 import type { NewLease, Written } from "@kenri/shared/handover";
 import { type Database, query, type Transaction, transaction } from "@kenri/shared/postgres";
-import { type Answer, decide, type Request, type Situation } from "./decide_change.ts";
+import {
+  type Answer,
+  decide,
+  replayOf,
+  type Request,
+  type Situation,
+  type StoredAnswer,
+} from "./decide_change.ts";
 import type { Change } from "./entitlement.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { storeAnswers, storeChanges } from "./store_changes.ts";
@@ -21,6 +28,43 @@ export async function commitChanges(
   lease?: NewLease,
 ): Promise<Written<OutboxRow, Answer[]>> {
   const requests = changes.map(toRequest);
+  const replays = await findReplays(database, requests);
+  const fresh = requests.filter((_, i) => !replays[i]);
+  if (fresh.length === 0) return { result: replays as Answer[], leased: [], othersWait: false };
+  const committed = await commitRequests(database, fresh, options, lease);
+  const answers = committed.result.values();
+  return {
+    ...committed,
+    result: replays.map((replay) => replay ?? answers.next().value as Answer),
+  };
+}
+
+// Once stored and while it is valid an answer does not change, so it is found without a lock. What
+// is not found here may be on its way: that is decided under the locks.
+async function findReplays(
+  database: Database,
+  requests: Request[],
+): Promise<(Answer | undefined)[]> {
+  const stored = await query<StoredAnswer & { idem_key: string }>(
+    database,
+    `select idem_key, request_hash as stored_hash, response_code, response_body
+     from idempotency_keys
+     where idem_key = any($1) and expires_at > now()`,
+    [requests.map(({ idempotencyKey }) => idempotencyKey)],
+  );
+  const byKey = new Map(stored.map((row) => [row.idem_key, row]));
+  return requests.map((request) => {
+    const found = byKey.get(request.idempotencyKey);
+    return found && replayOf(request, found);
+  });
+}
+
+async function commitRequests(
+  database: Database,
+  requests: Request[],
+  options: CommitOptions,
+  lease: NewLease | undefined,
+): Promise<Written<OutboxRow, Answer[]>> {
   return await transaction(database, async (tx) => {
     const locked = lockRequests(tx, requests);
     const [situations] = await Promise.all([findSituations(tx, requests), locked]);

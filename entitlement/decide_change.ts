@@ -6,11 +6,15 @@ export interface Request extends Change {
   hash: string;
 }
 
-// What the database knows of a request, read after its locks were granted.
-export interface Situation {
+// The valid answer that is stored under the key of a request, if there is one.
+export interface StoredAnswer {
   stored_hash: string | null;
   response_code: number | null;
   response_body: string | null;
+}
+
+// What the database knows of a request, read after its locks were granted.
+export interface Situation extends StoredAnswer {
   status: "ACTIVE" | "REVOKED" | null;
   version: number | null;
   at: string; // the time of the change, later than that of the one before
@@ -42,12 +46,8 @@ export interface Decision {
 
 // What a request comes to, by what was found under its locks.
 export function decide(request: Request, situation: Situation): Decision {
-  const { stored_hash, response_code, response_body, status, version, at } = situation;
-  if (stored_hash !== null) {
-    return stored_hash === request.hash
-      ? { answer: { status: response_code ?? 0, body: response_body ?? "", replayed: true } }
-      : { answer: keyConflict };
-  }
+  const { stored_hash, status, version, at } = situation;
+  if (stored_hash !== null) return { answer: replayOf(request, situation) ?? keyConflict };
   const before = status && version ? { status, version } : undefined;
   const after = changed(before, request.action);
   if (!after) {
@@ -63,6 +63,11 @@ export function decide(request: Request, situation: Situation): Decision {
   });
   const answer = { status: 200, body, replayed: false };
   return { answer, commit: { request, answer, at, eventId: uuidv7(), version: after.version } };
+}
+
+export function replayOf({ hash }: Request, stored: StoredAnswer): Answer | undefined {
+  if (stored.stored_hash !== hash) return undefined;
+  return { status: stored.response_code ?? 0, body: stored.response_body ?? "", replayed: true };
 }
 
 function refuse(error: ApiError): Answer {
