@@ -1,6 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { Batch } from "@kenri/shared/batch";
-import { addRoute, createApp, type Readiness } from "@kenri/shared/http";
+import { addRoute, createApp, type Checks } from "@kenri/shared/http";
 import type { Handover } from "@kenri/shared/handover";
 import type { Log } from "@kenri/shared/log";
 import { type Database, isUnavailable } from "@kenri/shared/postgres";
@@ -13,7 +13,7 @@ import type { OutboxRow } from "./outbox.ts";
 export interface AppParts {
   database: Database;
   committed: Handover<OutboxRow>;
-  readiness: Readiness;
+  checks: Checks;
   log: Log;
 }
 
@@ -27,8 +27,8 @@ const queriesAtOnce = 2;
 const maxWaiting = 10_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
-  const { database, committed, readiness, log } = parts;
-  const app = createApp("Kenri entitlement", readiness, log);
+  const { database, committed, checks, log } = parts;
+  const app = createApp("Kenri entitlement", checks, log);
   const changes = new Batch({
     flush: (items: Change[]) =>
       committed.write(items.length, (lease) => commitChanges(database, items, options, lease)),

@@ -11,7 +11,7 @@ import { cleanEntitlement } from "./retention.ts";
 
 const schemaVersion = 3; // the newest of migrations/entitlement
 
-await runService("entitlement", readConfig, (config, { log, stop, abandon }) => {
+await runService("entitlement", readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement");
   const link = new NatsLink(config.natsUrl, "entitlement", log);
   const committed = new Handover<OutboxRow>();
@@ -21,7 +21,7 @@ await runService("entitlement", readConfig, (config, { log, stop, abandon }) => 
     "NATS can't be reached": () => link.connected,
   };
   const app = entitlementApp(
-    { database, committed, readiness: { checks, stopping: stop }, log },
+    { database, committed, checks, log },
     config.commit,
   );
   const relay = {

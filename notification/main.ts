@@ -14,7 +14,7 @@ import { cleanNotification } from "./retention.ts";
 
 const schemaVersion = 2; // the newest of migrations/notification
 
-await runService("notification", readConfig, (config, { log, stop, abandon }) => {
+await runService("notification", readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification");
   const link = new NatsLink(config.natsUrl, "notification", log);
   const received = new Handover<NotificationRow>();
@@ -27,7 +27,7 @@ await runService("notification", readConfig, (config, { log, stop, abandon }) =>
     "NATS can't be reached": () => link.connected,
   };
   const app = notificationApp(
-    { database, readiness: { checks, stopping: stop }, log },
+    { database, checks, log },
     config.debug,
   );
   const loops = [

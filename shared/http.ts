@@ -9,13 +9,10 @@ import { isNotAdmitted, isUnavailable } from "./postgres.ts";
 
 // What both services answer alike: errors in one shape, health, metrics and the API description.
 
-export interface Readiness {
-  // What the service needs, by name; each says whether it is there.
-  checks: Record<string, () => Promise<boolean> | boolean>;
-  stopping: AbortSignal;
-}
+// What the service needs, by what to say when it is missing.
+export type Checks = Record<string, () => Promise<boolean> | boolean>;
 
-export function createApp(title: string, readiness: Readiness, log: Log): OpenAPIHono {
+export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono {
   const app = new OpenAPIHono();
   app.notFound(() => answerError(new ApiError("NOT_FOUND", "there is no such path")));
   app.onError((error) => answerError(toApiError(error, log)));
@@ -24,7 +21,7 @@ export function createApp(title: string, readiness: Readiness, log: Log): OpenAP
   const readyz = plainRoute("/readyz", "Everything it needs is there");
   readyz.responses[503] = errorAnswer("Something it needs is missing; the message says what");
   addRoute(app, readyz, async () => {
-    const missing = await failedChecks(readiness);
+    const missing = await failedChecks(checks);
     if (missing.length > 0) throw unavailable(`not ready: ${missing.join(", ")}`);
     return json({ status: "ok" });
   });
@@ -82,14 +79,14 @@ function plainRoute(path: string, description: string, type = "application/json"
   };
 }
 
-async function failedChecks({ checks, stopping }: Readiness): Promise<string[]> {
+async function failedChecks(checks: Checks): Promise<string[]> {
   const results = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
       const passed = await Promise.resolve().then(check).catch(() => false);
       return passed ? [] : [name];
     }),
   );
-  return stopping.aborted ? ["the service is stopping"] : results.flat();
+  return results.flat();
 }
 
 function toApiError(error: unknown, log: Log): ApiError {

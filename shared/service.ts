@@ -1,4 +1,6 @@
 import { SettingsError } from "./config.ts";
+import { unavailable } from "./errors.ts";
+import { answerError } from "./http.ts";
 import { type Log, startLog } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { aborted, pause } from "./signals.ts";
@@ -12,7 +14,6 @@ interface Settings {
 
 interface Life {
   log: Log;
-  stop: AbortSignal; // nothing new is begun
   abandon: AbortSignal; // what is not finished by now is given back
 }
 
@@ -31,14 +32,17 @@ export async function runService<Config extends Settings>(
   const config = readOrExit(readConfig, log);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
-  const { app, loops, close } = build(config, { log, stop, abandon: abandon.signal });
-  const server = listenOrExit(config.http, app, log);
+  const { app, loops, close } = build(config, { log, abandon: abandon.signal });
+  const answer = (request: Request) => stop.aborted ? refuse() : app.fetch(request);
+  const server = listenOrExit(config.http, answer, log);
   const running = loops.map((loop) => keepRunning(loop, log, stop));
   await aborted(stop);
 
   // The end of the grace is for giving back to its table what could not be finished.
   const giveBackMs = Math.min(1_000, config.shutdownGraceMs / 4);
-  const finished = Promise.all([server.shutdown(), ...running]).then(() => true);
+  const finished = Promise.all([closeDoor(server, config.shutdownGraceMs), ...running]).then(() =>
+    true
+  );
   const inTime = await Promise.race([finished, graceOver(config.shutdownGraceMs - giveBackMs)]);
   abandon.abort();
   if (!inTime) log.warn("Not all was finished within {ms} ms", { ms: config.shutdownGraceMs });
@@ -59,7 +63,7 @@ function readOrExit<Config>(readConfig: () => Config, log: Log): Config {
 
 function listenOrExit(
   { hostname, port }: Settings["http"],
-  app: Service["app"],
+  answer: Deno.ServeHandler,
   log: Log,
 ): Deno.HttpServer {
   try {
@@ -67,11 +71,30 @@ function listenOrExit(
       hostname,
       port,
       onListen: (address) => log.info("Listening on {url}", { url: urlOf(address) }),
-    }, (request) => app.fetch(request));
+    }, answer);
   } catch (error) {
     log.fatal("Can't listen on {address}: {error}", { address: `${hostname}:${port}`, error });
     Deno.exit(1);
   }
+}
+
+// The connection ends with this answer, so that the next request looks for another replica.
+function refuse(): Response {
+  const refusal = answerError(
+    unavailable("the service is stopping, try again with the same Idempotency-Key"),
+  );
+  refusal.headers.set("Connection", "close");
+  return refusal;
+}
+
+// Closing cuts a connection whose request has arrived and was not yet read. So the door stays open
+// for a while behind which everybody is refused: who was, and heeds Retry-After, comes back no sooner
+// than a second later.
+const refuseMs = 500;
+
+async function closeDoor(server: Deno.HttpServer, graceMs: number): Promise<void> {
+  await graceOver(Math.min(refuseMs, graceMs / 4));
+  await server.shutdown();
 }
 
 function urlOf({ hostname, port }: Deno.NetAddr): string {

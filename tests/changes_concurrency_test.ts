@@ -157,7 +157,7 @@ function changesOf(database: Database): (request: ChangeRequest) => Promise<Resp
   const app = entitlementApp({
     database,
     committed: new Handover(),
-    readiness: { checks: {}, stopping: new AbortController().signal },
+    checks: {},
     log: getLogger("test"),
   }, { idempotencyTtlMs: 60_000 });
   return async (request) => await app.fetch(toHttp("http://localhost", request, "trace"));
