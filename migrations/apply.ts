@@ -1,4 +1,5 @@
 import { reasonOf } from "@kenri/shared/errors";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { AppliedMigration, MigrationFile } from "./files.ts";
 import { fileNameOf, pendingOf, titleOf, versionText } from "./files.ts";
@@ -12,7 +13,7 @@ export async function applyMigrations(
   const pending = pendingOf(files, await readHistory(owner));
   for (const file of pending) {
     const startedMs = performance.now();
-    await applyMigration(owner, file);
+    await applyMigration(owner, file, say);
     say(`applied ${titleOf(file)} (${Math.round(performance.now() - startedMs)} ms)`);
   }
   if (pending.length > 0) return;
@@ -38,21 +39,54 @@ async function readHistory(owner: pg.Client): Promise<AppliedMigration[]> {
   return rows;
 }
 
-async function applyMigration(owner: pg.Client, file: MigrationFile): Promise<void> {
+async function applyMigration(
+  owner: pg.Client,
+  file: MigrationFile,
+  say: (line: string) => void,
+): Promise<void> {
+  try {
+    if (!file.inTransaction) return await applyOneByOne(owner, file);
+    while (!await applyAtOnce(owner, file)) {
+      say(`${titleOf(file)} needs a lock that a transaction holds: trying again`);
+      await sleep(lockRetryMs);
+    }
+  } catch (error) {
+    throw new Error(`"${fileNameOf(file)}" failed${lineOf(error, file)}: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+// Whoever wants the table after us waits as long as we do, so we step back before callers notice. Not
+// before a second is over, because only then does PostgreSQL end a vacuum that is in our way.
+const lockTimeoutMs = 2_000;
+const lockRetryMs = 3_000;
+const lockNotAvailable = "55P03";
+
+/** Says whether it got its locks in time. */
+async function applyAtOnce(owner: pg.Client, file: MigrationFile): Promise<boolean> {
   await owner.query("begin");
   try {
+    await owner.query(`set local lock_timeout = ${lockTimeoutMs}`);
     await owner.query(file.sql);
     if (owner.getTransactionStatus() !== "T") {
       throw new Error("it ends the transaction that it is applied in");
     }
     await recordMigration(owner, file);
     await owner.query("commit");
+    return true;
   } catch (error) {
     await owner.query("rollback").catch(() => {}); // a lost connection has rolled back already
-    throw new Error(`"${fileNameOf(file)}" failed${lineOf(error, file)}: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    if (error instanceof pg.DatabaseError && error.code === lockNotAvailable) return false;
+    throw error;
   }
+}
+
+/** Begins anew after a failure, so each statement must bear to be repeated. */
+async function applyOneByOne(owner: pg.Client, file: MigrationFile): Promise<void> {
+  const statements = file.sql.split(/;\s*$/m).filter((text) => text.trim() !== "");
+  for (const statement of statements) await owner.query(statement);
+  await recordMigration(owner, file);
 }
 
 async function recordMigration(

@@ -7,6 +7,8 @@ export interface MigrationFile {
   name: string;
   checksum: string;
   sql: string;
+  /** Whether it is applied as a whole or, as its first words say, statement by statement. */
+  inTransaction: boolean;
 }
 
 export interface AppliedMigration {
@@ -40,7 +42,8 @@ async function readMigration(folder: string, fileName: string): Promise<Migratio
   // A checkout with Windows line ends is not an edit.
   const sql = (await readFile(join(folder, fileName), "utf8")).replaceAll("\r\n", "\n");
   const checksum = createHash("sha256").update(sql).digest("hex");
-  return { version: Number(number), name, checksum, sql };
+  const inTransaction = !/^-- without a transaction\b/i.test(sql);
+  return { version: Number(number), name, checksum, sql, inTransaction };
 }
 
 /** What is still to be applied. Refuses a history that the files do not explain. */

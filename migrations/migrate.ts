@@ -4,7 +4,9 @@
 import { SettingsError } from "@kenri/shared/config";
 import { reasonOf } from "@kenri/shared/errors";
 import { basename } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type pg from "pg";
 import { applyMigrations } from "./apply.ts";
 import { readDatabaseUrls } from "./config.ts";
 import { readMigrations } from "./files.ts";
@@ -23,6 +25,7 @@ export interface Migration {
 
 // Services and servers are often started together; a server with much to recover takes a while.
 const defaultWaitMs = 30_000;
+const lockRetryMs = 100;
 
 export async function migrate(
   { folder, ownerUrl, serviceUrl, say, waitMs = defaultWaitMs }: Migration,
@@ -31,12 +34,21 @@ export async function migrate(
   const { files, grants } = await readMigrations(folder);
   const owner = await connectOwner(ownerUrl, waitMs, sayOfService);
   try {
-    await owner.query("select pg_advisory_lock(hashtextextended('kenri migrations', 0))");
+    await takeLock(owner);
     await applyMigrations(owner, files, sayOfService);
     await grantServiceRole(owner, serviceUrl, grants, sayOfService);
   } finally {
     await owner.end(); // and with the session goes the lock
   }
+}
+
+/**
+ * Asked for again and again: a statement that waits for it would be a transaction, and an index that
+ * is built concurrently waits until older transactions have ended.
+ */
+async function takeLock(owner: pg.Client): Promise<void> {
+  const lock = "select pg_try_advisory_lock(hashtextextended('kenri migrations', 0)) as taken";
+  while (!(await owner.query<{ taken: boolean }>(lock)).rows[0]?.taken) await sleep(lockRetryMs);
 }
 
 async function migrateAll(): Promise<void> {

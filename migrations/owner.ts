@@ -10,6 +10,7 @@ const connectTimeoutMs = 5_000;
 // Whatever the owner's role or database presets: statements may take long, and tables go to public.
 const session = `
   set statement_timeout = 0;
+  set lock_timeout = 0;
   set idle_in_transaction_session_timeout = 0;
   set search_path = public;
 `;

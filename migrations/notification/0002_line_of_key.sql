@@ -1,10 +1,11 @@
--- The rows of one key stand in line. This tells the same as `unfinished`, but the planner does not know
--- that: so it can't look a key up in the index of the oldest unfinished rows. Among many finished
--- rows both indexes look empty to it, and a plan that took the wrong one would read all that waits
--- for each row that it claims.
-alter table notifications
-  add column in_line boolean not null
-    generated always as (status in ('PENDING', 'PROCESSING')) stored;
-drop index notifications_unfinished_of_key;
-create index notifications_unfinished_of_key on notifications (aggregate_key, version)
-  where in_line;
+-- Without a transaction, so that the service goes on writing.
+--
+-- The rows of one key stand in line. The condition tells the same as `unfinished`, but the planner
+-- does not know that: so it can't look a key up in the index of the oldest unfinished rows. Among many
+-- finished rows both indexes look empty to it, and a plan that took the wrong one would read all that
+-- waits for each row that it claims.
+drop index concurrently if exists notifications_line;
+create index concurrently notifications_line on notifications (aggregate_key, version)
+  where unfinished::int = 1;
+-- No release was made that looks keys up in the old one.
+drop index concurrently if exists notifications_unfinished_of_key;
