@@ -1,6 +1,6 @@
 // Each file is applied once, in order, as it was written; and the command says what is wrong.
 import assert from "node:assert/strict";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { migrate } from "../migrations/migrate.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
@@ -13,19 +13,7 @@ import {
   urlOf,
   withClient,
 } from "./databases.ts";
-
-const start = "create table steps (id integer generated always as identity, step text not null);";
-const step = (text: string) => `insert into steps (step) values ('${text}');`;
-const grants = `
-  grant usage on schema public to :service;
-  grant select, insert on steps to :service;`;
-
-const threeFiles = {
-  "0001_start.sql": start,
-  "0002_second.sql": step("second"),
-  "0003_third.sql": step("third"),
-  "grants.sql": grants,
-};
+import { makeShop, start, step, threeFiles } from "./shop.ts";
 
 Deno.test("files are applied in the order of their numbers, and only once", async () => {
   await using shop = await makeShop(threeFiles);
@@ -275,43 +263,4 @@ async function waitsForLock(database: string): Promise<void> {
   await withClient(serverUrl, async (observer) => {
     while ((await observer.query(waiting, [database])).rowCount === 0) await sleep(10);
   });
-}
-
-/** A made-up service with its own folder of migrations, database and role. */
-async function makeShop(files: Record<string, string>) {
-  const scratch = await Deno.makeTempDir();
-  const folder = join(scratch, "shop");
-  await Deno.mkdir(folder);
-  const write = (file: string, text: string) =>
-    Deno.writeTextFile(join(folder, basename(file)), text);
-  for (const [file, text] of Object.entries(files)) await write(file, text);
-
-  const database = uniqueName("shop");
-  const role = uniqueName("role");
-  const ownerUrl = urlOf({ database });
-  const serviceUrl = urlOf({ database, user: role, password: "test" });
-  const asOwner = (statement: string) =>
-    withClient(ownerUrl, async (client) => (await client.query(statement)).rows);
-
-  return {
-    folder,
-    database,
-    role,
-    serviceUrl,
-    write,
-    asOwner,
-    remove: (file: string) => Deno.remove(join(folder, file)),
-    steps: async () =>
-      (await asOwner("select step from steps order by id")).map(({ step }) => step),
-    migrate: async (other: { ownerUrl?: string; serviceUrl?: string; waitMs?: number } = {}) => {
-      const said: string[] = [];
-      await migrate({ folder, ownerUrl, serviceUrl, say: (line) => said.push(line), ...other });
-      return said;
-    },
-    [Symbol.asyncDispose]: async () => {
-      await dropDatabase(database);
-      await dropRole(role);
-      await Deno.remove(scratch, { recursive: true });
-    },
-  };
 }
