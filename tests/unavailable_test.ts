@@ -87,6 +87,16 @@ Deno.test("without NATS changes are taken, and published when it is back", async
   );
 });
 
+Deno.test("a replica without a relay needs no NATS to be ready", async () => {
+  await using database = await freshDatabase("entitlement");
+  await using service = await startService("entitlement", {
+    ...settingsOf(database.serviceUrl),
+    ENTITLEMENT_OUTBOX_ENABLED: "false",
+    NATS_URL: "nats://127.0.0.1:1",
+  });
+  await until("it is ready", () => isReady(service.url));
+});
+
 Deno.test("a start without database and NATS waits for both, says so once, and then works", async () => {
   await using nats = await startNats();
   await using database = await ownDatabase();

@@ -1,0 +1,40 @@
+// Databases on the way from one version of the tables to the next.
+import { migrate } from "../migrations/migrate.ts";
+import { folderOf, type Service } from "./databases.ts";
+import type { Urls } from "./system.ts";
+
+/** The files of a service up to this version, and more that the next release might bring. */
+export async function migrateWith(
+  service: Service,
+  { ownerUrl, serviceUrl }: Urls,
+  { upTo = Infinity, more = {} }: { upTo?: number; more?: Record<string, string> },
+): Promise<void> {
+  const scratch = await Deno.makeTempDir();
+  try {
+    const folder = `${scratch}/${service}`;
+    await Deno.mkdir(folder);
+    for (const name of await filesOf(service)) {
+      if (versionOf(name) > upTo) continue;
+      await Deno.copyFile(`${folderOf(service)}/${name}`, `${folder}/${name}`);
+    }
+    for (const [name, sql] of Object.entries(more)) {
+      await Deno.writeTextFile(`${folder}/${name}`, sql);
+    }
+    await migrate({ folder, ownerUrl, serviceUrl, say: () => {} });
+  } finally {
+    await Deno.remove(scratch, { recursive: true });
+  }
+}
+
+export async function newestVersion(service: Service): Promise<number> {
+  return Math.max(...(await filesOf(service)).map(versionOf));
+}
+
+async function filesOf(service: Service): Promise<string[]> {
+  return await Array.fromAsync(Deno.readDir(folderOf(service)), ({ name }) => name);
+}
+
+// grants.sql comes with every version.
+function versionOf(name: string): number {
+  return Number(/^\d{4}/.exec(name)?.[0] ?? 0);
+}
