@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import { addRoute, createApp, type Checks } from "@kenri/shared/http";
+import { addRoute, type Checks, createApp } from "@kenri/shared/http";
 import type { Log } from "@kenri/shared/log";
 import type { Database } from "@kenri/shared/postgres";
 import { inbox, inboxRoute } from "./inbox.ts";

@@ -8,7 +8,6 @@ import {
   type ReturnedRow,
 } from "@kenri/shared/leases";
 import { type Database, query, type Transaction as Session } from "@kenri/shared/postgres";
-import { uuidv7 } from "@kenri/shared/uuid";
 import { type NotificationContent, type NotificationRow, notifications } from "./delivery.ts";
 import type { Notification } from "./notification.ts";
 
@@ -42,6 +41,9 @@ export async function receiveEvents(
 
 // Replicas share the stream, so version 2 may be stored before version 1. It then waits for its
 // predecessor, but not forever: that may have been deleted long ago.
+//
+// A notification has the id of its event: stored again, in a database that was restored from a backup,
+// it is sent again under the key under which it may have been sent before.
 function storeNew(
   session: Session,
   received: Notification[],
@@ -51,12 +53,11 @@ function storeNew(
   return query(
     session,
     `with received as materialized (
-       select notification_id, (payload->>'event_id')::uuid as event_id,
+       select (payload->>'event_id')::uuid as event_id,
          payload->>'user_id' as user_id, aggregate_key, (payload->>'version')::bigint as version,
          payload->>'event_type' as type, (payload->>'occurred_at')::timestamptz as occurred_at,
          payload
-       from rows from (unnest($1::uuid[]), unnest($2::text[]), jsonb_array_elements($3))
-         as message (notification_id, aggregate_key, payload)
+       from rows from (unnest($1::text[]), jsonb_array_elements($2)) as message (aggregate_key, payload)
      ), new_event as (
        insert into processed_events (event_id)
        select event_id from received order by event_id
@@ -77,9 +78,9 @@ function storeNew(
        insert into notifications
          (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
           payload_json, awaits_predecessor, next_retry_at, ${leaseColumns})
-       select notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+       select event_id, event_id, user_id, aggregate_key, version, type, occurred_at,
          payload, awaits_predecessor,
-         case when awaits_predecessor then now() + make_interval(secs => $4::float8 / 1000) end,
+         case when awaits_predecessor then now() + make_interval(secs => $3::float8 / 1000) end,
          ${leaseValues}
        from new_notification
        ${newLease}
@@ -89,7 +90,6 @@ function storeNew(
      from stored
      order by version`,
     [
-      listOf(received.map(() => uuidv7())),
       received.map(({ aggregate_key }) => aggregate_key),
       JSON.stringify(received.map(({ payload }) => payload)),
       predecessorWaitMs,
@@ -106,7 +106,7 @@ const newLease = leaseOfNew(notifications, {
   position: "new_notification.version",
   where:
     `aggregate_key not in (select aggregate_key from new_notification where awaits_predecessor)`,
-}, ["$5", "$6", "$7"]);
+}, ["$4", "$5", "$6"]);
 
 // After the commit, because only then two replicas that stored neighbours at the same time can see
 // each other's: whoever comes last finds both. Also for duplicates: the replica that stored them may

@@ -94,7 +94,7 @@ export class NatsLink {
 
 // The client reads no more than host and port from a url; the rest is passed on here. The servers of
 // a cluster share their accounts, so the first url speaks for all.
-function serverOptions(urls: string): ConnectionOptions {
+export function serverOptions(urls: string): ConnectionOptions {
   const servers = urls.split(",");
   const { protocol, username, password } = new URL(servers[0] ?? "");
   const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];

@@ -30,6 +30,7 @@ export interface System extends AsyncDisposable {
   subject: string;
   entitlement: Urls;
   notification: Urls;
+  settings: Settings;
   replicas: Record<Service, ServiceProcess[]>;
   everStarted: Record<Service, ServiceProcess[]>;
   start(service: Service): Promise<void>;
@@ -103,6 +104,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     natsUrl: nats,
     entitlement,
     notification,
+    settings,
     replicas,
     everStarted,
     start,

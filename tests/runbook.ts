@@ -1,0 +1,41 @@
+// The commands of docs/runbook.md, run as they are written there.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { ask } from "./entitlement.ts";
+import type { Settings } from "./services.ts";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const text = await Deno.readTextFile(`${root}/docs/runbook.md`);
+
+/** The blocks of one kind below a heading, in their order. */
+export function blocksOf(heading: string, kind: "sh" | "sql"): string[] {
+  const [, section] = text.split(`\n## ${heading}\n`);
+  assert.ok(section, `docs/runbook.md has no "${heading}"`);
+  const [own = ""] = section.split("\n## ");
+  return [...own.matchAll(new RegExp(`^\`\`\`${kind}\\n(.*?)^\`\`\``, "gms"))]
+    .map(([, block = ""]) => block);
+}
+
+/** Runs a command where the operator would, and returns what it says. */
+export async function runCommand(
+  heading: string,
+  nth: number,
+  settings: Settings,
+): Promise<string> {
+  const command = blocksOf(heading, "sh")[nth];
+  assert.ok(command, `"${heading}" has no command ${nth}`);
+  const { success, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-ec", command],
+    cwd: root,
+    env: { ...settings, NO_COLOR: "1" },
+  }).output();
+  const decoder = new TextDecoder();
+  assert.ok(success, `${command}\n${decoder.decode(stderr)}`);
+  return decoder.decode(stdout);
+}
+
+export function runQuery<Row>(heading: string, nth: number, ownerUrl: string): Promise<Row[]> {
+  const statement = blocksOf(heading, "sql")[nth];
+  assert.ok(statement, `"${heading}" has no query ${nth}`);
+  return ask(ownerUrl, statement);
+}
