@@ -1,6 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { Batch } from "@kenri/shared/batch";
-import { addRoute, createApp, type Checks } from "@kenri/shared/http";
+import { addRoute, type Checks, createApp } from "@kenri/shared/http";
 import type { Handover } from "@kenri/shared/handover";
 import type { Log } from "@kenri/shared/log";
 import { type Database, isUnavailable } from "@kenri/shared/postgres";

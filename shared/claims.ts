@@ -1,4 +1,5 @@
 import {
+  inLine,
   type Lease,
   type LeasedRow,
   leasedRow,
@@ -108,12 +109,6 @@ const overtakingMs = 5_000;
 
 function before(created: string): string {
   return new Date(Date.parse(created) - overtakingMs).toISOString();
-}
-
-// The same as `unfinished`, in words that only the index of keys knows: with that one the planner would
-// also take the index of the oldest, which looks as empty.
-function inLine(row: string): string {
-  return `${row}.unfinished::int = 1`;
 }
 
 // Rows that are due, locked, as `found`. By their place in the table, which a locked row keeps.

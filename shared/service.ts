@@ -40,9 +40,8 @@ export async function runService<Config extends Settings>(
 
   // The end of the grace is for giving back to its table what could not be finished.
   const giveBackMs = Math.min(1_000, config.shutdownGraceMs / 4);
-  const finished = Promise.all([closeDoor(server, config.shutdownGraceMs), ...running]).then(() =>
-    true
-  );
+  const closed = closeDoor(server, config.shutdownGraceMs);
+  const finished = Promise.all([closed, ...running]).then(() => true);
   const inTime = await Promise.race([finished, graceOver(config.shutdownGraceMs - giveBackMs)]);
   abandon.abort();
   if (!inTime) log.warn("Not all was finished within {ms} ms", { ms: config.shutdownGraceMs });

@@ -10,6 +10,7 @@ import { runCommand, runQuery } from "./runbook.ts";
 import {
   assertKept,
   assertSentOnceInOrder,
+  migrationSettings,
   startSystem,
   type System,
   untilAllSent,
@@ -39,11 +40,11 @@ Deno.test("an entitlement database from before some events were published: all c
   await system.stop("entitlement");
   await backup.restore();
   assert.notDeepEqual(await entitlementsOf(system), before);
-  const said = await runCommand(entitlementRestored, 0, settingsFor(system));
+  const said = await runCommand(entitlementRestored, 0, migrationSettings(system));
   const recovered = Number(/(\d+) changes were recovered/.exec(said)?.[1]);
   assert.ok(recovered >= 100, said);
   assert.deepEqual(await entitlementsOf(system), before);
-  const again = await runCommand(entitlementRestored, 0, settingsFor(system));
+  const again = await runCommand(entitlementRestored, 0, migrationSettings(system));
   assert.match(again, /\b0 changes were recovered/);
 
   await system.start("entitlement");
@@ -64,7 +65,7 @@ Deno.test("recovering is refused while the service runs", async () => {
     return status !== 503;
   });
   await assert.rejects(
-    runCommand(entitlementRestored, 0, settingsFor(system)),
+    runCommand(entitlementRestored, 0, migrationSettings(system)),
     /The service entitlement is running: stop it first/,
   );
 });
@@ -100,7 +101,7 @@ Deno.test("a notification database from a backup gets all events again, and send
   await system.stop("notification");
   await backup.restore(); // while changes are made
   await load.goesOn(50);
-  const said = await runCommand(notificationRestored, 0, settingsFor(system));
+  const said = await runCommand(notificationRestored, 0, migrationSettings(system));
   assert.match(said, /events are delivered again/);
   await system.start("notification");
   await load.goesOn(50);
@@ -119,14 +120,6 @@ Deno.test("a notification database from a backup gets all events again, and send
       "sends repeated under the same id",
   );
 });
-
-function settingsFor({ settings, entitlement, notification }: System) {
-  return {
-    ...settings,
-    ENTITLEMENT_MIGRATION_DATABASE_URL: entitlement.ownerUrl,
-    NOTIFICATION_MIGRATION_DATABASE_URL: notification.ownerUrl,
-  };
-}
 
 function entitlementsOf({ entitlement }: System): Promise<unknown[]> {
   return ask(

@@ -118,6 +118,15 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   };
 }
 
+/** With the urls of the owner, for `deno task migrate`. */
+export function migrationSettings({ settings, entitlement, notification }: System): Settings {
+  return {
+    ...settings,
+    ENTITLEMENT_MIGRATION_DATABASE_URL: entitlement.ownerUrl,
+    NOTIFICATION_MIGRATION_DATABASE_URL: notification.ownerUrl,
+  };
+}
+
 export function untilReady({ url }: ServiceProcess): Promise<void> {
   return until("it is ready", () => isReady(url));
 }
