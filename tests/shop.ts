@@ -5,7 +5,7 @@ import { dropDatabase, dropRole, uniqueName, urlOf, withClient } from "./databas
 
 export const start =
   "create table steps (id integer generated always as identity, step text not null);";
-export const step = (text: string) => `insert into steps (step) values ('${text}');`;
+export const step = (text: string): string => `insert into steps (step) values ('${text}');`;
 const grants = `
   grant usage on schema public to :service;
   grant select, insert on steps to :service;`;
@@ -17,8 +17,19 @@ export const threeFiles = {
   "grants.sql": grants,
 };
 
-/** A made-up service with its own folder of migrations, database and role. */
-export async function makeShop(files: Record<string, string>) {
+export interface Shop extends AsyncDisposable {
+  folder: string;
+  database: string;
+  role: string;
+  serviceUrl: string;
+  write(file: string, text: string): Promise<void>;
+  remove(file: string): Promise<void>;
+  asOwner(statement: string): Promise<Record<string, unknown>[]>;
+  steps(): Promise<unknown[]>;
+  migrate(other?: Partial<Migration>): Promise<string[]>; // what it said
+}
+
+export async function makeShop(files: Record<string, string>): Promise<Shop> {
   const scratch = await Deno.makeTempDir();
   const folder = join(scratch, "shop");
   await Deno.mkdir(folder);
@@ -43,7 +54,7 @@ export async function makeShop(files: Record<string, string>) {
     remove: (file: string) => Deno.remove(join(folder, file)),
     steps: async () =>
       (await asOwner("select step from steps order by id")).map(({ step }) => step),
-    migrate: async (other: Partial<Migration> = {}) => {
+    migrate: async (other = {}) => {
       const said: string[] = [];
       await migrate({ folder, ownerUrl, serviceUrl, say: (line) => said.push(line), ...other });
       return said;

@@ -49,7 +49,7 @@ async function refuseWhileServing(database: Database): Promise<void> {
 async function findLastChange(database: Database): Promise<Date> {
   const [row] = await query<{ at: Date | null }>(
     database,
-    "select max(updated_at) as at from entitlements",
+    "select max(occurred_at) as at from entitlement_audit",
   );
   return new Date((row?.at?.getTime() ?? clocksDifferMs) - clocksDifferMs);
 }
