@@ -21,11 +21,11 @@ Deno.test("with three of each, any node of NATS may die: nothing is lost, double
   await using cluster = await startNatsCluster();
   const settings = { NATS_REPLICAS: "3" };
   await using system = await startSystem({ replicas: 3, natsUrl: cluster.url, settings });
-  const load = startLoad(urlsOf(system.replicas.entitlement));
+  await using load = startLoad(urlsOf(system.replicas.entitlement));
   for (const node of cluster.nodes) {
-    await load.goesOn(changesPerOutage, electedWithinMs);
+    await load.goesOn(changesPerOutage);
     await node.kill();
-    await load.goesOn(changesPerOutage, electedWithinMs);
+    await load.goesOn(changesPerOutage);
     await untilAllSent(system, [...load.changes], electedWithinMs); // two nodes carry on
     await node.start();
     await until(

@@ -10,14 +10,15 @@ export interface Change {
   version: number;
 }
 
-export interface Load {
+export interface Load extends AsyncDisposable {
   caller: Caller;
   changes: Change[]; // acknowledged ones
-  goesOn(more: number, withinMs?: number): Promise<void>;
+  goesOn(more: number): Promise<void>;
   stop(): Promise<Change[]>;
 }
 
 const clients = 8;
+const takenWithinMs = 120_000; // through outages and elections, on a busy machine
 const thinkMs = 40; // between two changes of one client, so that the test machine keeps up
 
 export function startLoad(urls: string[], prefix = "user"): Load {
@@ -42,22 +43,26 @@ export function startLoad(urls: string[], prefix = "user"): Load {
   const check = () => {
     if (problems.length > 0) throw problems[0];
   };
+  const end = async () => {
+    stopped = true;
+    await Promise.all(working);
+  };
   return {
     caller,
     changes,
-    async goesOn(more, withinMs) {
+    async goesOn(more) {
       const enough = changes.length + more;
       await until("changes are acknowledged", () => {
         check();
         return changes.length >= enough;
-      }, withinMs);
+      }, takenWithinMs);
     },
     async stop() {
-      stopped = true;
-      await Promise.all(working);
+      await end();
       check();
       return changes;
     },
+    [Symbol.asyncDispose]: end,
   };
 }
 

@@ -34,7 +34,7 @@ Deno.test("the newest migration of entitlement holds no change up, with a full o
     assert.equal(answer.status, 503);
     assert.match(await answer.text(), /lacks migrations/);
   }
-  const load = startLoad(replicas.urls);
+  await using load = startLoad(replicas.urls);
   await load.goesOn(50);
   const waitedMs = await longestLockWait(database, () => migrateWith("entitlement", database, {}));
   await Promise.all(replicas.processes.map(untilReady));
@@ -70,7 +70,7 @@ Deno.test("services of today serve while the tables of the next release come, an
   await fillOutbox(system.entitlement.ownerUrl);
   await fillNotifications(system.notification.ownerUrl);
   const sentBefore = await countSent(system);
-  const load = startLoad(urlsOf(system.replicas.entitlement));
+  await using load = startLoad(urlsOf(system.replicas.entitlement));
   await load.goesOn(50);
   for (
     const [service, table] of [["entitlement", "outbox_events"], [

@@ -18,7 +18,7 @@ const losses = 2;
 Deno.test("both services go on with a NATS that has lost everything", async () => {
   await using nats = await startNats();
   await using system = await startSystem({ natsUrl: nats.url });
-  const load = startLoad(urlsOf(system.replicas.entitlement));
+  await using load = startLoad(urlsOf(system.replicas.entitlement));
   for (let loss = 0; loss < losses; loss++) {
     await load.goesOn(100);
     await nats.kill();

@@ -25,7 +25,7 @@ Deno.test("an entitlement database from before some events were published: all c
   await using database = await ownDatabase("entitlement");
   await using nats = await startNats();
   await using system = await startSystem({ entitlement: database, natsUrl: nats.url });
-  const load = startLoad(urlsOf(system.replicas.entitlement));
+  await using load = startLoad(urlsOf(system.replicas.entitlement));
   await load.goesOn(100);
   await nats.stop();
   await load.goesOn(50); // which the backup has as not yet published
@@ -49,7 +49,7 @@ Deno.test("an entitlement database from before some events were published: all c
 
   await system.start("entitlement");
   await until("all is published", () => nothingWaits(entitlementRestored, database.ownerUrl));
-  const more = startLoad(urlsOf(system.replicas.entitlement), "later");
+  await using more = startLoad(urlsOf(system.replicas.entitlement), "later");
   await more.goesOn(50);
   changes.push(...await more.stop());
   await untilAllSent(system, changes);
@@ -91,7 +91,7 @@ Deno.test("without recovering, a version is given twice, and the notifications o
 Deno.test("a notification database from a backup gets all events again, and sends under the same ids", async () => {
   await using database = await ownDatabase("notification");
   await using system = await startSystem({ notification: database });
-  const load = startLoad(urlsOf(system.replicas.entitlement));
+  await using load = startLoad(urlsOf(system.replicas.entitlement));
   await load.goesOn(100);
   await using backup = await backUp(database.server);
   const goneOn = load.changes.length;

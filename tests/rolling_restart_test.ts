@@ -16,7 +16,7 @@ const rounds = 3;
 
 Deno.test("both services are restarted replica by replica, and no request fails", async () => {
   await using system = await startSystem({ settings: { NOTIFICATION_DEBUG_ENABLED: "true" } });
-  const load = startLoad(urlsOf(system.replicas.entitlement));
+  await using load = startLoad(urlsOf(system.replicas.entitlement));
   const readers = startReaders(startCaller(urlsOf(system.replicas.notification)));
   await load.goesOn(100);
   for (let round = 0; round < rounds; round++) {
