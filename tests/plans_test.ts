@@ -6,9 +6,10 @@ import { type Database, openDatabase } from "../shared/postgres.ts";
 import { grant, sendChange, startReplicas } from "./changes.ts";
 import { freshDatabase, withClient } from "./databases.ts";
 import { ask, settingsOf } from "./entitlement.ts";
+import { ownDatabase } from "./own_database.ts";
 import { countOf, insertEvents, manyEvents, publishAll } from "./outbox.ts";
-import { type FreshPlace, freshPlace } from "./relays.ts";
 import { startService } from "./services.ts";
+import type { Urls } from "./system.ts";
 import { until } from "./wait.ts";
 
 Deno.test("a change reads a few rows by index, by a plan from when the tables were empty", async () => {
@@ -71,8 +72,9 @@ Deno.test("claiming an event touches no index", async () => {
   assert.ok(updates && updates.hot > changes * 0.9, `only ${updates?.hot} claims were HOT updates`);
 });
 
+// On a server of its own: a transaction anywhere on it keeps what was finished meanwhile.
 Deno.test("a claim does not pass what was finished before it", async () => {
-  await using place = await freshPlace();
+  await using place = await ownDatabase();
   const read = await readByClaims(place, async (database, claim) => {
     for (let i = 0; i < 300; i++) {
       await insertEvents(place.ownerUrl, [{ key: `user-${i}:sku`, version: 1 }]);
@@ -83,7 +85,7 @@ Deno.test("a claim does not pass what was finished before it", async () => {
 });
 
 Deno.test("nor what waits for other keys, by a plan from when nothing waited among much that is done", async () => {
-  await using place = await freshPlace();
+  await using place = await freshDatabase("entitlement");
   await insertEvents(place.ownerUrl, manyEvents({ keys: 20_000, versions: 1 }));
   await ask(
     place.ownerUrl,
@@ -99,7 +101,7 @@ Deno.test("nor what waits for other keys, by a plan from when nothing waited amo
 });
 
 Deno.test("nor does it while a transaction is held open that keeps it in the index", async () => {
-  await using place = await freshPlace();
+  await using place = await freshDatabase("entitlement");
   await insertEvents(place.ownerUrl, manyEvents({ keys: 3_000, versions: 1 }));
   const read = await withClient(place.ownerUrl, async (holder) => {
     await holder.query("begin isolation level repeatable read");
@@ -113,7 +115,7 @@ Deno.test("nor does it while a transaction is held open that keeps it in the ind
 });
 
 Deno.test("an event that is older than those claimed before it is found by the next poll", async () => {
-  await using place = await freshPlace();
+  await using place = await freshDatabase("entitlement");
   await insertEvents(place.ownerUrl, manyEvents({ keys: 100, versions: 1 }));
   await readByClaims(place, async (_, claim) => {
     assert.equal((await claim(50)).length, 50);
@@ -131,10 +133,10 @@ type Claim = ReturnType<typeof claimEventsRepeatedly>;
 
 /** How many entries of the indexes of unfinished events the work's claims went through. */
 async function readByClaims(
-  place: FreshPlace,
+  { ownerUrl, serviceUrl }: Urls,
   work: (database: Database, claim: Claim) => Promise<void>,
 ): Promise<number> {
-  const database = openDatabase(place.databaseUrl, "test");
+  const database = openDatabase(serviceUrl, "test");
   const lease = { worker: "test", leaseMs: 60_000, pollIntervalMs: 1_000 };
   try {
     await work(database, claimEventsRepeatedly(database, lease));
@@ -142,9 +144,9 @@ async function readByClaims(
     await database.end(); // with its sessions their counters are complete
   }
   const [index] = await ask<{ read: number }>(
-    place.ownerUrl,
+    ownerUrl,
     `select sum(idx_tup_read)::int as read from pg_stat_user_indexes
-     where indexrelname in ('outbox_events_oldest', 'outbox_events_of_key')`,
+     where indexrelname in ('outbox_events_oldest', 'outbox_events_line')`,
   );
   return index?.read ?? Infinity;
 }

@@ -1,6 +1,6 @@
 // A stop under load: what was accepted is answered, what was claimed is settled, another goes on.
 import assert from "node:assert/strict";
-import { type Answer, call, grant, revoke } from "./api.ts";
+import { type Answer, assertError, call, grant, revoke } from "./api.ts";
 import { withClient } from "./databases.ts";
 import { type Entitlement, startEntitlement } from "./entitlement.ts";
 import { startService } from "./services.ts";
@@ -92,6 +92,18 @@ function unfinished(kenri: Entitlement): Promise<{ status: string; locked_by: st
      where status <> 'PUBLISHED' or locked_by is not null or lease_until is not null`,
   );
 }
+
+Deno.test("while it stops a replica tells everybody to come back, and ends their connections", async () => {
+  await using kenri = await startEntitlement();
+  kenri.service.signal("SIGTERM");
+  await until("it refuses", async () => (await call(`${kenri.url}/readyz`)).status === 503);
+  const refusal = await grant(kenri.url, {}, "refused");
+  assertError(refusal, 503, "SERVICE_UNAVAILABLE");
+  assert.equal(refusal.headers.get("Retry-After"), "1");
+  assert.equal(refusal.headers.get("Connection"), "close");
+  assert.equal(await inTime("it ends", kenri.service.exited), 0);
+  assert.equal((await kenri.counts()).idempotency_keys, 0);
+});
 
 Deno.test("the last replica leaves no row claimed behind", async () => {
   await using kenri = await startEntitlement();
