@@ -115,8 +115,8 @@ async function databaseBefore(service: Service): Promise<Urls & AsyncDisposable>
   return { ...urls, [Symbol.asyncDispose]: () => dropDatabase(database) };
 }
 
-// Looks every few milliseconds for a statement, other than the migration's own, that waits for a
-// table, and returns how long the longest one waited.
+// Looks every few milliseconds for a statement of a service that waits for a table, and returns how
+// long the longest one waited.
 async function longestLockWait(
   { ownerUrl }: Urls,
   work: () => Promise<void>,
@@ -132,7 +132,8 @@ async function longestLockWait(
            join pg_stat_activity using (pid)
            where not granted
              and locktype = 'relation'
-             and application_name <> 'kenri-migrate'`,
+             and datname = current_database()
+             and application_name in ('entitlement', 'notification')`,
         );
         longestMs = Math.max(longestMs, row?.ms ?? 0);
         await new Promise((again) => setTimeout(again, 5));
