@@ -1,5 +1,6 @@
 // What the channel of the notification service sent, by its log lines.
 import assert from "node:assert/strict";
+import type { SendRecord } from "./invariants.ts";
 import type { LogLine } from "./services.ts";
 
 export interface KeyAndVersion {
@@ -41,4 +42,13 @@ export function assertInOrder(sendsOfReplicas: SendLine[][], expected: KeyAndVer
       : before.time <= after.time;
     assert.ok(inOrder, `${key}: ${version} was sent before ${version - 1}`);
   }
+}
+
+/** As the channel itself knows them, for the invariants. */
+export function sendRecordsIn(log: LogLine[]): SendRecord[] {
+  return log.filter(({ message }) => message.startsWith("Notification "))
+    .map(({ notification_id, event_id }) => ({
+      notification_id: String(notification_id),
+      event_id: String(event_id),
+    }));
 }

@@ -1,0 +1,66 @@
+// One invariant, counted, and the ways in which all of them look into the tables.
+import type { AllTables } from "./tables.ts";
+
+export interface Invariant {
+  says: string;
+  checked: number;
+  violations: number;
+  examples: string[]; // the first few violations
+}
+
+const maxExamples = 5;
+
+export function invariant<Item>(
+  says: string,
+  items: Item[],
+  holds: (item: Item) => boolean,
+): Invariant {
+  const broken = items.filter((item) => !holds(item));
+  const examples = broken.slice(0, maxExamples).map((item) => JSON.stringify(item));
+  return { says, checked: items.length, violations: broken.length, examples };
+}
+
+type Rows<Table extends keyof AllTables> = Map<string, AllTables[Table]>;
+
+/** The tables, and the ways into them. */
+export interface Told extends Omit<AllTables, "processed"> {
+  eventsOf: Rows<"events">; // of a change
+  auditOf: Rows<"audit">;
+  auditOfKey: Rows<"audit">;
+  auditOfLine: Rows<"audit">;
+  answerOf: Map<string, AllTables["answers"][0]>;
+  processed: Set<string>;
+  notificationsOf: Rows<"notifications">; // of an event
+  notificationsOfChange: Rows<"notifications">;
+  deadLettersOf: Rows<"deadLetters">; // of a notification
+}
+
+export function indexed(tables: AllTables): Told {
+  return {
+    ...tables,
+    eventsOf: Map.groupBy(tables.events, changeOf),
+    auditOf: Map.groupBy(tables.audit, changeOf),
+    auditOfKey: Map.groupBy(tables.audit, ({ request_id }) => request_id),
+    auditOfLine: Map.groupBy(tables.audit, lineOf),
+    answerOf: new Map(tables.answers.map((row) => [row.idem_key, row])),
+    processed: new Set(tables.processed),
+    notificationsOf: Map.groupBy(tables.notifications, ({ event_id }) => event_id),
+    notificationsOfChange: Map.groupBy(tables.notifications, changeOf),
+    deadLettersOf: Map.groupBy(tables.deadLetters, ({ notification_id }) => notification_id),
+  };
+}
+
+interface Line {
+  user_id: string;
+  stock_keeping_unit: string;
+}
+
+export function lineOf({ user_id, stock_keeping_unit }: Line): string {
+  return JSON.stringify([user_id, stock_keeping_unit]);
+}
+
+export function changeOf(
+  { user_id, stock_keeping_unit, version }: Line & { version: number },
+): string {
+  return JSON.stringify([user_id, stock_keeping_unit, version]);
+}
