@@ -1,5 +1,5 @@
 // Both services on databases and a stream of their own: from the change to its notification.
-import { freshDatabase } from "./databases.ts";
+import { dropDatabase, dropRole, freshDatabase, uniqueName, urlOf } from "./databases.ts";
 import { settingsOf as entitlementSettings } from "./entitlement.ts";
 import type { OwnerUrls } from "./invariants.ts";
 import { settingsOf as notificationSettings } from "./notification.ts";
@@ -17,19 +17,57 @@ export async function freshBoth(onNats: string = natsUrl): Promise<BothPlace> {
     freshDatabase("entitlement"),
     freshDatabase("notification"),
   ]);
-  const names = freshStreamNames();
-  const { ownerUrl, serviceUrl } = notification;
   return {
-    ...names,
-    natsUrl: onNats,
-    owners: { entitlement: entitlement.ownerUrl, notification: ownerUrl },
-    settings: {
-      ...entitlementSettings(entitlement.serviceUrl, names),
-      ...notificationSettings({ ...names, ownerUrl, serviceUrl, natsUrl: onNats }),
-    },
+    ...placeOf(entitlement, notification, onNats),
     [Symbol.asyncDispose]: async () => {
       await entitlement.drop();
       await notification.drop();
+    },
+  };
+}
+
+/** Names of databases and roles that are not there yet: a migration makes them. */
+export function bothUnmigrated(): BothPlace {
+  const [entitlement, notification] = [uniqueName("entitlement"), uniqueName("notification")];
+  const urlsOf = (name: string) => ({
+    ownerUrl: urlOf({ database: name }),
+    serviceUrl: urlOf({ database: name, user: name, password: "test" }),
+  });
+  const place = placeOf(urlsOf(entitlement), urlsOf(notification), natsUrl);
+  return {
+    ...place,
+    settings: {
+      ...place.settings,
+      ENTITLEMENT_MIGRATION_DATABASE_URL: place.owners.entitlement,
+      NOTIFICATION_MIGRATION_DATABASE_URL: place.owners.notification,
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const name of [entitlement, notification]) {
+        await dropDatabase(name);
+        await dropRole(name);
+      }
+    },
+  };
+}
+
+interface Urls {
+  ownerUrl: string;
+  serviceUrl: string;
+}
+
+function placeOf(
+  entitlement: Urls,
+  notification: Urls,
+  natsUrl: string,
+): Omit<BothPlace, typeof Symbol.asyncDispose> {
+  const names = freshStreamNames();
+  return {
+    ...names,
+    natsUrl,
+    owners: { entitlement: entitlement.ownerUrl, notification: notification.ownerUrl },
+    settings: {
+      ...entitlementSettings(entitlement.serviceUrl, names),
+      ...notificationSettings({ ...names, ...notification, natsUrl }),
     },
   };
 }

@@ -4,25 +4,20 @@ import assert from "node:assert/strict";
 import { bundleAll } from "../tools/bundle.ts";
 import { bundleArguments } from "../tools/services.ts";
 import { grant, revoke } from "./api.ts";
-import { dropDatabase, dropRole, uniqueName, urlOf } from "./databases.ts";
+import { bothUnmigrated } from "./both.ts";
+import { variable } from "./crash/fault_point.ts";
 import { ask } from "./entitlement.ts";
 import { type Settings, startService } from "./services.ts";
-import { deleteStream, freshStreamNames, natsUrl } from "./streams.ts";
+import { deleteStream, natsUrl } from "./streams.ts";
 import { until } from "./wait.ts";
 
 Deno.test("the bundles migrate and carry a change to its notification, without any module around", async () => {
   await using folder = await temporaryFolder();
   await bundleAll(folder.path, () => {});
-  await using databases = ownDatabases();
-  const names = freshStreamNames();
+  await assertNoFaultPoint(folder.path);
+  await using place = bothUnmigrated();
   const settings: Settings = {
-    ...databases.settings,
-    NATS_URL: natsUrl,
-    ENTITLEMENT_NATS_STREAM: names.stream,
-    ENTITLEMENT_NATS_SUBJECT: names.subject,
-    NOTIFICATION_NATS_STREAM: names.stream,
-    NOTIFICATION_NATS_SUBJECT: names.subject,
-    NOTIFICATION_NATS_DURABLE: "notifications",
+    ...place.settings,
     NOTIFICATION_DEBUG_ENABLED: "true",
     DENO_DIR: `${folder.path}/empty-cache`,
   };
@@ -41,7 +36,7 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
     assert.equal((await revoke(entitlement.url, {}, "k2")).json.version, 2);
     await until("both are sent", async () => {
       const [row] = await ask<{ sent: number }>(
-        databases.notification,
+        place.owners.notification,
         "select count(*)::int as sent from notifications where status = 'SENT'",
       );
       return row?.sent === 2;
@@ -54,7 +49,7 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
     );
     assert.deepEqual([await entitlement.stop(), await notification.stop()], [0, 0]);
   }
-  await deleteStream(natsUrl, names.stream);
+  await deleteStream(natsUrl, place.stream);
 });
 
 type Read = (variable: string) => string | undefined;
@@ -64,26 +59,13 @@ async function temporaryFolder() {
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 
-// Names of databases and roles that are not there yet: migrate.js makes them.
-function ownDatabases() {
-  const name = { entitlement: uniqueName("entitlement"), notification: uniqueName("notification") };
-  const owned = (database: string) => urlOf({ database });
-  const used = (database: string) => urlOf({ database, user: database, password: "test" });
-  return {
-    notification: owned(name.notification),
-    settings: {
-      ENTITLEMENT_DATABASE_URL: used(name.entitlement),
-      ENTITLEMENT_MIGRATION_DATABASE_URL: owned(name.entitlement),
-      NOTIFICATION_DATABASE_URL: used(name.notification),
-      NOTIFICATION_MIGRATION_DATABASE_URL: owned(name.notification),
-    },
-    async [Symbol.asyncDispose]() {
-      for (const database of Object.values(name)) {
-        await dropDatabase(database);
-        await dropRole(database);
-      }
-    },
-  };
+// Programs die at chosen points in tests only (tests/crash); what is deployed does not know how.
+async function assertNoFaultPoint(folder: string): Promise<void> {
+  for await (const { name, isFile } of Deno.readDir(folder)) {
+    if (!isFile) continue;
+    const text = await Deno.readTextFile(`${folder}/${name}`);
+    assert.ok(!text.includes(variable), name);
+  }
 }
 
 // Through the launcher, which gives it just the permissions that it needs.

@@ -1,0 +1,76 @@
+// Loaded before a service by tests, and by nothing else: ends the process at one point, as kill -9
+// would. From the moment the point is reached nothing more leaves the process, and nothing more
+// comes in but the answer that it may wait for: so what is done then is done, and the rest is not.
+import { ProtocolHandler } from "nats/lib/nats-base-client/protocol.js";
+import pg from "pg";
+import { type FaultPoint, variable } from "./fault_point.ts";
+
+type Call = (this: unknown, ...args: unknown[]) => unknown;
+
+const point: FaultPoint = JSON.parse(Deno.env.get(variable) ?? "");
+const underWay = new Set<Promise<void>>(); // statements that were sent and not yet answered
+let seen = 0;
+let dying = false;
+
+function isReached(what: FaultPoint["what"], matches: boolean): boolean {
+  return what === point.what && matches && ++seen === (point.nth ?? 1);
+}
+
+function die(): void {
+  Deno.kill(Deno.pid, "SIGKILL"); // to itself, which needs no permission
+}
+
+/** When all has been answered that was sent before. */
+function dieInstead(): Promise<never> {
+  dying = true;
+  void Promise.all(underWay).then(die);
+  return new Promise(() => {});
+}
+
+const client = pg.Client.prototype as unknown as { query: Call };
+const sendStatement = client.query;
+
+client.query = function (...args) {
+  const [config] = args;
+  const text = typeof config === "string" ? config : (config as { text: string }).text;
+  if (dying || (point.withholds && text.includes(point.withholds))) return new Promise(() => {});
+  const reached = isReached("statement", text.includes(point.part));
+  if (reached && point.when === "before") return dieInstead();
+  dying ||= reached;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  underWay.add(promise);
+  const answered = () => {
+    if (reached) die();
+    underWay.delete(promise);
+    resolve();
+  };
+  const callback = args.at(-1);
+  if (typeof callback === "function") {
+    args[args.length - 1] = (...answer: unknown[]) => (answered(), callback(...answer));
+    return sendStatement.apply(this, args);
+  }
+  const result = sendStatement.apply(this, args) as Promise<unknown>;
+  result.then(answered, answered);
+  return result;
+};
+
+const protocol = ProtocolHandler.prototype as unknown as { publish: Call; processMsg: Call };
+const publish = protocol.publish;
+const processMessage = protocol.processMsg;
+
+protocol.publish = function (...args) {
+  if (dying) return;
+  const [subject, body] = args as [string, string | Uint8Array];
+  const reached = isReached("publish", subject.endsWith(point.part)) ||
+    isReached("answer", typeof body === "string" && body.startsWith(point.part));
+  if (reached && point.when === "before") return void dieInstead();
+  publish.apply(this, args);
+  if (!reached) return;
+  dying = true;
+  // The server answers a ping after it has read all that came before it.
+  void (this as ProtocolHandler).flush().then(die);
+};
+
+protocol.processMsg = function (...args) {
+  if (!dying) processMessage.apply(this, args);
+};

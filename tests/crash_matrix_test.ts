@@ -1,0 +1,23 @@
+// A process dies between two effects, at each such point there is. The next start, or another
+// replica, goes on from what it left behind, and the invariants hold.
+import assert from "node:assert/strict";
+import { changePoints } from "./crash/change_points.ts";
+import { deliveryPoints } from "./crash/delivery_points.ts";
+import { migrationPoints } from "./crash/migration_points.ts";
+import { page, rowsOf, tables } from "./crash/page.ts";
+import { playOut } from "./crash/play.ts";
+import { playOutMigration } from "./crash/play_migration.ts";
+import { receivePoints } from "./crash/receive_points.ts";
+import { retentionPoints } from "./crash/retention_points.ts";
+
+for (const point of [...changePoints, ...receivePoints, ...deliveryPoints, ...retentionPoints]) {
+  Deno.test(`${point.of} dies ${point.dies}`, () => playOut(point));
+}
+
+for (const point of migrationPoints) {
+  Deno.test(`a migration dies ${point.dies}`, () => playOutMigration(point));
+}
+
+Deno.test("the page shows every point as it was played out", async () => {
+  assert.deepEqual(rowsOf(await Deno.readTextFile(page)), rowsOf(tables()));
+});
