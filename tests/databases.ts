@@ -7,6 +7,9 @@ import pg from "pg";
 import { migrate } from "../migrations/migrate.ts";
 import { admitToDatabase } from "../migrations/service_role.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
+import { withClient } from "./asking.ts";
+
+export { withClient };
 
 export interface TestDatabase extends AsyncDisposable {
   ownerUrl: string;
@@ -118,21 +121,6 @@ export async function dropDatabase(database: string): Promise<void> {
   await withClient(serverUrl, async (admin) => {
     await admin.query(`drop database if exists ${pg.escapeIdentifier(database)} with (force)`);
   });
-}
-
-/** One connection for a few statements, closed when they are done. */
-export async function withClient<Result>(
-  url: string,
-  work: (client: pg.Client) => Promise<Result>,
-): Promise<Result> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 /** After the databases in which it has rights. */

@@ -1,8 +1,11 @@
 // The entitlement service with a database and stream names of its own, and a look at its tables.
-import { freshDatabase, type TestDatabase, withClient } from "./databases.ts";
+import { ask } from "./asking.ts";
+import { freshDatabase, type TestDatabase } from "./databases.ts";
 import { type ServiceProcess, type Settings, startService } from "./services.ts";
 import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
 import { until } from "./wait.ts";
+
+export { ask };
 
 export interface Entitlement extends StreamNames, AsyncDisposable {
   url: string;
@@ -49,10 +52,6 @@ export async function startEntitlement(more: Settings = {}): Promise<Entitlement
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-export function ask<Row>(ownerUrl: string, sql: string, values: unknown[] = []): Promise<Row[]> {
-  return withClient(ownerUrl, async (owner) => (await owner.query(sql, values)).rows);
 }
 
 export interface RowCounts {

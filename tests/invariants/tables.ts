@@ -1,5 +1,5 @@
 // All tables of both databases, as far as the invariants compare them.
-import { ask } from "../entitlement.ts";
+import { ask } from "../asking.ts";
 
 interface Change {
   user_id: string;

@@ -1,0 +1,76 @@
+// What the replicas' own record must say: the order of sends, what explains a repeated one, and why
+// each process ended.
+import { type Invariant, invariant } from "../../tests/invariants/invariant.ts";
+import type { AllTables } from "../../tests/invariants/tables.ts";
+import type { Evidence } from "./evidence.ts";
+import type { Injected } from "./inject.ts";
+import type { SendLine } from "./service_log.ts";
+
+/** By the first send of each; a repeated one may come later. */
+export function sendsAreInOrder(sends: SendLine[], { notifications }: AllTables): Invariant {
+  const first = new Map<string, number>();
+  for (const { notification_id, line } of sends) {
+    if (!first.has(notification_id)) first.set(notification_id, line);
+  }
+  const sent = notifications.filter(({ status }) => status === "SENT");
+  const lineOf = new Map(sent.map((row) => [place(row), first.get(row.notification_id) ?? 0]));
+  return invariant(
+    "4. Notifications of one entitlement are sent in the order of their versions",
+    sent,
+    (row) => {
+      const before = lineOf.get(place({ ...row, version: row.version - 1 }));
+      return before === undefined || before < (lineOf.get(place(row)) ?? 0);
+    },
+  );
+}
+
+function place(
+  row: { user_id: string; stock_keeping_unit: string; version: number },
+): string {
+  return JSON.stringify([row.user_id, row.stock_keeping_unit, row.version]);
+}
+
+/** A claim is older than its send, and a settle is tried again for a while. */
+const marginMs = 5_000;
+
+export function repeatedSends(sends: SendLine[]): { first: SendLine; again: SendLine }[] {
+  return [...Map.groupBy(sends, ({ notification_id }) => notification_id).values()]
+    .flatMap(([first, ...more]) => first ? more.map((again) => ({ first, again })) : []);
+}
+
+/** Whoever sent first could not settle: it was ended or frozen, or its database was away. */
+export function repeatedSendsAreExplained({ log, injected, runs }: Evidence): Invariant {
+  const replicaOf = new Map(runs.map(({ pid, replica }) => [pid, replica]));
+  return invariant(
+    "5. A send is repeated only after a fault of its sender or of its database",
+    repeatedSends(log.sends),
+    ({ first, again }) => {
+      const replica = replicaOf.get(first.pid) ?? "";
+      return injected.some((one) =>
+        touches(one, replica) && one.from < again.at && one.until > first.at - marginMs
+      );
+    },
+  );
+}
+
+function touches({ fault: { target, kind } }: Injected, replica: string): boolean {
+  const isOfDatabase = target === "notification database" || target === `${replica} > database`;
+  return isOfDatabase || (target === replica && kind !== "clock");
+}
+
+export function servicesEndWhenAsked({ runs, log }: Evidence): Invariant {
+  const listening = new Map(
+    log.lines.filter(({ message }) => message.startsWith("Listening on "))
+      .map(({ pid, at }) => [pid, at]),
+  );
+  return invariant(
+    "A service ends when it is asked to, with exit code 0, and never by itself",
+    runs.filter(({ until }) => until !== undefined),
+    ({ asked, askedAt, code, pid }) => {
+      if (asked === "SIGKILL") return true;
+      // Before it listens it may not have got so far as to hear the signal.
+      const heard = (listening.get(pid) ?? Infinity) <= askedAt;
+      return asked === "SIGTERM" && (code === 0 || !heard);
+    },
+  );
+}

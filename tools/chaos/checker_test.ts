@@ -1,0 +1,304 @@
+// The checker finds nothing where all is well, and each harm that is done to the evidence.
+import assert from "node:assert/strict";
+import { check } from "./checker.ts";
+import type { Told } from "./clients.ts";
+import type { Evidence } from "./evidence.ts";
+import type { SendLine } from "./service_log.ts";
+
+Deno.test("nothing is found where all is well", () => {
+  const invariants = check(sound());
+  assert.deepEqual(invariants.filter(({ violations }) => violations > 0), []);
+  assert.deepEqual(
+    invariants.filter(({ checked }) => checked === 0),
+    [],
+    "each looks at something",
+  );
+});
+
+const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][] = [
+  [
+    "an acknowledged change is lost",
+    /^1\. An acknowledged change/,
+    ({ tables }) => {
+      tables.events = tables.events.filter(({ version }) => version < 3);
+      tables.audit = tables.audit.filter(({ version }) => version < 3);
+    },
+  ],
+  ["an outbox row is missing", /exactly one outbox row/, ({ tables }) => tables.events.shift()],
+  [
+    "an outbox row is doubled",
+    /exactly one outbox row/,
+    ({ tables }) => tables.events.push({ ...first(tables.events), event_id: "other" }),
+  ],
+  ["an audit row is missing", /one audit row/, ({ tables }) => tables.audit.shift()],
+  [
+    "a version is left out",
+    /^1\. The versions/,
+    ({ tables }) => tables.audit.forEach((row) => row.version > 2 && row.version++),
+  ],
+  [
+    "a later change got a lower version",
+    /higher version/,
+    ({ told }) => {
+      const [one, two] = [first(told), first(told.slice(1))];
+      [one.sentAt, two.sentAt] = [two.sentAt, one.sentAt];
+      [one.answeredAt, two.answeredAt] = [two.answeredAt, one.answeredAt];
+    },
+  ],
+  [
+    "an event is forgotten",
+    /^2\. An outbox row/,
+    ({ tables }) => first(tables.events).status = "PENDING",
+  ],
+  [
+    "an outage made an event fail",
+    /FAILED is what fails by itself/,
+    ({ tables }) => Object.assign(first(tables.events), { status: "FAILED", last_error: "away" }),
+  ],
+  [
+    "an outage made a notification fail",
+    /FAILED is what fails by itself/,
+    ({ tables }) => {
+      first(tables.notifications).status = "FAILED";
+      tables.deadLetters.push(first(tables.notifications));
+    },
+  ],
+  [
+    "an event did not arrive",
+    /^3\. A published event/,
+    ({ tables }) => {
+      tables.processed.shift();
+      tables.notifications.shift();
+    },
+  ],
+  [
+    "a notification is doubled",
+    /^3\. A published event/,
+    ({ tables }) =>
+      tables.notifications.push({ ...first(tables.notifications), notification_id: "other" }),
+  ],
+  [
+    "a notification is forgotten",
+    /^4\. A notification ends/,
+    ({ tables }) => first(tables.notifications).status = "PROCESSING",
+  ],
+  [
+    "a FAILED notification has no dead letter",
+    /^4\. A notification ends/,
+    ({ tables }) => tables.deadLetters.shift(),
+  ],
+  [
+    "a SENT notification was never sent",
+    /^4\. What is SENT/,
+    ({ log }) => log.sends = log.sends.filter(({ version }) => version !== 2),
+  ],
+  [
+    "a repeated send has another id",
+    /^4\. Every send/,
+    ({ log }) => first(log.sends).notification_id = "other",
+  ],
+  [
+    "version 2 is sent before version 1",
+    /in the order of their versions/,
+    ({ log }) => log.sends.forEach((send) => send.line = -send.line),
+  ],
+  [
+    "a send is repeated while nothing was wrong",
+    /repeated only after a fault/,
+    ({ injected }) => injected.length = 0,
+  ],
+  [
+    "a send is repeated because of a fault elsewhere",
+    /repeated only after a fault/,
+    ({ injected }) => first(injected).fault.target = "notification-2",
+  ],
+  [
+    "a worker without its lease has left one",
+    /^5\. A worker/,
+    ({ tables }) => first(tables.notifications).leased = true,
+  ],
+  ["an answer is not kept", /byte for byte/, ({ tables }) => tables.answers.shift()],
+  [
+    "a repeated request gets another answer",
+    /same request gets the same answer/,
+    ({ told }) =>
+      first(told, ({ kind }) => kind === "repeat").answer = {
+        status: 200,
+        body: "{}",
+        replayed: true,
+      },
+  ],
+  [
+    "a key is taken for another request",
+    /under a used key/,
+    ({ told }) => {
+      const conflict = first(told, ({ kind }) => kind === "key conflict");
+      conflict.answer = first(told).answer;
+    },
+  ],
+  [
+    "a refused request has left an audit row",
+    /leaves nothing but its stored refusal/,
+    ({ tables }) => first(tables.audit).request_id = "key-refused",
+  ],
+  [
+    "a change that no client was told of",
+    /tells of a change has one audit row/,
+    ({ tables }) =>
+      tables.answers.push({ idem_key: "unknown", response_code: 200, response_body: "{}" }),
+  ],
+  [
+    "a client is refused what only it changes",
+    /alone changes an entitlement/,
+    ({ told }) => first(told, ({ answer }) => answer?.status === 409).isSole = true,
+  ],
+  [
+    "a request is never answered",
+    /was told in the end/,
+    ({ told }) => first(told).answer = undefined,
+  ],
+  [
+    "a message that is no event became a notification",
+    /no event leaves no notification/,
+    ({ tables }) =>
+      tables.notifications.push({ ...first(tables.notifications), user_id: "poison-1" }),
+  ],
+  [
+    "a service ended by itself",
+    /ends when it is asked/,
+    ({ runs }) => first(runs).asked = "nothing",
+  ],
+  [
+    "a stop has a bad exit code",
+    /ends when it is asked/,
+    ({ runs }) => first(runs.slice(1)).code = 1,
+  ],
+];
+
+for (const [harm, found, plant] of harms) {
+  Deno.test(`it is found that ${harm}`, () => {
+    const evidence = sound();
+    plant(evidence);
+    const broken = check(evidence).filter(({ violations }) => violations > 0);
+    assert.ok(
+      broken.some(({ says }) => found.test(says)),
+      `${found} in ${broken.map((i) => i.says)}`,
+    );
+  });
+}
+
+function first<Item>(items: Item[], fits: (item: Item) => boolean = () => true): Item {
+  const found = items.find(fits);
+  assert.ok(found);
+  return found;
+}
+
+// Three changes of one entitlement, a refused one, and one whose sends fail. The second send was
+// repeated, because its sender was killed.
+function sound(): Evidence {
+  const changes = [
+    { user: "ann", action: "GRANT", version: 1 },
+    { user: "ann", action: "REVOKE", version: 2 },
+    { user: "ann", action: "GRANT", version: 3 },
+    { user: "fails-1", action: "GRANT", version: 1 },
+  ] as const;
+  const rows = changes.map(({ user, action, version }, i) => ({
+    key: `key-${i}`,
+    action,
+    user_id: user,
+    stock_keeping_unit: "book",
+    version,
+    event_id: `event-${i}`,
+    notification_id: `notification-${i}`,
+    fails: user.startsWith("fails"),
+    body: JSON.stringify({ user_id: user, stock_keeping_unit: "book", version }),
+  }));
+  const refusal = JSON.stringify({ code: "ENTITLEMENT_STATE_CONFLICT", message: "already ACTIVE" });
+  const conflict = JSON.stringify({ code: "IDEMPOTENCY_KEY_CONFLICT", message: "used" });
+  const tell = (
+    i: number,
+    parts: Partial<Told["request"]>,
+    status: number,
+    body: string,
+  ): Told => ({
+    request: {
+      ...{ key: `key-${i}`, user: "ann", sku: "book", action: "GRANT" },
+      ...{ reason: "r", purchase: "p", ...parts },
+    },
+    kind: "change",
+    isSole: status === 200,
+    sentAt: i * 10,
+    answeredAt: i * 10 + 5,
+    tries: { answered: 1 },
+    answer: { status, body, replayed: false },
+  });
+  const told = rows.map((row, i) =>
+    tell(i, { user: row.user_id, action: row.action }, 200, row.body)
+  );
+  const send = (i: number, line: number, pid = 1): SendLine => ({
+    ...first(rows.slice(i)),
+    pid,
+    at: 1_000 + line,
+    line,
+  });
+  return {
+    told: [
+      ...told,
+      tell(4, { key: "key-refused" }, 409, refusal),
+      { ...tell(5, { key: "key-0" }, 200, first(rows).body), kind: "repeat" },
+      { ...tell(6, { key: "key-0", reason: "other" }, 409, conflict), kind: "key conflict" },
+    ],
+    tables: {
+      entitlements: [
+        { user_id: "ann", stock_keeping_unit: "book", version: 3, status: "ACTIVE" },
+        { user_id: "fails-1", stock_keeping_unit: "book", version: 1, status: "ACTIVE" },
+      ],
+      answers: [
+        ...rows.map(({ key, body }) => ({
+          idem_key: key,
+          response_code: 200,
+          response_body: body,
+        })),
+        { idem_key: "key-refused", response_code: 409, response_body: refusal },
+      ],
+      events: rows.map((row, i) => ({
+        ...{ ...row, status: "PUBLISHED", place: `1 ${i}`, last_error: null, leased: false },
+      })),
+      audit: rows.map((row) => ({ ...row, request_id: row.key })),
+      processed: rows.map(({ event_id }) => event_id),
+      notifications: rows.map((row) => ({
+        ...{ ...row, status: row.fails ? "FAILED" : "SENT", has_time: !row.fails, leased: false },
+      })),
+      deadLetters: rows.filter(({ fails }) => fails),
+    },
+    log: {
+      lines: [{
+        number: 1,
+        pid: 2,
+        at: 900,
+        level: "info",
+        message: "Listening on http://127.0.0.1:1",
+        text: "",
+      }],
+      sends: [send(0, 10), send(1, 11), send(1, 20, 2), send(2, 30, 2)],
+      strays: [],
+    },
+    injected: [{
+      fault: { number: 1, kind: "kill", target: "notification-1", atMs: 0, forMs: 10, amount: 0 },
+      from: 1_012,
+      until: 1_015,
+      note: "",
+    }],
+    poison: [{ id: "poison-1", kind: "garbage", at: 0 }],
+    runs: [
+      {
+        ...{ replica: "notification-1", pid: 1, from: 0, until: 1_012 },
+        ...{ asked: "SIGKILL", askedAt: 1_012, code: 137 },
+      },
+      {
+        ...{ replica: "notification-1", pid: 2, from: 1_015, until: 3_000 },
+        ...{ asked: "SIGTERM", askedAt: 2_000, code: 0 },
+      },
+    ],
+  };
+}

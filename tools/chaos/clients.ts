@@ -1,0 +1,212 @@
+// The load: clients that behave as real ones do. Whatever goes wrong, they ask again with the same
+// key until they are told what became of their request.
+import type { Answer, ChangeRequest } from "../../tests/changes.ts";
+import { Random } from "./random.ts";
+
+/** What became of one try. */
+export type TryOutcome = "answered" | "timed out" | "no connection" | "503" | "other 5xx";
+
+/** One request, from its first try to the answer that settled it. */
+export interface Told {
+  request: ChangeRequest;
+  /** Why it was sent; only a change is a new request. */
+  kind: "change" | "repeat" | "double tap" | "key conflict";
+  /** Nobody else changes this entitlement, so the client knows that it can't be refused. */
+  isSole: boolean;
+  /** All times are those of `Date.now()` in the clients' process. */
+  sentAt: number;
+  answeredAt: number;
+  tries: Partial<Record<TryOutcome, number>>;
+  answer: Answer | undefined;
+}
+
+export interface LoadOptions {
+  /** Of the entitlement service's replicas. */
+  urls: string[];
+  changesPerSecond: number;
+  seed: number;
+}
+
+export interface Load {
+  told: Told[];
+  /** No new requests from now on; resolves when those that are under way were answered. */
+  finish(): Promise<void>;
+  /** Gives up on what is still unanswered. */
+  abandon(): void;
+}
+
+export const failingUser = "fails-";
+const clients = 32;
+const tryForMs = 3_000;
+const skus = ["book", "film", "song"];
+
+export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
+  const told: Told[] = [];
+  const stopping = new AbortController();
+  const abandoned = new AbortController();
+  const random = new Random(seed);
+  const everyMs = clients / changesPerSecond * 1_000;
+  const running = Array.from({ length: clients }, async (_, client) => {
+    const story = new Story(client, new Random(random.int(0, 2 ** 32)), told);
+    await pause(story.random.next() * everyMs);
+    while (!stopping.signal.aborted) {
+      const until = Date.now() + everyMs * (0.5 + story.random.next());
+      const requests = story.next();
+      await Promise.all(requests.map(async (step) => {
+        const one = { ...step, sentAt: Date.now(), answeredAt: 0, tries: {}, answer: undefined };
+        told.push(one);
+        await askUntilTold(one, urls, story.random, abandoned.signal);
+      }));
+      story.note(requests);
+      await pause(until - Date.now());
+    }
+  });
+  return {
+    told,
+    finish: async () => {
+      stopping.abort();
+      await Promise.all(running);
+    },
+    abandon: () => abandoned.abort(),
+  };
+}
+
+type Step = Pick<Told, "request" | "kind" | "isSole">;
+
+/** What one client does next. */
+class Story {
+  readonly random: Random;
+  readonly #client: number;
+  readonly #told: Told[];
+  readonly #isActive = new Map<string, boolean>(); // its own entitlements
+  #count = 0;
+
+  constructor(client: number, random: Random, told: Told[]) {
+    this.#client = client;
+    this.random = random;
+    this.#told = told;
+  }
+
+  next(): Step[] {
+    const chance = this.random.next();
+    if (chance < 0.12) return this.#repeat();
+    if (chance < 0.17) return this.#keyConflict();
+    if (chance < 0.22) return this.#doubleTap();
+    if (chance < 0.24) return [this.#failing()];
+    return [chance < 0.36 ? this.#hot() : this.#own()];
+  }
+
+  /** Remembers what its own entitlements are now. */
+  note(steps: Step[]): void {
+    for (const { request, kind, isSole } of steps) {
+      if (!isSole || kind === "key conflict" || kind === "repeat") continue;
+      this.#isActive.set(`${request.user} ${request.sku}`, request.action === "GRANT");
+    }
+  }
+
+  #own(): Step {
+    const [user, sku] = [`user-${this.#client}-${this.random.int(1, 12)}`, this.random.pick(skus)];
+    const action = this.#isActive.get(`${user} ${sku}`) ? "REVOKE" : "GRANT";
+    return { kind: "change", isSole: true, request: this.#request({ user, sku, action }) };
+  }
+
+  /** All clients change these at once. */
+  #hot(): Step {
+    const user = `hot-${this.random.int(1, 3)}`;
+    const action = this.random.pick(["GRANT", "REVOKE"] as const);
+    const request = this.#request({ user, sku: "ticket", action });
+    return { kind: "change", isSole: false, request };
+  }
+
+  /** Its notification fails again and again and ends as a dead letter. */
+  #failing(): Step {
+    const user = `${failingUser}${this.#client}-${this.#count}`;
+    const request = this.#request({ user, sku: "book", action: "GRANT" });
+    return { kind: "change", isSole: true, request };
+  }
+
+  #doubleTap(): Step[] {
+    const { request } = this.#own();
+    return ["change", "double tap"].map((kind) => ({ kind, isSole: true, request } as Step));
+  }
+
+  #repeat(): Step[] {
+    const earlier = this.#earlier();
+    return earlier ? [{ ...earlier, kind: "repeat" }] : [this.#own()];
+  }
+
+  #keyConflict(): Step[] {
+    const earlier = this.#earlier();
+    if (!earlier) return [this.#own()];
+    const { request } = earlier;
+    const action = request.action === "GRANT" ? "REVOKE" : "GRANT";
+    const other = this.random.pick([{ reason: "another" }, { action } as const]);
+    return [{ isSole: false, kind: "key conflict", request: { ...request, ...other } }];
+  }
+
+  #earlier(): Told | undefined {
+    const { length } = this.#told;
+    if (length === 0) return undefined;
+    const told = this.#told[this.random.int(Math.max(0, length - 2_000), length - 1)];
+    return told?.answer && told.kind === "change" ? told : undefined;
+  }
+
+  #request(parts: Pick<ChangeRequest, "user" | "sku" | "action">): ChangeRequest {
+    const key = `key-${this.#client}-${++this.#count}`;
+    return { key, reason: "purchase", purchase: key, ...parts };
+  }
+}
+
+async function askUntilTold(
+  told: Told,
+  urls: string[],
+  random: Random,
+  abandoned: AbortSignal,
+): Promise<void> {
+  while (!abandoned.aborted) {
+    const { outcome, answer, retryAfterMs } = await tryOnce(random.pick(urls), told.request);
+    told.tries[outcome] = (told.tries[outcome] ?? 0) + 1;
+    if (answer) {
+      told.answer = answer;
+      told.answeredAt = Date.now();
+      return;
+    }
+    await pause(retryAfterMs + random.int(50, 400));
+  }
+}
+
+interface Tried {
+  outcome: TryOutcome;
+  answer?: Answer;
+  retryAfterMs: number;
+}
+
+async function tryOnce(url: string, request: ChangeRequest): Promise<Tried> {
+  const action = { GRANT: "grants", REVOKE: "revokes" }[request.action];
+  try {
+    const response = await fetch(`${url}/v1/entitlements/${action}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "Idempotency-Key": request.key },
+      body: JSON.stringify({
+        user_id: request.user,
+        stock_keeping_unit: request.sku,
+        reason: request.reason,
+        purchase_id: request.purchase,
+      }),
+      signal: AbortSignal.timeout(tryForMs),
+    });
+    const { status, headers } = response;
+    const body = await response.text();
+    const retryAfterMs = Number(headers.get("Retry-After") ?? 0) * 1_000;
+    if (status >= 500) return { outcome: status === 503 ? "503" : "other 5xx", retryAfterMs };
+    const replayed = headers.get("Idempotency-Replayed") === "true";
+    return { outcome: "answered", answer: { status, body, replayed }, retryAfterMs };
+  } catch (error) {
+    const timedOut = (error as Error).name === "TimeoutError";
+    return { outcome: timedOut ? "timed out" : "no connection", retryAfterMs: 0 };
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((over) => setTimeout(over, Math.max(0, ms)));
+}

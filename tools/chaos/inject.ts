@@ -1,0 +1,179 @@
+// Carries out the plan: begins each fault at its time and ends it again.
+import type { Messages } from "./messages.ts";
+import { type DatabaseName, databases, type Fault, type ReplicaName, textOf } from "./plan.ts";
+import type { Condition } from "./proxy.ts";
+import type { Replica } from "./replica.ts";
+import type { OnDisk, Stack } from "./stack.ts";
+import type { Server } from "../servers/server.ts";
+
+/** A fault as it was carried out. */
+export interface Injected {
+  fault: Fault;
+  from: number;
+  until: number;
+  /** Why it was not done, or what it met. */
+  note: string;
+}
+
+export interface Injection {
+  injected: Injected[];
+  /** All faults are over. */
+  done: Promise<void>;
+}
+
+export function injectFaults(
+  plan: Fault[],
+  stack: Stack,
+  messages: Messages,
+  stop: AbortSignal,
+  say: (line: string) => void,
+): Injection {
+  const injected: Injected[] = [];
+  const startedAt = performance.now();
+  const running = plan.map(async (fault) => {
+    await pause(startedAt + fault.atMs - performance.now(), stop);
+    if (stop.aborted) return;
+    const one: Injected = { fault, from: Date.now(), until: Infinity, note: "" };
+    injected.push(one);
+    say(textOf(fault));
+    try {
+      one.note = await injectOne(fault, stack, messages, stop) ?? "";
+    } catch (error) {
+      one.note = `failed: ${(error as Error).message}`;
+    }
+    one.until = Date.now();
+    if (one.note) say(`     fault ${fault.number}: ${one.note}`);
+  });
+  return { injected, done: Promise.all(running).then(() => {}) };
+}
+
+/** Returns a note, if there is anything to say about it. */
+function injectOne(
+  fault: Fault,
+  stack: Stack,
+  messages: Messages,
+  stop: AbortSignal,
+): Promise<string | void> {
+  const { kind, target, forMs, amount } = fault;
+  const replica = stack.replicas[target as ReplicaName];
+  const lasting = () => pause(forMs, stop);
+  switch (kind) {
+    case "kill":
+    case "stop":
+      return (async () => {
+        await replica.end(kind === "kill" ? "SIGKILL" : "SIGTERM");
+        await lasting();
+        replica.start();
+      })();
+    case "freeze":
+      return replica.freeze(forMs);
+    case "clock":
+      return jumpClock(replica, fault, stop);
+    case "postgres-kill":
+      return killServer(stack.databases[target as DatabaseName], lasting);
+    case "postgres-full":
+      return fillDisk(stack.databases[target as DatabaseName], lasting);
+    case "nats-kill":
+      return killServer(stack.nats, lasting);
+    case "nats-wipe":
+      return killServer(stack.nats, lasting, () => stack.nats.server.wipe());
+    case "nats-full":
+      return fillDisk(stack.nats, lasting);
+    case "cut":
+      return disturb(stack, target, { kind: "cut" }, lasting);
+    case "stall":
+      return disturb(stack, target, { kind: "stalled" }, lasting);
+    case "mute":
+      return disturb(stack, target, { kind: "muted" }, lasting);
+    case "slow":
+      return disturb(stack, target, { kind: "slow", delayMs: amount }, lasting);
+    case "duplicates":
+      return messages.sendAgain(amount, forMs);
+    case "poison":
+      return messages.sendPoison(amount, forMs);
+  }
+}
+
+/** Ahead by so many hours, or back, and then again to where it was. */
+async function jumpClock(
+  replica: Replica,
+  { number, forMs, amount }: Fault,
+  stop: AbortSignal,
+): Promise<string | void> {
+  const run = replica.runs.at(-1);
+  // A process that does not hear the signal yet would end by it.
+  if (!await replica.answers("/livez")) return "left out: there is nobody to set the clock of";
+  const [there, back] = number % 2 === 0
+    ? ["SIGUSR2", "SIGWINCH"] as const
+    : ["SIGWINCH", "SIGUSR2"] as const;
+  const signal = async (which: Deno.Signal) => {
+    // Signals that come together are one, so each hour is a signal with time to arrive.
+    for (let hour = 0; hour < amount; hour++) {
+      // To the one that is meant; whoever comes after it has the true time.
+      if (replica.runs.at(-1) === run) replica.signal(which);
+      await pause(20, stop);
+    }
+  };
+  await signal(there);
+  await pause(forMs, stop);
+  await signal(back);
+}
+
+async function killServer(
+  { server }: OnDisk<Server>,
+  lasting: () => Promise<void>,
+  meanwhile: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  await server.kill();
+  await meanwhile();
+  await lasting();
+  await server.start();
+}
+
+/**
+ * PostgreSQL ends when it can't write its log, and nats-server switches JetStream off when it can't
+ * store, until it is started again. So both are, as an operator would do it.
+ */
+async function fillDisk(
+  { server, disk }: OnDisk<Server>,
+  lasting: () => Promise<void>,
+): Promise<string | void> {
+  if (!disk.canBeFull) return "left out: mounting is not allowed here";
+  await disk.fill();
+  await lasting();
+  await disk.empty();
+  const ended = !server.isRunning;
+  if (!ended) await server.kill();
+  await server.start();
+  return ended ? "the server had ended by itself" : undefined;
+}
+
+async function disturb(
+  stack: Stack,
+  link: string,
+  condition: Condition,
+  lasting: () => Promise<void>,
+): Promise<void> {
+  const proxy = stack.links.get(link);
+  proxy?.set(condition);
+  await lasting();
+  proxy?.set({ kind: "open" });
+}
+
+/** Whatever the plan left behind. */
+export async function liftAll(stack: Stack): Promise<void> {
+  for (const proxy of stack.links.values()) proxy.set({ kind: "open" });
+  const servers = [...databases.map((name) => stack.databases[name]), stack.nats];
+  for (const { server, disk } of servers as OnDisk<Server>[]) {
+    await disk.empty();
+    if (!server.isRunning) await server.start();
+  }
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  if (stop.aborted || ms <= 0) return Promise.resolve();
+  return new Promise((over) => {
+    const timer = setTimeout(over, ms);
+    stop.addEventListener("abort", () => (clearTimeout(timer), over()), { once: true });
+  });
+}

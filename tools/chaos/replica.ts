@@ -1,0 +1,112 @@
+// One replica of a service: a process that something keeps running, as an orchestrator would.
+import { runArguments, type ServiceName } from "../services.ts";
+import type { ReplicaName } from "./plan.ts";
+
+export interface Run {
+  replica: ReplicaName;
+  pid: number;
+  from: number;
+  until: number | undefined;
+  asked: "nothing" | "SIGTERM" | "SIGKILL";
+  askedAt: number;
+  code: number | undefined;
+}
+
+const inside = new URL("inside.ts", import.meta.url).href;
+/** Far beyond the grace of the services. */
+const stopWithinMs = 20_000;
+const againAfterMs = 500;
+
+export class Replica {
+  readonly name: ReplicaName;
+  readonly service: ServiceName;
+  readonly runs: Run[] = [];
+  readonly #settings: Record<string, string>;
+  readonly #logFile: string;
+  #ended: Promise<void> = Promise.resolve();
+  #isWanted = false;
+
+  constructor(name: ReplicaName, settings: Record<string, string>, logFile: string) {
+    this.name = name;
+    this.service = name.startsWith("entitlement") ? "entitlement" : "notification";
+    this.#settings = settings;
+    this.#logFile = logFile;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#settings[`${this.service.toUpperCase()}_HTTP_PORT`]}`;
+  }
+
+  start(): void {
+    this.#isWanted = true;
+    const [command = "", ...args] = runArguments(this.service, (name) => this.#settings[name]);
+    // All append to one file: its order is the order in which things were said.
+    const child = new Deno.Command("sh", {
+      args: [
+        ...["-c", 'exec "$@" >>"$0" 2>&1', this.#logFile],
+        ...[Deno.execPath(), command, `--preload=${inside}`, ...args],
+      ],
+      env: { ...this.#settings, HOSTNAME: this.name, NO_COLOR: "1" },
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    const run: Run = {
+      replica: this.name,
+      pid: child.pid,
+      from: Date.now(),
+      until: undefined,
+      asked: "nothing",
+      askedAt: 0,
+      code: undefined,
+    };
+    this.runs.push(run);
+    this.#ended = child.status.then(({ code }) => {
+      run.until = Date.now();
+      run.code = code;
+      if (this.#isWanted) setTimeout(() => this.#isWanted && this.start(), againAfterMs);
+    });
+  }
+
+  async end(how: "SIGTERM" | "SIGKILL"): Promise<void> {
+    this.#isWanted = false;
+    const run = this.runs.at(-1);
+    if (!run || run.until) return;
+    run.asked = how;
+    run.askedAt = Date.now();
+    this.signal(how);
+    const late = setTimeout(() => {
+      run.code = -1;
+      this.signal("SIGKILL");
+    }, stopWithinMs);
+    await this.#ended;
+    clearTimeout(late);
+  }
+
+  signal(signal: Deno.Signal): void {
+    const run = this.runs.at(-1);
+    if (!run || run.until) return;
+    try {
+      Deno.kill(run.pid, signal);
+    } catch { /* It ended this moment. */ }
+  }
+
+  /** By a process of its own: whatever becomes of this one, nothing stays frozen. */
+  async freeze(forMs: number): Promise<void> {
+    const run = this.runs.at(-1);
+    if (!run || run.until) return;
+    const script = 'kill -STOP "$0" && sleep "$1"; kill -CONT "$0"';
+    const args = ["-c", script, String(run.pid), String(forMs / 1_000)];
+    await new Deno.Command("sh", { args, stdout: "null", stderr: "null" }).output();
+  }
+
+  async answers(path: "/livez" | "/readyz"): Promise<boolean> {
+    try {
+      const response = await fetch(`${this.url}${path}`, { signal: AbortSignal.timeout(2_000) });
+      await response.body?.cancel();
+      return response.ok;
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// The figures of a run, and of several together.
+import type { Invariant } from "../../tests/invariants/invariant.ts";
+import type { TryOutcome } from "./clients.ts";
+import type { Evidence } from "./evidence.ts";
+import type { Healing } from "./heal.ts";
+import { repeatedSends } from "./checker_of_runs.ts";
+import { type FaultKind, faultKinds } from "./plan.ts";
+
+export interface Figures {
+  seeds: number[];
+  minutes: number;
+  faults: Partial<Record<FaultKind, number>>;
+  "left out": number;
+  acknowledged: number;
+  refused: number;
+  repeated: number;
+  "key conflicts": number;
+  tries: Partial<Record<TryOutcome, number>>;
+  notifications: number;
+  "dead letters": number;
+  sends: number;
+  "sends repeated": number;
+  "events sent again": number;
+  poison: number;
+  lost: number;
+  doubled: number;
+  "out of order": number;
+  violations: number;
+  "seconds to heal": number;
+}
+
+export interface Report {
+  healed: boolean;
+  still: string | undefined;
+  figures: Figures;
+  invariants: Invariant[];
+}
+
+export interface Run {
+  seed: number;
+  minutes: number;
+  evidence: Evidence;
+  sentAgain: number;
+  healing: Healing;
+}
+
+export function reportOf(run: Run, invariants: Invariant[]): Report {
+  const { evidence, healing } = run;
+  const { told, injected, tables, log, poison } = evidence;
+  const answered = (status: number) =>
+    told.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
+  const done = injected.filter(({ note }) => !note.startsWith("left out"));
+  const tries: Figures["tries"] = {};
+  for (const one of told) add(tries, one.tries);
+  const violationsOf = (pattern: RegExp) =>
+    invariants.filter(({ says }) => pattern.test(says)).reduce((sum, i) => sum + i.violations, 0);
+  return {
+    healed: healing.still === undefined,
+    still: healing.still,
+    invariants,
+    figures: {
+      seeds: [run.seed],
+      minutes: run.minutes,
+      faults: countBy(done.map(({ fault }) => fault.kind)),
+      "left out": injected.length - done.length,
+      acknowledged: answered(200),
+      refused: answered(409),
+      repeated: told.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
+      "key conflicts": told.filter(({ kind }) => kind === "key conflict").length,
+      tries,
+      notifications: tables.notifications.length,
+      "dead letters": tables.deadLetters.length,
+      sends: log.sends.length,
+      "sends repeated": repeatedSends(log.sends).length,
+      "events sent again": run.sentAgain,
+      poison: poison.length,
+      ...losses(evidence),
+      "out of order": violationsOf(/versions are|higher version|order of/),
+      violations: invariants.reduce((sum, { violations }) => sum + violations, 0),
+      "seconds to heal": Math.round(healing.ms / 100) / 10,
+    },
+  };
+}
+
+/** By the way from the answer to the user: changes without a notification, and with two. */
+function losses({ told, tables }: Evidence): { lost: number; doubled: number } {
+  const audits = countBy(tables.audit.map(({ request_id }) => request_id));
+  const notifications = countBy(tables.notifications.map(changeOf));
+  const changes = told.filter(({ kind, answer }) => kind === "change" && answer?.status === 200);
+  const counts = changes.map(({ request, answer }) => [
+    audits[request.key] ?? 0,
+    notifications[changeOf(JSON.parse(answer?.body ?? "{}"))] ?? 0,
+  ]);
+  return {
+    lost: counts.filter((each) => each.includes(0)).length,
+    doubled: counts.filter((each) => each.some((count) => count > 1)).length,
+  };
+}
+
+function changeOf(
+  row: { user_id: string; stock_keeping_unit: string; version: number },
+): string {
+  return JSON.stringify([row.user_id, row.stock_keeping_unit, row.version]);
+}
+
+function countBy<Name extends string>(names: Name[]): Record<Name, number> {
+  const groups = [...Map.groupBy(names, (name) => name)];
+  return Object.fromEntries(groups.map(([name, { length }]) => [name, length])) as Record<
+    Name,
+    number
+  >;
+}
+
+export function sumOf(all: Figures[]): Figures {
+  const [first, ...rest] = structuredClone(all);
+  if (!first) throw new Error("There is no run to sum up");
+  for (const other of rest) {
+    const longest = Math.max(first["seconds to heal"], other["seconds to heal"]);
+    add(first as never, other as never);
+    first["seconds to heal"] = longest;
+  }
+  return first;
+}
+
+type Sums = { [name: string]: number | Sums | number[] };
+
+function add(into: Sums, other: Sums): void {
+  for (const [name, value] of Object.entries(other)) {
+    if (typeof value === "number") into[name] = Number(into[name] ?? 0) + value;
+    else if (Array.isArray(value)) (into[name] as number[]).push(...value);
+    else add((into[name] ??= {}) as Sums, value);
+  }
+}
+
+export function textOfFigures(figures: Figures): string {
+  const { faults, tries, seeds, ...rest } = figures;
+  const lines = [
+    ["seeds", seeds.join(", ")],
+    ...Object.entries(rest).map(([name, value]) => [name, value.toLocaleString("en")]),
+    ...Object.entries(tries).map(([name, count]) => [`tries: ${name}`, count]),
+    ...faultKinds.filter((kind) => faults[kind]).map((kind) => [`faults: ${kind}`, faults[kind]]),
+  ];
+  return lines.map(([name, value]) => `${String(name).padEnd(24)} ${value}`).join("\n");
+}
+
+export function textOfInvariants(invariants: Invariant[]): string {
+  return invariants.map(({ says, checked, violations }) =>
+    `${violations === 0 ? "holds " : "BROKEN"} ${String(checked).padStart(8)} checked, ${
+      String(violations).padStart(4)
+    } violated  ${says}`
+  ).join("\n");
+}
