@@ -6,6 +6,7 @@ import type { AllTables } from "../../tests/invariants/tables.ts";
 import { failingUser, type Told } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { poisonUser } from "./messages.ts";
+import { eventsAreNotGivenUp, poisonIsKept, poisonLeavesNothing } from "./checker_of_poison.ts";
 import {
   repeatedSendsAreExplained,
   sendsAreInOrder,
@@ -26,6 +27,8 @@ export function check(evidence: Evidence): Invariant[] {
     sendsAreInOrder(evidence.log.sends.filter(isOfClients), tables),
     repeatedSendsAreExplained(evidence),
     poisonLeavesNothing(evidence),
+    poisonIsKept(evidence),
+    eventsAreNotGivenUp(evidence),
     servicesEndWhenAsked(evidence),
   ];
 }
@@ -129,14 +132,5 @@ function nothingFailsForOutages({ events, notifications }: AllTables): Invariant
     "2. and 4. FAILED is what fails by itself, and nothing else",
     ends,
     ({ status, mustFail }) => (status === "FAILED") === mustFail,
-  );
-}
-
-function poisonLeavesNothing({ tables, poison }: Evidence): Invariant {
-  const left = Map.groupBy(tables.notifications, ({ user_id }) => user_id);
-  return invariant(
-    "3. A message that is no event leaves no notification, one of an unknown type at most one",
-    poison,
-    ({ id, kind }) => (left.get(id)?.length ?? 0) <= (kind === "unknown type" ? 1 : 0),
   );
 }

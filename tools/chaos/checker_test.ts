@@ -164,6 +164,16 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
       tables.notifications.push({ ...first(tables.notifications), user_id: "poison-1" }),
   ],
   [
+    "a message that is no event is not kept",
+    /is kept with a copy/,
+    ({ givenUp }) => givenUp.length = 0,
+  ],
+  [
+    "an event was given up",
+    /uses up the deliveries/,
+    ({ givenUp }) => givenUp.push({ kind: "MAX_DELIVERIES", poison: null, has_copy: true }),
+  ],
+  [
     "a service ended by itself",
     /ends when it is asked/,
     ({ runs }) => first(runs).asked = "nothing",
@@ -289,7 +299,8 @@ function sound(): Evidence {
       until: 1_015,
       note: "",
     }],
-    poison: [{ id: "poison-1", kind: "garbage", at: 0 }],
+    poison: [{ id: "poison-1", kind: "garbage", at: 1, isStored: true }],
+    givenUp: [{ kind: "MSG_TERMINATED", poison: "poison-1", has_copy: true }],
     runs: [
       {
         ...{ replica: "notification-1", pid: 1, from: 0, until: 1_012 },

@@ -94,21 +94,21 @@ function injectOne(
   }
 }
 
-/** Ahead by so many hours, or back, and then again to where it was. */
+/** By so many hours ahead or, below zero, back, and then to where it was. */
 async function jumpClock(
   replica: Replica,
-  { number, forMs, amount }: Fault,
+  { forMs, amount }: Fault,
   stop: AbortSignal,
 ): Promise<string | void> {
   const run = replica.runs.at(-1);
   // A process that does not hear the signal yet would end by it.
   if (!await replica.answers("/livez")) return "left out: there is nobody to set the clock of";
-  const [there, back] = number % 2 === 0
+  const [there, back] = amount > 0
     ? ["SIGUSR2", "SIGWINCH"] as const
     : ["SIGWINCH", "SIGUSR2"] as const;
   const signal = async (which: Deno.Signal) => {
     // Signals that come together are one, so each hour is a signal with time to arrive.
-    for (let hour = 0; hour < amount; hour++) {
+    for (let hour = 0; hour < Math.abs(amount); hour++) {
       // To the one that is meant; whoever comes after it has the true time.
       if (replica.runs.at(-1) === run) replica.signal(which);
       await pause(20, stop);

@@ -18,10 +18,13 @@ export interface Poison {
   id: string;
   kind: PoisonKind;
   at: number;
+  /** The stream has acknowledged it. */
+  isStored: boolean;
 }
 
 export const poisonUser = "poison-";
-const marker = "Kenri-Poison";
+/** The header that names it. */
+export const marker = "Kenri-Poison";
 const remembered = 2_000;
 
 export class Messages {
@@ -54,8 +57,9 @@ export class Messages {
         const id = `${poisonUser}${this.poison.length + 1}`;
         const headers = createHeaders();
         headers.set(marker, id);
-        this.poison.push({ id, kind, at: Date.now() });
-        await publish(connection, bodyOf(kind, id), headers);
+        const at = Date.now();
+        const isStored = await publish(connection, bodyOf(kind, id), headers);
+        this.poison.push({ id, kind, at, isStored });
         await pause(forMs / count);
       }
     });

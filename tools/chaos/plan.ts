@@ -36,7 +36,7 @@ const shapes = {
   "stop": { cards: 2, part: "process", targets: replicas, seconds: [0, 2] },
   // Leases last 3 s in these runs, and the ack wait is 2 s.
   "freeze": { cards: 2, part: "process", targets: replicas, seconds: [4, 9] },
-  "clock": { cards: 1, part: "clock", targets: replicas, seconds: [3, 10], amount: [1, 30] },
+  "clock": { cards: 1, part: "clock", targets: replicas, seconds: [3, 10], amount: [-30, 30] },
   "postgres-kill": { cards: 2, part: "server", targets: databases, seconds: [0, 6] },
   "postgres-full": { cards: 1, part: "server", targets: databases, seconds: [3, 8] },
   "nats-kill": { cards: 2, part: "server", targets: ["nats"], seconds: [0, 6] },

@@ -22,6 +22,7 @@ export interface Figures {
   "sends repeated": number;
   "events sent again": number;
   poison: number;
+  "poison kept": number;
   lost: number;
   doubled: number;
   "out of order": number;
@@ -74,6 +75,7 @@ export function reportOf(run: Run, invariants: Invariant[]): Report {
       "sends repeated": repeatedSends(log.sends).length,
       "events sent again": run.sentAgain,
       poison: poison.length,
+      "poison kept": new Set(evidence.givenUp.map(({ poison }) => poison ?? "")).size,
       ...losses(evidence),
       "out of order": violationsOf(/versions are|higher version|order of/),
       violations: invariants.reduce((sum, { violations }) => sum + violations, 0),

@@ -2,7 +2,7 @@
 import { readAllTables } from "../../tests/invariants/tables.ts";
 import { check } from "./checker.ts";
 import { startLoad } from "./clients.ts";
-import type { Evidence } from "./evidence.ts";
+import { type Evidence, readGivenUp } from "./evidence.ts";
 import { untilHealed } from "./heal.ts";
 import { injectFaults, liftAll } from "./inject.ts";
 import { Messages } from "./messages.ts";
@@ -46,6 +46,7 @@ export async function run(options: RunOptions): Promise<Report> {
   const evidence: Evidence = {
     told: load.told,
     tables,
+    givenUp: await readGivenUp(stack.owners.notification),
     log: await readServiceLog(logFile),
     injected,
     poison: messages.poison,
