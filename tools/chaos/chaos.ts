@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type FaultKind, faultKinds } from "./plan.ts";
-import { type Report, sumOf, textOfFigures, textOfInvariants } from "./report.ts";
+import { isGood, type Report, sumOf, textOfFigures, textOfInvariants } from "./report.ts";
 import { run } from "./run.ts";
 
 const usage = `deno task chaos [--minutes N] [--seed S,…] [--faults KIND,…] [--rate N] [--quiet]
@@ -86,7 +86,7 @@ async function runAll(options: Options): Promise<boolean> {
     const folder = `${root}/${startedAt}-seed-${seed}`;
     await Deno.mkdir(folder, { recursive: true });
     console.log(`\n${again}\n`);
-    const say = options.quiet ? () => {} : (line: string) => console.log(line);
+    const say = (line: string) => console.log(line);
     const report = await run({ ...options, seed, folder, say, stop: stopping.signal });
     reports.push(report);
     console.log(`\n${textOfInvariants(report.invariants)}\n\n${textOfFigures(report.figures)}`);
@@ -94,7 +94,7 @@ async function runAll(options: Options): Promise<boolean> {
     console.log(`\nKept in ${folder}; the same plan again: ${again}`);
   }
   if (reports.length > 1) await summarise(reports, `${root}/${startedAt}-summary`);
-  return reports.every(({ healed, figures }) => healed && figures.violations === 0);
+  return reports.every(isGood);
 }
 
 async function summarise(reports: Report[], path: string): Promise<void> {

@@ -1,5 +1,6 @@
 // The load: clients that behave as real ones do. Whatever goes wrong, they ask again with the same
 // key until they are told what became of their request.
+import { setTimeout as pause } from "node:timers/promises";
 import type { Answer, ChangeRequest } from "../../tests/changes.ts";
 import { Random } from "./random.ts";
 
@@ -58,7 +59,7 @@ export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
         await askUntilTold(one, urls, story.random, abandoned.signal);
       }));
       story.note(requests);
-      await pause(until - Date.now());
+      await pause(Math.max(0, until - Date.now()));
     }
   });
   return {
@@ -205,8 +206,4 @@ async function tryOnce(url: string, request: ChangeRequest): Promise<Tried> {
     const timedOut = (error as Error).name === "TimeoutError";
     return { outcome: timedOut ? "timed out" : "no connection", retryAfterMs: 0 };
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((over) => setTimeout(over, Math.max(0, ms)));
 }

@@ -1,10 +1,11 @@
 // Carries out the plan: begins each fault at its time and ends it again.
+import { pause } from "../../shared/signals.ts";
+import type { Server } from "../servers/server.ts";
 import type { Messages } from "./messages.ts";
 import { type DatabaseName, databases, type Fault, type ReplicaName, textOf } from "./plan.ts";
 import type { Condition } from "./proxy.ts";
 import type { Replica } from "./replica.ts";
 import type { OnDisk, Stack } from "./stack.ts";
-import type { Server } from "../servers/server.ts";
 
 /** A fault as it was carried out. */
 export interface Injected {
@@ -168,12 +169,4 @@ export async function liftAll(stack: Stack): Promise<void> {
     await disk.empty();
     if (!server.isRunning) await server.start();
   }
-}
-
-function pause(ms: number, stop: AbortSignal): Promise<void> {
-  if (stop.aborted || ms <= 0) return Promise.resolve();
-  return new Promise((over) => {
-    const timer = setTimeout(over, ms);
-    stop.addEventListener("abort", () => (clearTimeout(timer), over()), { once: true });
-  });
 }

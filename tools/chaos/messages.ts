@@ -1,5 +1,6 @@
 // Messages that nobody's relay has sent: events that were in the stream already, in any order and
 // past the stream's own removal of duplicates, and messages that are no events at all.
+import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { connect, headers as createHeaders, type MsgHdrs, type NatsConnection } from "nats";
@@ -133,8 +134,4 @@ function bodyOf(kind: PoisonKind, id: string): Uint8Array {
 
 function random(size: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(size));
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((over) => setTimeout(over, ms));
 }

@@ -41,6 +41,14 @@ Deno.test("no process and no server is taken by two faults at once", () => {
   }
 });
 
+Deno.test("every kind is described", async () => {
+  const page = await Deno.readTextFile(
+    new URL("../../docs/reliability/chaos.md", import.meta.url),
+  );
+  const described = [...page.matchAll(/^\| `([a-z-]+)` /gm)].map(([, kind]) => kind);
+  assert.deepEqual(described, faultKinds);
+});
+
 function overlap(one: Fault, other: Fault): boolean {
   return one.atMs <= other.atMs + other.forMs && other.atMs <= one.atMs + one.forMs;
 }

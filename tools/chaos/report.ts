@@ -37,7 +37,7 @@ export interface Report {
   invariants: Invariant[];
 }
 
-export interface Run {
+export interface EndedRun {
   seed: number;
   minutes: number;
   evidence: Evidence;
@@ -45,7 +45,7 @@ export interface Run {
   healing: Healing;
 }
 
-export function reportOf(run: Run, invariants: Invariant[]): Report {
+export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   const { evidence, healing } = run;
   const { told, injected, tables, log, poison } = evidence;
   const answered = (status: number) =>
@@ -77,11 +77,15 @@ export function reportOf(run: Run, invariants: Invariant[]): Report {
       poison: poison.length,
       "poison kept": new Set(evidence.givenUp.map(({ poison }) => poison ?? "")).size,
       ...losses(evidence),
-      "out of order": violationsOf(/versions are|higher version|order of/),
+      "out of order": violationsOf(/^1\. The versions|higher version|in the order/),
       violations: invariants.reduce((sum, { violations }) => sum + violations, 0),
       "seconds to heal": Math.round(healing.ms / 100) / 10,
     },
   };
+}
+
+export function isGood({ healed, figures }: Report): boolean {
+  return healed && figures.violations === 0;
 }
 
 /** By the way from the answer to the user: changes without a notification, and with two. */

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { check } from "./checker.ts";
+import type { Evidence } from "./evidence.ts";
+import { type Figures, reportOf, sumOf } from "./report.ts";
+import { first, soundEvidence } from "./sound_evidence.ts";
+
+Deno.test("a sound run has nothing lost, doubled, out of order or violated", () => {
+  const figures = figuresOf(soundEvidence());
+  assert.equal(figures.acknowledged, 4);
+  assert.equal(figures["sends repeated"], 1);
+  for (const name of ["lost", "doubled", "out of order", "violations"] as const) {
+    assert.equal(figures[name], 0, name);
+  }
+});
+
+Deno.test("what is lost, doubled and out of order is counted", () => {
+  const evidence = soundEvidence();
+  const { notifications } = evidence.tables;
+  notifications.push({ ...first(notifications), notification_id: "other" });
+  evidence.tables.audit.pop();
+  evidence.log.sends.forEach((send) => send.line = -send.line);
+  const { lost, doubled, "out of order": outOfOrder, violations } = figuresOf(evidence);
+  assert.deepEqual([lost, doubled], [1, 1]);
+  assert.ok(outOfOrder >= 2, `${outOfOrder} out of order`);
+  assert.ok(violations > outOfOrder);
+});
+
+Deno.test("runs are added up, and the longest healing counts", () => {
+  const [one, other] = [figuresOf(soundEvidence(), 1), figuresOf(soundEvidence(), 2)];
+  other["seconds to heal"] = 7;
+  const sum = sumOf([one, other]);
+  assert.deepEqual(sum.seeds, [1, 2]);
+  assert.equal(sum.acknowledged, 8);
+  assert.equal(sum.faults.kill, 2);
+  assert.equal(sum.tries.answered, 14);
+  assert.equal(sum["seconds to heal"], 7);
+});
+
+function figuresOf(evidence: Evidence, seed = 1): Figures {
+  const healing = { ms: 1_000, still: undefined };
+  return reportOf({ seed, minutes: 1, evidence, sentAgain: 0, healing }, check(evidence)).figures;
+}
