@@ -3,7 +3,7 @@
 import { type Invariant, invariant } from "../../tests/invariants/invariant.ts";
 import type { AllTables } from "../../tests/invariants/tables.ts";
 import type { Evidence } from "./evidence.ts";
-import type { Injected } from "./inject.ts";
+import { type Injected, wasDone } from "./inject.ts";
 import type { SendLine } from "./service_log.ts";
 
 /** By the first send of each; a repeated one may come later. */
@@ -47,7 +47,8 @@ export function repeatedSendsAreExplained({ log, injected, runs }: Evidence): In
     ({ first, again }) => {
       const replica = replicaOf.get(first.pid) ?? "";
       return injected.some((one) =>
-        touches(one, replica) && one.from < again.at && one.until > first.at - marginMs
+        wasDone(one) && touches(one, replica) && one.from < again.at &&
+        one.until > first.at - marginMs
       );
     },
   );

@@ -2,7 +2,14 @@
 import { pause } from "../../shared/signals.ts";
 import type { Server } from "../servers/server.ts";
 import type { Messages } from "./messages.ts";
-import { type DatabaseName, databases, type Fault, type ReplicaName, textOf } from "./plan.ts";
+import {
+  type DatabaseName,
+  databases,
+  type Fault,
+  placeOf,
+  type ReplicaName,
+  textOf,
+} from "./plan.ts";
 import type { Condition } from "./proxy.ts";
 import type { Replica } from "./replica.ts";
 import type { OnDisk, Stack } from "./stack.ts";
@@ -14,6 +21,10 @@ export interface Injected {
   until: number;
   /** Why it was not done, or what it met. */
   note: string;
+}
+
+export function wasDone({ note }: Injected): boolean {
+  return !note.startsWith("left out");
 }
 
 export interface Injection {
@@ -30,6 +41,7 @@ export function injectFaults(
   say: (line: string) => void,
 ): Injection {
   const injected: Injected[] = [];
+  const busy = new Set<string>();
   const startedAt = performance.now();
   const running = plan.map(async (fault) => {
     await pause(startedAt + fault.atMs - performance.now(), stop);
@@ -37,15 +49,30 @@ export function injectFaults(
     const one: Injected = { fault, from: Date.now(), until: Infinity, note: "" };
     injected.push(one);
     say(textOf(fault));
-    try {
-      one.note = await injectOne(fault, stack, messages, stop) ?? "";
-    } catch (error) {
-      one.note = `failed: ${(error as Error).message}`;
-    }
+    one.note = await unlessBusy(busy, placeOf(fault), async () => {
+      return await injectOne(fault, stack, messages, stop) ?? "";
+    });
     one.until = Date.now();
     if (one.note) say(`     fault ${fault.number}: ${one.note}`);
   });
   return { injected, done: Promise.all(running).then(() => {}) };
+}
+
+/** What a fault needs for its end, such as the stop of a service, may take longer than planned. */
+async function unlessBusy(
+  busy: Set<string>,
+  place: string,
+  work: () => Promise<string>,
+): Promise<string> {
+  if (busy.has(place)) return "left out: the one before is still at work";
+  busy.add(place);
+  try {
+    return await work();
+  } catch (error) {
+    return `failed: ${(error as Error).message}`;
+  } finally {
+    busy.delete(place);
+  }
 }
 
 /** Returns a note, if there is anything to say about it. */

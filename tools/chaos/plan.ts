@@ -23,7 +23,7 @@ export const links = replicas.flatMap((replica) => [
 interface Shape {
   /** In each deck of faults it is dealt so often. */
   cards: number;
-  /** Two faults are never at work on the same part of the same target. */
+  /** Of the target. */
   part: "process" | "clock" | "server" | "link" | "stream";
   targets: readonly string[];
   seconds: [min: number, max: number];
@@ -90,7 +90,7 @@ export function planOf({ seed, minutes, kinds }: PlanOptions): Fault[] {
   while (atMs < endMs) {
     if (deck.length === 0) deck = random.shuffled(deckOf(kinds));
     const fault = { ...draw(random, deck.pop() as FaultKind), atMs };
-    const place = `${shapes[fault.kind].part} ${fault.target}`;
+    const place = placeOf(fault);
     const isFree = (busyUntil.get(place) ?? 0) <= atMs;
     if (isFree && atMs + fault.forMs <= endMs) {
       faults.push({ number: faults.length + 1, ...fault });
@@ -99,6 +99,11 @@ export function planOf({ seed, minutes, kinds }: PlanOptions): Fault[] {
     atMs += Math.round(-Math.log(1 - random.next()) * meanGapMs);
   }
   return faults;
+}
+
+/** Where only one fault is at work at a time. */
+export function placeOf({ kind, target }: Pick<Fault, "kind" | "target">): string {
+  return `${shapes[kind].part} ${target}`;
 }
 
 /** Dealt from a deck, every kind comes soon, and none by far more often than it should. */

@@ -75,10 +75,7 @@ export class Replica {
     run.asked = how;
     run.askedAt = Date.now();
     this.signal(how);
-    const late = setTimeout(() => {
-      run.code = -1;
-      this.signal("SIGKILL");
-    }, stopWithinMs);
+    const late = setTimeout(() => this.signal("SIGKILL"), stopWithinMs);
     await this.#ended;
     clearTimeout(late);
   }

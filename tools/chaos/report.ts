@@ -3,6 +3,7 @@ import type { Invariant } from "../../tests/invariants/invariant.ts";
 import type { TryOutcome } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Healing } from "./heal.ts";
+import { wasDone } from "./inject.ts";
 import { repeatedSends } from "./checker_of_runs.ts";
 import { type FaultKind, faultKinds } from "./plan.ts";
 
@@ -50,7 +51,7 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   const { told, injected, tables, log, poison } = evidence;
   const answered = (status: number) =>
     told.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
-  const done = injected.filter(({ note }) => !note.startsWith("left out"));
+  const done = injected.filter(wasDone);
   const tries: Figures["tries"] = {};
   for (const one of told) add(tries, one.tries);
   const violationsOf = (pattern: RegExp) =>
