@@ -38,7 +38,9 @@ export async function run(options: RunOptions): Promise<Report> {
     stop,
     quiet ? () => {} : say,
   );
+  const from = performance.now();
   await Promise.all([done, pause(minutes * 60_000, stop)]);
+  const minutesDone = Math.round((performance.now() - from) / 6_000) / 10;
 
   say("All faults are over");
   await liftAll(stack);
@@ -56,7 +58,7 @@ export async function run(options: RunOptions): Promise<Report> {
     poison: messages.poison,
     runs: replicas.flatMap(({ runs }) => runs),
   };
-  const ended = { seed, minutes, evidence, sentAgain: messages.sentAgain, healing };
+  const ended = { seed, minutes: minutesDone, evidence, sentAgain: messages.sentAgain, healing };
   const report = reportOf(ended, check(evidence));
   await keepReport(folder, report);
   if (!isGood(report)) {

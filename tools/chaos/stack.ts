@@ -1,5 +1,6 @@
 // The whole system: two replicas of each service, a PostgreSQL for each of them, one NATS, and
 // between all of them ways that can be disturbed.
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { migrate } from "../../migrations/migrate.ts";
 import { freePort } from "../servers/free_port.ts";
@@ -80,6 +81,7 @@ export async function startStack(logFile: string): Promise<Stack> {
     starting.defer(() => replica.end("SIGKILL"));
     replica.start();
   }
+  await untilReady(Object.values(made.replicas));
   const clientUrls = links.filter((link) => link.startsWith("clients"))
     .map((link) => `http://127.0.0.1:${proxies.get(link)?.port}`);
   const parts = starting.move();
@@ -87,6 +89,18 @@ export async function startStack(logFile: string): Promise<Stack> {
     ...{ ...made, nats, owners, clientUrls, links: proxies },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
+}
+
+const readyWithinMs = 60_000;
+
+async function untilReady(replicas: Replica[]): Promise<void> {
+  const deadline = performance.now() + readyWithinMs;
+  for (const replica of replicas) {
+    while (!await replica.answers("/readyz")) {
+      if (performance.now() > deadline) throw new Error(`${replica.name} does not get ready`);
+      await pause(100);
+    }
+  }
 }
 
 function serviceOf(replica: string): "entitlement" | "notification" {
