@@ -2,7 +2,8 @@
 import { connect } from "nats";
 import { unrest } from "../../tests/invariants/tables.ts";
 import type { Poison } from "./messages.ts";
-import { durable, type Stack, stream } from "./stack.ts";
+import { durable, stream } from "./replica_settings.ts";
+import type { Stack } from "./stack.ts";
 
 /**
  * A frozen transaction keeps its locks for 10 s, a statement may take 12 s, and then what waited has

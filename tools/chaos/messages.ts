@@ -9,7 +9,7 @@ import {
   type EntitlementEventType,
 } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { Random } from "./random.ts";
-import { stream, subject } from "./stack.ts";
+import { stream, subject } from "./replica_settings.ts";
 
 /** `refused` is well formed, but more than the database can hold. */
 const poisonKinds = ["garbage", "bad event_id", "unknown type", "huge", "refused"] as const;

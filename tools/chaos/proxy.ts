@@ -14,13 +14,13 @@ interface Connection {
 
 export class Proxy implements AsyncDisposable {
   readonly port: number;
-  readonly #serverPort: () => number;
+  readonly #serverPort: number;
   readonly #connections = new Set<Connection>();
   #listener: Deno.TcpListener | undefined;
   #condition: Condition = { kind: "open" };
   #changed = Promise.withResolvers<void>();
 
-  constructor(port: number, serverPort: () => number) {
+  constructor(port: number, serverPort: number) {
     this.port = port;
     this.#serverPort = serverPort;
     this.#listen();
@@ -54,7 +54,7 @@ export class Proxy implements AsyncDisposable {
     const connection: Connection = { client };
     this.#connections.add(connection);
     try {
-      const server = await Deno.connect({ hostname: "127.0.0.1", port: this.#serverPort() });
+      const server = await Deno.connect({ hostname: "127.0.0.1", port: this.#serverPort });
       connection.server = server;
       if (!this.#connections.has(connection)) return;
       await Promise.race([this.#pump(client, server, "asked"), this.#pump(server, client, "told")]);

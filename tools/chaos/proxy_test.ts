@@ -63,7 +63,7 @@ async function openWay(): Promise<Way> {
   const serving = (async () => {
     for await (const connection of listener) void answer(connection, heard);
   })();
-  const proxy = new Proxy(freePort(), () => listener.addr.port);
+  const proxy = new Proxy(freePort(), listener.addr.port);
   const clients: Deno.TcpConn[] = [];
   return await Promise.resolve({
     proxy,

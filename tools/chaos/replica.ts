@@ -64,7 +64,7 @@ export class Replica {
     this.#ended = child.status.then(({ code }) => {
       run.until = Date.now();
       run.code = code;
-      if (this.#isWanted) setTimeout(() => this.#isWanted && this.start(), againAfterMs);
+      setTimeout(() => this.#isWanted && this.runs.at(-1) === run && this.start(), againAfterMs);
     });
   }
 

@@ -6,152 +6,121 @@ import { migrate } from "../../migrations/migrate.ts";
 import { freePort } from "../servers/free_port.ts";
 import { type NatsServer, startNats } from "../servers/nats.ts";
 import { type PostgresServer, startPostgres } from "../servers/postgres.ts";
-import { failingUser } from "./clients.ts";
+import type { ServiceName } from "../services.ts";
 import { type Disk, makeDisk } from "./disk.ts";
-import { type DatabaseName, databases, links, type ReplicaName, replicas } from "./plan.ts";
+import { type DatabaseName, links, type ReplicaName, replicas } from "./plan.ts";
 import { Proxy } from "./proxy.ts";
 import { Replica } from "./replica.ts";
+import { databaseUrl, serviceUser, settingsOf } from "./replica_settings.ts";
 
 export interface OnDisk<Server> {
   server: Server;
   disk: Disk;
 }
 
-export interface Stack extends AsyncDisposable {
+interface Servers {
   databases: Record<DatabaseName, OnDisk<PostgresServer>>;
   nats: OnDisk<NatsServer>;
+}
+
+export interface Stack extends Servers, AsyncDisposable {
   replicas: Record<ReplicaName, Replica>;
   links: Map<string, Proxy>;
   /** Where clients find the entitlement service. */
   clientUrls: string[];
-  owners: { entitlement: string; notification: string };
+  owners: Record<ServiceName, string>;
 }
-
-export const stream = "entitlement-events";
-export const subject = "entitlement.events";
-export const durable = "notification-entitlement-consumer";
 
 export async function startStack(logFile: string): Promise<Stack> {
   await using starting = new AsyncDisposableStack();
-  const made = { databases: {} as Stack["databases"], replicas: {} as Stack["replicas"] };
-  for (const name of databases) {
-    const disk = starting.use(await makeDisk("postgres"));
-    const server = starting.use(
-      await startPostgres({
-        dataDir: `${disk.path}/data`,
-        settings: { max_wal_size: "128MB", shared_buffers: "64MB" },
-      }),
-    );
-    made.databases[name] = { server, disk };
-  }
-  const disk = starting.use(await makeDisk("nats"));
-  const server = starting.use(await startNats({ storeDir: `${disk.path}/store` }));
-  const nats = { server, disk };
-  const owners = {
-    entitlement: urlOf(made.databases["entitlement database"].server.port, "entitlement"),
-    notification: urlOf(made.databases["notification database"].server.port, "notification"),
+  const servers = {
+    databases: {
+      "entitlement database": await startDatabase("entitlement", starting),
+      "notification database": await startDatabase("notification", starting),
+    },
+    nats: await startBroker(starting),
   };
-  for (const service of ["entitlement", "notification"] as const) {
-    await migrate({
-      folder: fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url)),
-      ownerUrl: owners[service],
-      serviceUrl: owners[service].replace("postgres@", `${service}:chaos@`),
-      say: () => {},
-    });
-  }
   const httpPorts = Object.fromEntries(replicas.map((name) => [name, freePort()]));
-  const serverPort = (link: string): number => {
-    const [from = "", to = ""] = link.split(" > ");
-    if (to === "nats") return server.port;
-    if (to !== "database") return httpPorts[to] ?? 0;
-    return made.databases[`${serviceOf(from)} database`].server.port;
-  };
   const proxies = new Map(links.map((link) => {
-    const port = serverPort(link);
-    return [link, starting.use(new Proxy(freePort(), () => port))];
+    const proxy = new Proxy(freePort(), endOf(link, servers, httpPorts));
+    return [link, starting.use(proxy)];
   }));
-  for (const name of replicas) {
-    const ports = {
+  const portOf = (link: string) => proxies.get(link)?.port ?? 0;
+  const started = replicas.map((name) => {
+    const settings = settingsOf(serviceOf(name), {
       http: httpPorts[name] ?? 0,
-      database: proxies.get(`${name} > database`)?.port ?? 0,
-      nats: proxies.get(`${name} > nats`)?.port ?? 0,
-    };
-    const replica = new Replica(name, settingsOf(serviceOf(name), ports), logFile);
-    made.replicas[name] = replica;
+      database: portOf(`${name} > database`),
+      nats: portOf(`${name} > nats`),
+    });
+    const replica = new Replica(name, settings, logFile);
     starting.defer(() => replica.end("SIGKILL"));
     replica.start();
-  }
-  await untilReady(Object.values(made.replicas));
-  const clientUrls = links.filter((link) => link.startsWith("clients"))
-    .map((link) => `http://127.0.0.1:${proxies.get(link)?.port}`);
+    return replica;
+  });
+  await untilReady(started);
+  const { "entitlement database": ofChanges, "notification database": ofSends } = servers.databases;
   const parts = starting.move();
   return {
-    ...{ ...made, nats, owners, clientUrls, links: proxies },
+    ...servers,
+    replicas: Object.fromEntries(started.map((one) => [one.name, one])) as Stack["replicas"],
+    links: proxies,
+    clientUrls: links.filter((link) => link.startsWith("clients"))
+      .map((link) => `http://127.0.0.1:${portOf(link)}`),
+    owners: {
+      entitlement: databaseUrl(ofChanges.server.port, "entitlement"),
+      notification: databaseUrl(ofSends.server.port, "notification"),
+    },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
 
+async function startDatabase(
+  service: ServiceName,
+  starting: AsyncDisposableStack,
+): Promise<OnDisk<PostgresServer>> {
+  const disk = starting.use(await makeDisk("postgres"));
+  const server = starting.use(
+    await startPostgres({
+      dataDir: `${disk.path}/data`,
+      // The disk is memory.
+      settings: { max_wal_size: "128MB", shared_buffers: "64MB" },
+    }),
+  );
+  await migrate({
+    folder: fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url)),
+    ownerUrl: databaseUrl(server.port, service),
+    serviceUrl: databaseUrl(server.port, service, serviceUser(service)),
+    say: () => {},
+  });
+  return { server, disk };
+}
+
+async function startBroker(starting: AsyncDisposableStack): Promise<OnDisk<NatsServer>> {
+  const disk = starting.use(await makeDisk("nats"));
+  const server = starting.use(await startNats({ storeDir: `${disk.path}/store` }));
+  return { server, disk };
+}
+
+/** The port to which the proxy of a link leads. */
+function endOf(link: string, servers: Servers, httpPorts: Record<string, number>): number {
+  const [from = "", to = ""] = link.split(" > ");
+  if (to === "nats") return servers.nats.server.port;
+  if (to === "database") return servers.databases[`${serviceOf(from)} database`].server.port;
+  return httpPorts[to] ?? 0;
+}
+
+function serviceOf(replica: string): ServiceName {
+  return replica.startsWith("entitlement") ? "entitlement" : "notification";
+}
+
 const readyWithinMs = 60_000;
 
-async function untilReady(replicas: Replica[]): Promise<void> {
+async function untilReady(started: Replica[]): Promise<void> {
   const deadline = performance.now() + readyWithinMs;
-  for (const replica of replicas) {
+  for (const replica of started) {
     while (!await replica.answers("/readyz")) {
       if (performance.now() > deadline) throw new Error(`${replica.name} does not get ready`);
       await pause(100);
     }
   }
-}
-
-function serviceOf(replica: string): "entitlement" | "notification" {
-  return replica.startsWith("entitlement") ? "entitlement" : "notification";
-}
-
-function urlOf(port: number, database: string): string {
-  return `postgres://postgres@127.0.0.1:${port}/${database}`;
-}
-
-interface Ports {
-  http: number;
-  database: number;
-  nats: number;
-}
-
-/** Leases and waits are short, so that much can happen in little time. */
-function settingsOf(
-  service: "entitlement" | "notification",
-  ports: Ports,
-): Record<string, string> {
-  const database = urlOf(ports.database, service).replace("postgres@", `${service}:chaos@`);
-  const common = { NATS_URL: `nats://127.0.0.1:${ports.nats}`, SHUTDOWN_GRACE: "5s" };
-  if (service === "entitlement") {
-    return {
-      ...common,
-      ENTITLEMENT_DATABASE_URL: database,
-      ENTITLEMENT_HTTP_PORT: `${ports.http}`,
-      ENTITLEMENT_NATS_STREAM: stream,
-      ENTITLEMENT_NATS_SUBJECT: subject,
-      ENTITLEMENT_OUTBOX_LEASE: "3s",
-      ENTITLEMENT_OUTBOX_POLL_INTERVAL: "200ms",
-    };
-  }
-  return {
-    ...common,
-    NOTIFICATION_DATABASE_URL: database,
-    NOTIFICATION_HTTP_PORT: `${ports.http}`,
-    NOTIFICATION_NATS_STREAM: stream,
-    NOTIFICATION_NATS_SUBJECT: subject,
-    NOTIFICATION_NATS_DURABLE: durable,
-    NOTIFICATION_NATS_ACK_WAIT: "2s",
-    NOTIFICATION_DELIVERY_LEASE: "3s",
-    NOTIFICATION_DELIVERY_POLL_INTERVAL: "200ms",
-    // Ten sends to a user whose sends fail shall take seconds.
-    NOTIFICATION_DELIVERY_BACKOFF_BASE: "50ms",
-    NOTIFICATION_DELIVERY_BACKOFF_MIN: "50ms",
-    NOTIFICATION_DELIVERY_BACKOFF_MAX: "400ms",
-    NOTIFICATION_DELIVERY_FAILURE_INJECTION_ENABLED: "true",
-    NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: failingUser,
-    // No outage is that long, so the order of sends must hold through all of them.
-    NOTIFICATION_DELIVERY_PREDECESSOR_WAIT: "1h",
-  };
 }

@@ -1,6 +1,7 @@
 // Everything that is known of what a violation names, in the order in which it happened.
 import type { Invariant } from "../../tests/invariants/invariant.ts";
 import { ask } from "../../tests/asking.ts";
+import type { Told } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { textOf } from "./plan.ts";
 import type { Stack } from "./stack.ts";
@@ -34,15 +35,15 @@ async function timelineOf(
   evidence: Evidence,
   owners: Stack["owners"],
 ): Promise<string> {
-  const names = namesIn(example);
+  const subject = subjectOf(example);
   const rows = [
-    ...await rowsOf(owners.entitlement, entitlementTables, names),
-    ...await rowsOf(owners.notification, notificationTables, names),
+    ...await rowsOf(owners.entitlement, entitlementTables, subject),
+    ...await rowsOf(owners.notification, notificationTables, subject),
   ];
-  const ids = [...names, ...rows.flatMap((row) => row.match(uuids) ?? [])];
-  const isNamed = (text: string) => ids.some((id) => text.includes(id));
+  const ids = [...subject.ids, ...rows.flatMap((row) => row.match(uuids) ?? [])];
+  const isAbout = (text: string) => ids.some((id) => text.includes(id));
   const entries: Entry[] = [
-    ...evidence.told.filter(({ request }) => isNamed(JSON.stringify(request)))
+    ...evidence.told.filter((one) => isAbout(`"${one.request.key}"`) || isOf(one, subject))
       .flatMap((told): Entry[] => [
         { at: told.sentAt, text: `asked     ${told.kind} ${JSON.stringify(told.request)}` },
         {
@@ -50,7 +51,7 @@ async function timelineOf(
           text: `answered  ${told.request.key} ${JSON.stringify([told.tries, told.answer])}`,
         },
       ]),
-    ...evidence.log.lines.filter(({ text }) => isNamed(text))
+    ...evidence.log.lines.filter(({ text }) => isAbout(text))
       .map(({ at, text }) => ({ at, text: `log       ${text}` })),
   ];
   const times = entries.map(({ at }) => at).filter(Number.isFinite);
@@ -67,13 +68,38 @@ async function timelineOf(
   return [...lines.slice(0, maxLines), ...rows].join("\n");
 }
 
-const uuids = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+/** What the rows and lines that belong to a violation are recognised by. */
+interface Subject {
+  ids: string[];
+  user: string | undefined;
+  sku: string | undefined;
+  version: number | undefined;
+}
 
-/** What a row or a line of the log can be recognised by. */
-function namesIn(example: string): string[] {
-  const fields = example.match(/"(key|user|user_id|request_id|idem_key)":"([^"]+)"/g) ?? [];
-  const keys = fields.map((field) => field.split('"')[3] ?? "");
-  return [...new Set([...keys, ...example.match(uuids) ?? []])];
+const uuids = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+const versions = /version\\?":\s*(\d+)/;
+
+function subjectOf(example: string): Subject {
+  const field = (name: string) => new RegExp(`"${name}":("[^"]+")`).exec(example)?.[1];
+  const keys = ["key", "request_id", "idem_key"].flatMap((name) => field(name) ?? []);
+  const version = versions.exec(example)?.[1];
+  return {
+    ids: [...new Set([...keys, ...example.match(uuids) ?? []])],
+    user: field("user_id") ?? field("user"),
+    sku: field("stock_keeping_unit") ?? field("sku"),
+    version: version === undefined ? undefined : Number(version),
+  };
+}
+
+/** Of the same entitlement, and its version is the same or a neighbour. */
+function isOf({ request, answer }: Told, { user, sku, version }: Subject): boolean {
+  return `"${request.user}"` === user && `"${request.sku}"` === sku &&
+    isNear(answer?.body ?? "", version);
+}
+
+function isNear(text: string, version: number | undefined): boolean {
+  const found = versions.exec(text)?.[1];
+  return version === undefined || found === undefined || Math.abs(Number(found) - version) <= 1;
 }
 
 const entitlementTables = [
@@ -88,17 +114,22 @@ const notificationTables = [
   "notification_dlq",
 ];
 
-async function rowsOf(url: string, tables: string[], names: string[]): Promise<string[]> {
+async function rowsOf(url: string, tables: string[], subject: Subject): Promise<string[]> {
+  const { ids, user, sku, version } = subject;
   const found: string[] = [];
   for (const table of tables) {
-    const rows = await ask<{ row: unknown }>(
+    const rows = await ask<{ row: string }>(
       url,
-      `select to_jsonb(t) as row from ${table} t
-       where exists (select from unnest($1::text[]) name where strpos(to_jsonb(t)::text, name) > 0)
-       limit 40`,
-      [names],
+      `select row from (select to_jsonb(t)::text as row from ${table} t) rows
+       where exists (select from unnest($1::text[]) id where strpos(row, id) > 0)
+         or (strpos(row, $2) > 0 and strpos(row, $3) > 0)
+       limit 1000`,
+      [ids, user ?? "none", sku ?? "none"],
     ).catch((error) => [{ row: String(error) }]);
-    found.push(...rows.map(({ row }) => `row       ${table} ${JSON.stringify(row)}`));
+    found.push(
+      ...rows.filter(({ row }) => isNear(row, version))
+        .map(({ row }) => `row       ${table} ${row}`),
+    );
   }
   return found;
 }
