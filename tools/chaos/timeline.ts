@@ -40,7 +40,7 @@ async function timelineOf(
     ...await rowsOf(owners.entitlement, entitlementTables, subject),
     ...await rowsOf(owners.notification, notificationTables, subject),
   ];
-  const ids = [...subject.ids, ...rows.flatMap((row) => row.match(uuids) ?? [])];
+  const ids = [...subject.ids, ...rows.flatMap(idsIn)];
   const isAbout = (text: string) => ids.some((id) => text.includes(id));
   const entries: Entry[] = [
     ...evidence.told.filter((one) => isAbout(`"${one.request.key}"`) || isOf(one, subject))
@@ -77,6 +77,13 @@ interface Subject {
 }
 
 const uuids = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** The event, its notification, and the key of its request. */
+function idsIn(row: string): string[] {
+  const keys = [...row.matchAll(/"(request_id|idem_key)": ("[^"]+")/g)].map(([, , key]) => key);
+  return [...row.match(uuids) ?? [], ...keys.filter((key) => key !== undefined)];
+}
+
 const versions = /version\\?":\s*(\d+)/;
 
 function subjectOf(example: string): Subject {
