@@ -39,16 +39,17 @@ export function repeatedSends(sends: SendLine[]): { first: SendLine; again: Send
 }
 
 /** Whoever sent first could not settle: it was ended or frozen, or its database was away. */
-export function repeatedSendsAreExplained({ log, injected, runs }: Evidence): Invariant {
+export function repeatedSendsAreExplained(evidence: Evidence): Invariant {
+  const { log, injected, stalls, runs } = evidence;
   const replicaOf = new Map(runs.map(({ pid, replica }) => [pid, replica]));
   return invariant(
     "5. A send is repeated only after a fault of its sender or of its database",
     repeatedSends(log.sends),
     ({ first, again }) => {
       const replica = replicaOf.get(first.pid) ?? "";
-      return injected.some((one) =>
-        wasDone(one) && touches(one, replica) && one.from < again.at &&
-        one.until > first.at - marginMs
+      const faults = injected.filter((one) => wasDone(one) && touches(one, replica));
+      return [...faults, ...stalls].some(({ from, until }) =>
+        from < again.at && until > first.at - marginMs
       );
     },
   );

@@ -14,6 +14,13 @@ Deno.test("nothing is found where all is well", () => {
   );
 });
 
+Deno.test("a stall of the run itself explains a repeated send", () => {
+  const evidence = soundEvidence();
+  evidence.injected = [];
+  evidence.stalls = [{ from: 1_012, until: 1_015 }];
+  assert.deepEqual(check(evidence).filter(({ violations }) => violations > 0), []);
+});
+
 const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][] = [
   [
     "an acknowledged change is lost",

@@ -5,6 +5,7 @@ import type { AllTables } from "../../tests/invariants/tables.ts";
 import type { Told } from "./clients.ts";
 import type { Injected } from "./inject.ts";
 import { marker, type Poison } from "./messages.ts";
+import type { Stall } from "./own_stalls.ts";
 import type { Run } from "./replica.ts";
 import type { ServiceLog } from "./service_log.ts";
 
@@ -14,6 +15,7 @@ export interface Evidence {
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
+  stalls: Stall[];
   poison: Poison[];
   runs: Run[];
 }

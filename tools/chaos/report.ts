@@ -12,6 +12,7 @@ export interface Figures {
   minutes: number;
   faults: Partial<Record<FaultKind, number>>;
   "left out": number;
+  "own stalls": number;
   acknowledged: number;
   refused: number;
   repeated: number;
@@ -65,6 +66,7 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       minutes: run.minutes,
       faults: countBy(done.map(({ fault }) => fault.kind)),
       "left out": injected.length - done.length,
+      "own stalls": evidence.stalls.length,
       acknowledged: answered(200),
       refused: answered(409),
       repeated: told.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,

@@ -7,6 +7,7 @@ import { type Evidence, readGivenUp } from "./evidence.ts";
 import { type Healing, untilHealed } from "./heal.ts";
 import { injectFaults, liftAll } from "./inject.ts";
 import { Messages, type Poison } from "./messages.ts";
+import { OwnStalls } from "./own_stalls.ts";
 import { planOf, type PlanOptions, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
 import { readServiceLog } from "./service_log.ts";
@@ -29,6 +30,7 @@ export async function run(options: RunOptions): Promise<Report> {
   await Deno.writeTextFile(`${folder}/plan.txt`, plan.map(textOf).join("\n"));
   const logFile = `${folder}/services.log`;
   await using stack = await startStack(logFile);
+  using own = new OwnStalls();
   const messages = new Messages(stack.nats.server.url, seed);
   const load = startLoad({ urls: stack.clientUrls, changesPerSecond, seed });
   const { injected, done } = injectFaults(
@@ -55,6 +57,7 @@ export async function run(options: RunOptions): Promise<Report> {
     givenUp: await readGivenUp(stack.owners.notification),
     log: await readServiceLog(logFile),
     injected,
+    stalls: own.stalls,
     poison: messages.poison,
     runs: replicas.flatMap(({ runs }) => runs),
   };
@@ -87,7 +90,9 @@ async function keepReport(folder: string, report: Report): Promise<void> {
 }
 
 async function keepEvidence(folder: string, evidence: Evidence): Promise<void> {
-  for (const name of ["told", "tables", "injected", "poison", "givenUp", "runs"] as const) {
+  for (
+    const name of ["told", "tables", "injected", "stalls", "poison", "givenUp", "runs"] as const
+  ) {
     await Deno.writeTextFile(`${folder}/${name}.json`, JSON.stringify(evidence[name], null, 1));
   }
 }

@@ -108,6 +108,7 @@ export function soundEvidence(): Evidence {
       until: 1_015,
       note: "",
     }],
+    stalls: [],
     poison: [{ id: "poison-1", kind: "garbage", at: 1, isStored: true }],
     givenUp: [{ kind: "MSG_TERMINATED", poison: "poison-1", has_copy: true }],
     runs: [
