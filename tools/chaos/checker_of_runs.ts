@@ -47,10 +47,12 @@ export function repeatedSendsAreExplained(evidence: Evidence): Invariant {
     repeatedSends(log.sends),
     ({ first, again }) => {
       const replica = replicaOf.get(first.pid) ?? "";
-      const faults = injected.filter((one) => wasDone(one) && touches(one, replica));
-      return [...faults, ...stalls].some(({ from, until }) =>
-        from < again.at && until > first.at - marginMs
-      );
+      const faults = [
+        ...injected.filter((one) => wasDone(one) && touches(one, replica)),
+        ...log.stalls.filter(({ pid }) => pid === first.pid),
+        ...stalls,
+      ];
+      return faults.some(({ from, until }) => from < again.at && until > first.at - marginMs);
     },
   );
 }

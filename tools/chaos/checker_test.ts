@@ -14,11 +14,15 @@ Deno.test("nothing is found where all is well", () => {
   );
 });
 
-Deno.test("a stall of the run itself explains a repeated send", () => {
-  const evidence = soundEvidence();
-  evidence.injected = [];
-  evidence.stalls = [{ from: 1_012, until: 1_015 }];
-  assert.deepEqual(check(evidence).filter(({ violations }) => violations > 0), []);
+Deno.test("a stall of the sender, or of the run itself, explains a repeated send", () => {
+  const stall = { from: 1_012, until: 1_015 };
+  const [ofSender, ofRun] = [soundEvidence(), soundEvidence()];
+  ofSender.log.stalls = [{ ...stall, pid: 1 }];
+  ofRun.stalls = [stall];
+  for (const evidence of [ofSender, ofRun]) {
+    evidence.injected = [];
+    assert.deepEqual(check(evidence).filter(({ violations }) => violations > 0), []);
+  }
 });
 
 const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][] = [

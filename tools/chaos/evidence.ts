@@ -5,9 +5,9 @@ import type { AllTables } from "../../tests/invariants/tables.ts";
 import type { Told } from "./clients.ts";
 import type { Injected } from "./inject.ts";
 import { marker, type Poison } from "./messages.ts";
-import type { Stall } from "./own_stalls.ts";
 import type { Run } from "./replica.ts";
 import type { ServiceLog } from "./service_log.ts";
+import type { Stall } from "./stalls.ts";
 
 export interface Evidence {
   told: Told[];
@@ -15,6 +15,7 @@ export interface Evidence {
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
+  /** Of the run itself. */
   stalls: Stall[];
   poison: Poison[];
   runs: Run[];

@@ -1,5 +1,8 @@
 // Loaded into each service of a run, before the service itself. Marks each line of its log with the
-// process and the true time, and lets the clock jump: an hour ahead with SIGUSR2, back with SIGWINCH (SIGUSR1 is the debugger's).
+// process and the true time, tells when the process stood still, and lets the clock jump: an hour
+// ahead with SIGUSR2, back with SIGWINCH. (SIGUSR1 would open Deno's debugger.)
+import { watchStalls } from "./stalls.ts";
+
 const TrueDate = Date;
 const hourMs = 3_600_000;
 let aheadMs = 0;
@@ -22,3 +25,9 @@ Deno.stdout.writeSync = (bytes) => {
   write(encoder.encode(line.startsWith("{") ? mark + line.slice(1) : line));
   return bytes.length;
 };
+
+// A process that gets no turn for long loses its leases, whoever is to blame.
+watchStalls(({ from, until }) => {
+  const line = `{"message":"Stood still","from":${from},"until":${until}}\n`;
+  Deno.stdout.writeSync(encoder.encode(line));
+}, TrueDate.now);

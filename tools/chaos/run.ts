@@ -7,11 +7,11 @@ import { type Evidence, readGivenUp } from "./evidence.ts";
 import { type Healing, untilHealed } from "./heal.ts";
 import { injectFaults, liftAll } from "./inject.ts";
 import { Messages, type Poison } from "./messages.ts";
-import { OwnStalls } from "./own_stalls.ts";
 import { planOf, type PlanOptions, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
 import { readServiceLog } from "./service_log.ts";
 import { type Stack, startStack } from "./stack.ts";
+import { type Stall, watchStalls } from "./stalls.ts";
 import { timelinesOf } from "./timeline.ts";
 
 export interface RunOptions extends PlanOptions {
@@ -30,7 +30,8 @@ export async function run(options: RunOptions): Promise<Report> {
   await Deno.writeTextFile(`${folder}/plan.txt`, plan.map(textOf).join("\n"));
   const logFile = `${folder}/services.log`;
   await using stack = await startStack(logFile);
-  using own = new OwnStalls();
+  const stalls: Stall[] = [];
+  const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   const messages = new Messages(stack.nats.server.url, seed);
   const load = startLoad({ urls: stack.clientUrls, changesPerSecond, seed });
   const { injected, done } = injectFaults(
@@ -50,6 +51,7 @@ export async function run(options: RunOptions): Promise<Report> {
   const tables = await readAllTables(stack.owners.entitlement, stack.owners.notification);
   const replicas = Object.values(stack.replicas);
   await Promise.all(replicas.map((replica) => replica.end("SIGTERM")));
+  stopWatching();
 
   const evidence: Evidence = {
     told: load.told,
@@ -57,7 +59,7 @@ export async function run(options: RunOptions): Promise<Report> {
     givenUp: await readGivenUp(stack.owners.notification),
     log: await readServiceLog(logFile),
     injected,
-    stalls: own.stalls,
+    stalls,
     poison: messages.poison,
     runs: replicas.flatMap(({ runs }) => runs),
   };

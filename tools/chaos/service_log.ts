@@ -1,4 +1,5 @@
 // What all replicas said, in the order in which they said it.
+import type { Stall } from "./stalls.ts";
 
 export interface LogLine {
   /** In the file, from 1. */
@@ -25,6 +26,8 @@ export interface ServiceLog {
   lines: LogLine[];
   /** The channel's own record. */
   sends: SendLine[];
+  /** Of single replicas. */
+  stalls: (Stall & { pid: number })[];
   /** What no logger wrote: the last words of a process that ended by an error. */
   strays: string[];
 }
@@ -34,7 +37,7 @@ export async function readServiceLog(file: string): Promise<ServiceLog> {
 }
 
 export function parseServiceLog(text: string): ServiceLog {
-  const log: ServiceLog = { lines: [], sends: [], strays: [] };
+  const log: ServiceLog = { lines: [], sends: [], stalls: [], strays: [] };
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
     const parsed = parse(line);
@@ -47,6 +50,7 @@ export function parseServiceLog(text: string): ServiceLog {
     if (message.startsWith("Notification ")) {
       log.sends.push({ ...parsed as unknown as SendLine, line: index + 1 });
     }
+    if (message === "Stood still") log.stalls.push(parsed as unknown as ServiceLog["stalls"][0]);
   }
   return log;
 }

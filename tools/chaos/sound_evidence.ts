@@ -100,6 +100,7 @@ export function soundEvidence(): Evidence {
         text: "",
       }],
       sends: [send(0, 10), send(1, 11), send(1, 20, 2), send(2, 30, 2)],
+      stalls: [],
       strays: [],
     },
     injected: [{
