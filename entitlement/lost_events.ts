@@ -134,7 +134,7 @@ async function putBackLost(database: Database): Promise<number> {
            order by generation rows between 1 following and unbounded following) as kept_up_to
          from stream_generations
        ), lost as (
-         select row.event_id
+         select row.event_id, row.stream_seq
          from ended
          join outbox_events row
            on row.status = 'PUBLISHED'
@@ -142,6 +142,9 @@ async function putBackLost(database: Database): Promise<number> {
            and row.stream_seq > ended.kept_up_to
          limit $1
          for update of row
+       ), recorded as (
+         insert into outbox_attempts (event_id, outcome, stream_seq)
+         select event_id, 'LOST', stream_seq from lost
        )
        update outbox_events row
        set status = 'PENDING', attempt_count = 0, published_at = null,

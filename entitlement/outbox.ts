@@ -19,11 +19,14 @@ import type { Settlement } from "@kenri/shared/worker";
 //   IN_FLIGHT → PUBLISHED    acknowledged by the stream
 //   IN_FLIGHT → PENDING      to be tried again, or released
 //   IN_FLIGHT → FAILED       gave up
-//   PUBLISHED → PENDING      lost by the stream (lost_events.ts)
+//   PUBLISHED → PENDING      lost by the stream (lost_events.ts), replayed (replay.ts), or
+//                            not received (mend.ts)
+//   FAILED → PENDING         sent back (dead_events.ts)
 
 export const outbox: LeasedTable = {
   name: "outbox_events",
   id: "event_id",
+  attempts: "outbox_attempts",
   working: "IN_FLIGHT",
   orderOfKey: "created_at",
   oldestFirst: "created_at",

@@ -69,6 +69,10 @@ async function deletePublishedEvents(
        order by published_at
        limit $1
        for update skip locked
+     ), attempts as (
+       delete from outbox_attempts attempt
+       using old
+       where attempt.event_id = old.event_id
      )
      delete from outbox_events row
      using old

@@ -24,6 +24,7 @@ import type { Channel, Send } from "./channels/channel.ts";
 //   PROCESSING → SENT         the channel took it
 //   PROCESSING → PENDING      to be tried again, or released
 //   PROCESSING → FAILED       gave up, and in the same statement a dead letter
+//   FAILED → PENDING          sent back, and the dead letter is gone (dead_deliveries.ts)
 
 export interface DeliveryOptions extends WorkerOptions {
   worker: string;
@@ -41,6 +42,7 @@ export interface DeliveryParts {
 export const notifications: LeasedTable = {
   name: "notifications",
   id: "notification_id",
+  attempts: "delivery_attempts",
   working: "PROCESSING",
   orderOfKey: "version",
   oldestFirst: "created_at, version",
@@ -149,9 +151,9 @@ function markFailed(
     database,
     failures,
     [failures.map(({ error }) => error), failures.map(({ attempted }) => attempted)],
-    `${givesUp(notifications, ", row.event_id, row.payload_json, row.last_error")}, dead_letter as (
+    `${givesUp(notifications, ", row.event_id, row.payload_json")}, dead_letter as (
        insert into notification_dlq (notification_id, event_id, payload_json, error_message)
-       select id, event_id, payload_json, last_error from changed
+       select id, event_id, payload_json, error from changed
        on conflict (notification_id) do nothing)`,
   );
 }

@@ -73,6 +73,10 @@ async function deleteFinishedNotifications(
          and status in ('SENT', 'FAILED')
        limit $1
        for update skip locked
+     ), attempts as (
+       delete from delivery_attempts attempt
+       using old
+       where attempt.notification_id = old.notification_id
      )
      delete from notifications row
      using old

@@ -4,6 +4,7 @@ import {
   type LeasedRow,
   leasedRow,
   type LeasedTable,
+  recordsAttempt,
   type ReturnedRow,
 } from "./leases.ts";
 import { type Database, query } from "./postgres.ts";
@@ -68,7 +69,9 @@ async function leaseDue<Content>(
        from claimable
        where row.ctid = claimable.place
        returning row.*, claimable.taken_over
-     )
+     ), changed as (
+       select ${id} as id, 'The lease ran out' as error from claimed where taken_over
+     ), ${recordsAttempt(table, "TAKEN_OVER")}
      select ${id} as id, aggregate_key, attempt_count, taken_over, created_at::text as created,
        ${columns}
      from claimed

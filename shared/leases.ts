@@ -7,6 +7,7 @@ import type { Claimed, Settlement } from "./worker.ts";
 export interface LeasedTable {
   name: string;
   id: string;
+  attempts: string; // the table of what befell its rows besides success
   working: string; // the status of a row that is leased
   orderOfKey: string; // rows of one aggregate_key go by this column
   oldestFirst: string; // as in the index of unfinished rows
@@ -115,9 +116,10 @@ export async function settleEach<Row extends LeasedRow<unknown>, Result>(
 
 async function scheduleRetry<Row extends LeasedRow<unknown>>(
   database: Database,
-  { name, id }: LeasedTable,
+  table: LeasedTable,
   retries: { row: Row; error: string; delayMs: number }[],
 ): Promise<string[]> {
+  const { name, id } = table;
   return await settleRows(
     database,
     retries,
@@ -133,7 +135,7 @@ async function scheduleRetry<Row extends LeasedRow<unknown>>(
          as retry (id, token, error, delay_ms)
        where row.${id} = retry.id
          and row.claim_token = retry.token
-       returning row.${id} as id)`,
+       returning row.${id} as id, row.last_error as error), ${recordsAttempt(table, "RETRIED")}`,
   );
 }
 
@@ -158,8 +160,9 @@ async function release<Row extends LeasedRow<unknown>>(
   );
 }
 
-// The part `changed` of a settle that gives rows up; what the dead letter needs can be returned too.
-export function givesUp({ name, id }: LeasedTable, alsoReturning = ""): string {
+// The parts of a settle that gives rows up; what the dead letter needs can be returned too.
+export function givesUp(table: LeasedTable, alsoReturning = ""): string {
+  const { name, id } = table;
   return `changed as (
        update ${name} row
        set status = 'FAILED',
@@ -170,7 +173,22 @@ export function givesUp({ name, id }: LeasedTable, alsoReturning = ""): string {
          as failure (id, token, error, attempted)
        where row.${id} = failure.id
          and row.claim_token = failure.token
-       returning row.${id} as id ${alsoReturning})`;
+       returning row.${id} as id, row.last_error as error ${alsoReturning}), ${
+    recordsAttempt(table, "GAVE_UP")
+  }`;
+}
+
+// The part of a statement that writes down what came of attempts. Each part sees the tables as they
+// were before the statement, so here the row still says who held it and since when.
+export function recordsAttempt(
+  { name, id, attempts }: LeasedTable,
+  outcome: "RETRIED" | "GAVE_UP" | "TAKEN_OVER",
+): string {
+  return `recorded as (
+       insert into ${attempts} (${id}, outcome, worker, begun_at, error)
+       select before.${id}, '${outcome}', before.locked_by, before.locked_at, changed.error
+       from changed
+       join ${name} before on before.${id} = changed.id)`;
 }
 
 // The heartbeat: rows that are still in hand keep their lease. Returns the ids of those that do. It

@@ -33,13 +33,21 @@ Deno.test("the entitlement service can write and read its tables", async () => {
     await service.query("update outbox_events set status = 'IN_FLIGHT'");
     await service.query("delete from outbox_events");
     await service.query(auditRow);
+    await service.query(`insert into outbox_attempts (event_id, outcome)
+      values (gen_random_uuid(), 'RETRIED')`);
+    await service.query("delete from outbox_attempts");
+    await service.query(
+      "insert into operations values (gen_random_uuid(), now(), 'REPLAY', 'outbox', 'kim', 'r', '[]')",
+    );
+    await service.query("update reconciliation set proven_until = now()");
+    await service.query("delete from unreceived_events");
     const { rows } = await service.query("select version from entitlements");
     assert.deepEqual(rows, [{ version: "2" }]);
     for (const table of ["outbox_events", "idempotency_keys", "entitlement_audit"]) {
       await service.query(`select from ${table}`);
     }
     const { rows: [last] } = await service.query("select max(version) from schema_migrations");
-    assert.equal(last.max, 3);
+    assert.equal(last.max, 5);
   });
 });
 
@@ -72,6 +80,10 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
       "update entitlement_audit set source_id = '2'",
       "delete from entitlement_audit",
       "truncate entitlement_audit",
+      "update operations set who = 'nobody'",
+      "delete from operations",
+      "update outbox_attempts set error = ''",
+      "delete from reconciliation",
       `update ${partition} set source_id = '2'`,
       `delete from ${partition}`,
       `drop table ${partition}`,
@@ -90,7 +102,7 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
   });
 });
 
-Deno.test("the notification service can use its tables, and keeps its dead letters", async () => {
+Deno.test("the notification service can use its tables, and keeps its dead letters and its record", async () => {
   await using database = await freshDatabase("notification");
   await withClient(database.serviceUrl, async (service) => {
     await service.query("insert into processed_events (event_id) values (gen_random_uuid())");
@@ -101,8 +113,13 @@ Deno.test("the notification service can use its tables, and keeps its dead lette
     }
     for (const table of ["notification_dlq", "notification_nats_dlq"]) {
       await refuses(service, `update ${table} set created_at = now()`);
-      await refuses(service, `delete from ${table}`);
     }
+    await service.query("delete from notification_dlq"); // when it is sent back
+    await service.query("update notification_nats_dlq set operation_id = gen_random_uuid()");
+    await refuses(service, "delete from notification_nats_dlq");
+    await refuses(service, "update operations set who = 'nobody'");
+    await refuses(service, "delete from operations");
+    await refuses(service, "update delivery_attempts set error = ''");
     await refuses(service, "drop table notifications");
     await refuses(service, "create table mine (id integer)");
     await refuses(service, "create temporary table mine (id integer)");

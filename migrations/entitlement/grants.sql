@@ -8,3 +8,7 @@ grant select, insert on stream_generations to :service;
 grant select, insert on entitlement_audit to :service;
 grant execute on function make_audit_partitions(integer) to :service;
 grant execute on function drop_audit_partitions(integer) to :service;
+grant select, insert, delete on outbox_attempts to :service;
+grant select, insert on operations to :service;
+grant select, update on reconciliation to :service;
+grant select, insert, update, delete on unreceived_events to :service;

@@ -4,5 +4,8 @@ grant select on schema_migrations to :service;
 -- PostgreSQL asks for the right to update before it locks a row, as the clean-up does.
 grant select, insert, update, delete on processed_events to :service;
 grant select, insert, update, delete on notifications to :service;
-grant select, insert on notification_dlq to :service;
-grant select, insert on notification_nats_dlq to :service;
+-- A dead letter that is sent back is deleted, with its content in the operation's record.
+grant select, insert, delete on notification_dlq to :service;
+grant select, insert, update (operation_id) on notification_nats_dlq to :service;
+grant select, insert, delete on delivery_attempts to :service;
+grant select, insert on operations to :service;
