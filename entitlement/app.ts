@@ -8,11 +8,13 @@ import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
+import { addOperatorRoutes, type OperatorParts } from "./operator_routes.ts";
 import type { OutboxRow } from "./outbox.ts";
 
 export interface AppParts {
   database: Database;
   committed: Handover<OutboxRow>;
+  operators?: OperatorParts | undefined; // nothing of their side exists unless it is switched on
   checks: Checks;
   log: Log;
 }
@@ -27,7 +29,7 @@ const queriesAtOnce = 2;
 const maxWaiting = 10_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
-  const { database, committed, checks, log } = parts;
+  const { database, committed, operators, checks, log } = parts;
   const app = createApp("Kenri entitlement", checks, log);
   const changes = new Batch({
     flush: (items: Change[]) =>
@@ -47,5 +49,6 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
     maxWaiting,
   });
   addRoute(app, listRoute, listEntitlements(lists));
+  if (operators) addOperatorRoutes(app, operators);
   return app;
 }

@@ -5,7 +5,7 @@ import type { Handler } from "hono";
 import type { Answer } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
-import { readJson } from "./request_body.ts";
+import { readJson } from "@kenri/shared/request_body";
 import { traceOf } from "./trace.ts";
 
 const bodySchema = z.object({

@@ -21,6 +21,7 @@ import {
 import type { WantedStream } from "@kenri/shared/jetstream";
 import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
+import type { ReconcileOptions } from "./reconcile.ts";
 import type { RetentionOptions } from "./retention.ts";
 
 export const schema = z.object({
@@ -37,6 +38,8 @@ export const schema = z.object({
     "retention.enabled": flag().prefault("true"),
     "retention.cleanup-interval": duration(maxTimerMs).prefault("1h"),
     "retention.audit-months": count().prefault("13"),
+    "reconcile.enabled": flag().prefault("true"),
+    "reconcile.interval": duration(maxTimerMs).prefault("1h"),
     "debug.enabled": flag().prefault("false"),
   }),
   ...prefixed("entitlement.outbox", workerSettings),
@@ -56,6 +59,8 @@ export interface Config {
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
   retention: RetentionOptions & { enabled: boolean; intervalMs: number };
+  reconcile: ReconcileOptions & { enabled: boolean };
+  debug: boolean;
   shutdownGraceMs: number;
 }
 
@@ -88,6 +93,14 @@ export function readConfig(
       publishedTtlMs: settings["entitlement.outbox.published-ttl"],
       auditMonths: settings["entitlement.retention.audit-months"],
     },
+    reconcile: {
+      enabled: settings["entitlement.reconcile.enabled"],
+      intervalMs: settings["entitlement.reconcile.interval"],
+      // Within the duplicate window the stream would swallow what is published again. The rest is far
+      // above what an event takes, even with a retry or two.
+      graceSeconds: Math.ceil(settings["entitlement.nats.duplicate-window"] / 1_000) + 60,
+    },
+    debug: settings["entitlement.debug.enabled"],
     shutdownGraceMs: settings["shutdown.grace"],
   };
 }

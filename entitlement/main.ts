@@ -6,23 +6,33 @@ import { runService } from "@kenri/shared/service";
 import { entitlementApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import type { OutboxRow } from "./outbox.ts";
+import { receiverOver } from "./receiver.ts";
+import { runReconciliation } from "./reconcile.ts";
 import { runRelay } from "./relay.ts";
 import { cleanEntitlement } from "./retention.ts";
 
-const schemaVersion = 3; // the newest of migrations/entitlement
+const schemaVersion = 5; // the newest of migrations/entitlement
 
 await runService("entitlement", readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement");
   const link = new NatsLink(config.natsUrl, "entitlement", log);
   const committed = new Handover<OutboxRow>();
+  const ask = receiverOver(link, config.stream.subject);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),
     // Without a relay nobody connects.
     "NATS can't be reached": () => link.connected || !config.outbox.enabled,
   };
+  const operators = {
+    database,
+    committed: committed.bell,
+    ask,
+    graceSeconds: config.reconcile.graceSeconds,
+    natsIsThere: checks["NATS can't be reached"],
+  };
   const app = entitlementApp(
-    { database, committed, checks, log },
+    { database, committed, operators: config.debug ? operators : undefined, checks, log },
     config.commit,
   );
   const relay = {
@@ -43,11 +53,21 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
         signal,
       ),
   };
+  const reconciliation = {
+    name: "reconciliation",
+    run: (signal: AbortSignal) =>
+      runReconciliation(
+        { database, ask, committed: committed.bell, log },
+        config.reconcile,
+        signal,
+      ),
+  };
   return {
     app,
     loops: [
       ...(config.outbox.enabled ? [relay] : []),
       ...(config.retention.enabled ? [retention] : []),
+      ...(config.outbox.enabled && config.reconcile.enabled ? [reconciliation] : []),
     ],
     close: async () => {
       await link.close();

@@ -1,21 +1,16 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import { addRoute, type Checks, createApp } from "@kenri/shared/http";
+import { type Checks, createApp } from "@kenri/shared/http";
 import type { Log } from "@kenri/shared/log";
-import type { Database } from "@kenri/shared/postgres";
-import { inbox, inboxRoute } from "./inbox.ts";
+import { addOperatorRoutes, type OperatorParts } from "./operator_routes.ts";
 
 export interface AppParts {
-  database: Database;
+  operators: OperatorParts | undefined; // nothing of their side exists unless it is switched on
   checks: Checks;
   log: Log;
 }
 
-// Nothing of the debug side exists unless it is switched on.
-export function notificationApp(
-  { database, checks, log }: AppParts,
-  debug: boolean,
-): OpenAPIHono {
+export function notificationApp({ operators, checks, log }: AppParts): OpenAPIHono {
   const app = createApp("Kenri notification", checks, log);
-  if (debug) addRoute(app, inboxRoute, inbox(database));
+  if (operators) addOperatorRoutes(app, operators);
   return app;
 }

@@ -1,21 +1,12 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
-import { Buffer } from "node:buffer";
+import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/cursor";
 import { ApiError } from "@kenri/shared/errors";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { pathPart } from "@kenri/shared/http";
-import { type Database, query } from "@kenri/shared/postgres";
+import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 
-const defaultLimit = 50;
-const maxLimit = 200;
-
-const requestSchema = z.object({
-  user_id: fieldSchema(),
-  limit: z.coerce.number({ error: "must be a number" })
-    .int("must be a whole number").min(1, "must be at least 1")
-    .max(maxLimit, `must be at most ${maxLimit}`).default(defaultLimit),
-  cursor: z.string().optional(),
-});
+const requestSchema = z.object({ user_id: fieldSchema(), ...pageFields() });
 
 const answerSchema = z.object({
   user_id: z.string(),
@@ -58,39 +49,24 @@ export function inbox(database: Database): Handler {
     });
     if (!asked.success) throw new ApiError("BAD_REQUEST", problemsOf(asked.error));
     const { user_id, limit, cursor } = asked.data;
-    const after = cursor === undefined ? undefined : readCursor(cursor);
-    // One more than asked for tells whether there is a next page.
+    const after = readCursor(cursor, positionSchema);
     const found = await findNotifications(database, user_id, after, limit + 1);
-    const notifications = found.slice(0, limit);
-    const last = notifications.at(-1);
-    const next_cursor = found.length > limit && last ? writeCursor(last) : undefined;
-    return Response.json({ user_id, notifications, next_cursor });
+    const { rows, next_cursor } = pageOf(
+      found,
+      limit,
+      ({ created_at, notification_id }) => [created_at, notification_id],
+    );
+    return Response.json({ user_id, notifications: rows, next_cursor });
   };
 }
 
-interface Position {
+const positionSchema = z.tuple([timeSchema(), z.uuid()]);
+
+type Position = z.infer<typeof positionSchema>;
+
+interface InboxRow extends Record<string, unknown> {
   created_at: string;
   notification_id: string;
-}
-
-// Also well-formed times may be none that PostgreSQL knows: it has no year 0.
-const cursorSchema = z.tuple([z.iso.datetime({ precision: 6 }).regex(/^(?!0000)/), z.uuid()]);
-
-function writeCursor({ created_at, notification_id }: Position): string {
-  return Buffer.from(JSON.stringify([created_at, notification_id])).toString("base64url");
-}
-
-function readCursor(cursor: string): Position {
-  try {
-    const json = Buffer.from(cursor, "base64url").toString();
-    const [created_at, notification_id] = cursorSchema.parse(JSON.parse(json));
-    return { created_at, notification_id };
-  } catch {
-    throw new ApiError("BAD_REQUEST", "cursor is not one that this service gave out");
-  }
-}
-
-interface InboxRow extends Position {
   event_id: string;
   type: string;
   status: string;
@@ -106,11 +82,10 @@ function findNotifications(
   after: Position | undefined,
   limit: number,
 ): Promise<InboxRow[]> {
-  return query<InboxRow & Record<string, unknown>>(
+  return query<InboxRow>(
     database,
     `select notification_id, event_id, type, status, attempt_count,
-       to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at,
-       to_char(sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as sent_at,
+       ${utc("created_at")} as created_at, ${utc("sent_at")} as sent_at,
        payload_json as payload
      from notifications
      where user_id = $1
@@ -119,8 +94,8 @@ function findNotifications(
      limit $4`,
     [
       userId,
-      after?.created_at ?? "infinity",
-      after?.notification_id ?? "ffffffff-ffff-ffff-ffff-ffffffffffff",
+      after?.[0] ?? "infinity",
+      after?.[1] ?? "ffffffff-ffff-ffff-ffff-ffffffffffff",
       limit,
     ],
   );

@@ -3,6 +3,7 @@ import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
 import { runRetention } from "@kenri/shared/retention";
 import { runService } from "@kenri/shared/service";
+import { answerChecks } from "./answer_checks.ts";
 import { notificationApp } from "./app.ts";
 import { captureAdvisories } from "./capture_advisories.ts";
 import { failingFor } from "./channels/failure_injection.ts";
@@ -12,7 +13,7 @@ import { consumeEvents } from "./consume_events.ts";
 import { deliverNotifications, type NotificationRow } from "./delivery.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 2; // the newest of migrations/notification
+const schemaVersion = 4; // the newest of migrations/notification
 
 await runService("notification", readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification");
@@ -26,10 +27,14 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
       schemaIsCurrent(database, schemaVersion),
     "NATS can't be reached": () => link.connected,
   };
-  const app = notificationApp(
-    { database, checks, log },
-    config.debug,
-  );
+  const operators = {
+    database,
+    link,
+    received: received.bell,
+    consumer: { stream: config.stream.name, durable: config.consumer.durable },
+    predecessorWaitMs: config.predecessorWaitMs,
+  };
+  const app = notificationApp({ operators: config.debug ? operators : undefined, checks, log });
   const loops = [
     {
       name: "consumer",
@@ -44,6 +49,10 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
           config.delivery,
           signal,
         ),
+    },
+    {
+      name: "checks",
+      run: (signal: AbortSignal) => answerChecks({ database, link, log }, config, signal),
     },
     ...config.advisories.map((advisory) => ({
       name: `capture of ${advisory.kind}`,

@@ -43,6 +43,11 @@ export class NatsLink {
     return this.#session !== undefined;
   }
 
+  // For whoever would rather fail than wait.
+  get current(): Session | undefined {
+    return this.#session;
+  }
+
   // Waits as long as the server is away. Undefined when the service stops meanwhile.
   async session(stop: AbortSignal): Promise<Session | undefined> {
     while (!stop.aborted) {

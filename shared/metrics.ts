@@ -35,3 +35,25 @@ export const overdueNotifications = new Gauge({
   help: "Notifications older than the retention that are not finished, at the last clean-up",
   registers: [metrics],
 });
+
+export const eventsChecked = counter(
+  "entitlement_reconcile_checked_total",
+  "Events that were looked for at the notification service, by what was found",
+  ["state"],
+);
+export const eventsMended = counter(
+  "entitlement_reconcile_mended_total",
+  "Events put back to be published, because they were not received",
+  [],
+);
+export const unreceivedEvents = new Gauge({
+  name: "entitlement_unreceived_current",
+  help: "Events known not to be received, at the last reconciliation",
+  labelNames: ["state"],
+  registers: [metrics],
+});
+export const provenUntil = new Gauge({
+  name: "entitlement_proven_until_timestamp_seconds",
+  help: "Until when all events are known to be received, but those that are counted as unreceived",
+  registers: [metrics],
+});

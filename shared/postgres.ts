@@ -59,6 +59,11 @@ export async function query<Row extends pg.QueryResultRow>(
   return (await on.query<Row>({ name, text, values })).rows;
 }
 
+// A time as the APIs write it: RFC 3339, in UTC, to the microsecond.
+export function utc(column: string): string {
+  return `to_char((${column}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
+
 export async function transaction<Result>(
   database: Database,
   work: (tx: Transaction) => Promise<Result>,

@@ -1,4 +1,4 @@
-import { ApiError } from "@kenri/shared/errors";
+import { ApiError } from "./errors.ts";
 
 const maxBytes = 16 * 1024;
 const maxSeconds = 10;

@@ -1,0 +1,46 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import {
+  deadLettersRoute,
+  errorsRoute,
+  listDeadLetters,
+  listErrors,
+} from "@kenri/shared/dead_letters";
+import { addRoute } from "@kenri/shared/http";
+import { listOperations, operationsRoute } from "@kenri/shared/operations";
+import type { Database } from "@kenri/shared/postgres";
+import { sendBack, sendBackRoute } from "@kenri/shared/send_back";
+import type { Bell } from "@kenri/shared/signals";
+import { deadEvents } from "./dead_events.ts";
+import { status, statusRoute } from "./outbox_status.ts";
+import type { AskReceiver } from "./receiver.ts";
+import {
+  reconcileNow,
+  reconcileRoute,
+  reconciliation,
+  reconciliationRoute,
+} from "./reconcile_now.ts";
+import { replay, replayRoute } from "./replay.ts";
+import { eventsRoute, timeline } from "./timeline.ts";
+
+export interface OperatorParts {
+  database: Database;
+  committed: Bell;
+  ask: AskReceiver;
+  graceSeconds: number;
+  natsIsThere: () => boolean;
+}
+
+// What operators see and change.
+export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
+  const { database, committed, natsIsThere } = parts;
+  const tables = [deadEvents(database, committed)];
+  addRoute(app, statusRoute, status(database, tables, natsIsThere));
+  addRoute(app, eventsRoute, timeline(database));
+  addRoute(app, deadLettersRoute("entitlement"), listDeadLetters(tables));
+  addRoute(app, errorsRoute("entitlement"), listErrors(tables));
+  addRoute(app, reconciliationRoute, reconciliation(database));
+  addRoute(app, operationsRoute("entitlement"), listOperations(database));
+  addRoute(app, sendBackRoute("entitlement"), sendBack(tables));
+  addRoute(app, replayRoute, replay(database, committed));
+  addRoute(app, reconcileRoute, reconcileNow(parts));
+}

@@ -1,0 +1,123 @@
+import { z } from "@hono/zod-openapi";
+import { ApiError } from "@kenri/shared/errors";
+import {
+  momentSchema,
+  newOperation,
+  type Operation,
+  operationFields,
+  operationRoute,
+  readBody,
+} from "@kenri/shared/operations";
+import { type Database, query } from "@kenri/shared/postgres";
+import type { Bell } from "@kenri/shared/signals";
+import type { Handler } from "hono";
+
+// Publishes again what was published in a range of time, a batch for each call, the oldest first.
+// What was put back leaves the range, so repeating the call goes on, and ends. Who received an event
+// already removes it as a duplicate.
+
+const bodySchema = z.object({
+  from: momentSchema(),
+  to: momentSchema(),
+  limit: z.int("must be a whole number").min(1, "must be at least 1")
+    .max(1_000, "must be at most 1000").default(500),
+  ...operationFields,
+});
+
+const answerSchema = z.object({
+  operation_id: z.uuid().nullable(),
+  replayed: z.int().openapi({ description: "With dry_run: would be, by all calls together" }),
+  complete: z.boolean().openapi({ description: "Whether nothing is left to replay or to count" }),
+}).openapi("Replayed");
+
+export const replayRoute = operationRoute(
+  "/operations/entitlement/replay",
+  "Publishes again what was published in a range of time, one batch a call; repeat until complete",
+  bodySchema,
+  answerSchema,
+);
+
+export function replay(database: Database, committed: Bell): Handler {
+  return async ({ req }) => {
+    const { from, to, limit, who, reason, dry_run } = await readBody(req, bodySchema);
+    // Else what is published meanwhile would be in the range again.
+    if (Date.parse(to) > Date.now()) throw new ApiError("BAD_REQUEST", "to must not be to come");
+    if (Date.parse(from) > Date.parse(to)) {
+      throw new ApiError("BAD_REQUEST", "from must not be after to");
+    }
+    if (dry_run) {
+      const count = await countPublished(database, from, to, countedAtMost + 1);
+      const complete = count <= countedAtMost;
+      const replayed = Math.min(count, countedAtMost);
+      return Response.json({ operation_id: null, replayed, complete });
+    }
+    const operation = newOperation({ who, reason });
+    const replayed = await putBack(database, from, to, limit, operation);
+    if (replayed > 0) committed.ring();
+    return Response.json({
+      operation_id: replayed > 0 ? operation.id : null,
+      replayed,
+      complete: replayed < limit,
+    });
+  };
+}
+
+const countedAtMost = 100_000;
+
+async function countPublished(
+  database: Database,
+  from: string,
+  to: string,
+  limit: number,
+): Promise<number> {
+  const [found] = await query<{ count: number }>(
+    database,
+    `select count(*) as count
+     from (
+       select from outbox_events
+       where published_at >= $1 and published_at <= $2
+       limit $3
+     ) as published`,
+    [from, to, limit],
+  );
+  return found?.count ?? 0;
+}
+
+async function putBack(
+  database: Database,
+  from: string,
+  to: string,
+  limit: number,
+  { id, who, reason }: Operation,
+): Promise<number> {
+  const rows = await query(
+    database,
+    `with published as (
+       select event_id, stream_seq
+       from outbox_events
+       where status = 'PUBLISHED'
+         and published_at >= $1 and published_at <= $2
+       order by published_at
+       limit $3
+       for update
+     ), recorded as (
+       insert into outbox_attempts (event_id, outcome, stream_seq, operation_id)
+       select event_id, 'REPLAYED', stream_seq, $4 from published
+     ), operation as (
+       insert into operations (operation_id, kind, layer, who, reason, items)
+       select $4, 'REPLAY', 'outbox', $5, $6,
+         jsonb_agg(jsonb_build_object(
+           'event_id', event_id, 'from', 'PUBLISHED', 'stream_seq', stream_seq))
+       from published
+       having count(*) > 0
+     )
+     update outbox_events row
+     set status = 'PENDING', attempt_count = 0, published_at = null,
+       stream_generation = null, stream_seq = null
+     from published
+     where row.event_id = published.event_id
+     returning 1`,
+    [from, to, limit, id, who, reason],
+  );
+  return rows.length;
+}

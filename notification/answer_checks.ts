@@ -1,0 +1,104 @@
+import type { Msg, NatsConnection } from "nats";
+import { reasonOf } from "@kenri/shared/errors";
+import type { NatsLink } from "@kenri/shared/jetstream";
+import { listOf } from "@kenri/shared/leases";
+import type { Log } from "@kenri/shared/log";
+import { type Database, query, utc } from "@kenri/shared/postgres";
+import { readCheck, type Receipt, subjectOfChecks } from "@kenri/shared/receipts";
+import { aborted } from "@kenri/shared/signals";
+
+// Tells who asks over NATS which of some events were not received. Any replica answers, each question
+// once.
+
+export interface AnswerParts {
+  database: Database;
+  link: NatsLink;
+  log: Log;
+}
+
+export interface AnswerOptions {
+  stream: { name: string; subject: string };
+  consumer: { durable: string };
+  retention: { days: number };
+}
+
+export async function answerChecks(
+  parts: AnswerParts,
+  options: AnswerOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  while (!stop.aborted) {
+    const session = await parts.link.session(stop);
+    if (!session) return;
+    const { connection, signal } = session;
+    const subscription = connection.subscribe(subjectOfChecks(options.stream.subject), {
+      queue: options.consumer.durable,
+      callback: (error, message) => {
+        if (error) parts.log.warn("Checks can't be answered: {error}", { error });
+        else void answer(parts, options, connection, message);
+      },
+    });
+    await aborted(signal);
+    subscription.unsubscribe();
+  }
+}
+
+async function answer(
+  { database, log }: AnswerParts,
+  { stream, consumer, retention }: AnswerOptions,
+  connection: NatsConnection,
+  message: Msg,
+): Promise<void> {
+  try {
+    const ids = readCheck(message.data);
+    const manager = await connection.jetstreamManager();
+    // The order matters: what was delivered before the tables are read may show in them.
+    const { delivered, num_pending } = await manager.consumers.info(stream.name, consumer.durable);
+    const [unreceived, since] = await Promise.all([
+      findUnreceived(database, ids),
+      rememberedSince(database, retention.days),
+    ]);
+    const receipt: Receipt = {
+      missing: unreceived.filter(({ dead }) => !dead).map(({ event_id }) => event_id),
+      dead: unreceived.filter(({ dead }) => dead).map(({ event_id }) => event_id),
+      delivered_up_to: delivered.stream_seq,
+      undelivered: num_pending,
+      remembered_since: since,
+    };
+    message.respond(JSON.stringify(receipt));
+  } catch (error) {
+    const reason = reasonOf(error);
+    log.warn("A check can't be answered: {reason}", { reason });
+    if (!connection.isClosed()) message.respond(JSON.stringify({ error: reason }));
+  }
+}
+
+interface Unreceived extends Record<string, unknown> {
+  event_id: string;
+  dead: boolean;
+}
+
+function findUnreceived(database: Database, ids: string[]): Promise<Unreceived[]> {
+  return query<Unreceived>(
+    database,
+    `select wanted.event_id, exists (
+         select from notification_nats_dlq captured
+         where captured.operation_id is null
+           and captured.message_headers->'Nats-Msg-Id'->>0 = wanted.event_id::text) as dead
+     from unnest($1::uuid[]) as wanted (event_id)
+     where not exists (
+       select from processed_events event where event.event_id = wanted.event_id)`,
+    [listOf(ids)],
+  );
+}
+
+// An event that occurred later was received later, and has not been deleted for its age. The hour is
+// for clocks that differ.
+async function rememberedSince(database: Database, days: number): Promise<string> {
+  const [found] = await query<{ since: string }>(
+    database,
+    `select ${utc("now() - make_interval(days => $1) + interval '1 hour'")} as since`,
+    [days],
+  );
+  return found?.since ?? "";
+}

@@ -1,0 +1,58 @@
+import { z } from "@hono/zod-openapi";
+import { Buffer } from "node:buffer";
+import { ApiError } from "./errors.ts";
+
+// Pages: a cursor names the row after which to go on, so rows that come in meanwhile shift nothing.
+
+const defaultLimit = 50;
+const maxLimit = 200;
+
+// deno-lint-ignore explicit-module-boundary-types
+export function pageFields() {
+  return {
+    limit: z.coerce.number({ error: "must be a number" })
+      .int("must be a whole number").min(1, "must be at least 1")
+      .max(maxLimit, `must be at most ${maxLimit}`).default(defaultLimit),
+    cursor: z.string().optional(),
+  };
+}
+
+export interface Page<Row> {
+  rows: Row[];
+  next_cursor: string | undefined; // only when there are more
+}
+
+// Of one row more than asked for, which tells whether there is a next page.
+export function pageOf<Row>(
+  found: Row[],
+  limit: number,
+  positionOf: (row: Row) => unknown[],
+): Page<Row> {
+  const rows = found.slice(0, limit);
+  const last = rows.at(-1);
+  return {
+    rows,
+    next_cursor: found.length > limit && last ? writeCursor(positionOf(last)) : undefined,
+  };
+}
+
+export function writeCursor(position: unknown[]): string {
+  return Buffer.from(JSON.stringify(position)).toString("base64url");
+}
+
+export function readCursor<Schema extends z.ZodType>(
+  cursor: string | undefined,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    return schema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
+  } catch {
+    throw new ApiError("BAD_REQUEST", "cursor is not one that this service gave out");
+  }
+}
+
+// Also well-formed times may be none that PostgreSQL knows: it has no year 0.
+export function timeSchema(): z.ZodISODateTime {
+  return z.iso.datetime({ precision: 6 }).regex(/^(?!0000)/);
+}

@@ -1,0 +1,127 @@
+import { type RouteConfig, z } from "@hono/zod-openapi";
+import type { Handler, HonoRequest } from "hono";
+import { pageFields, pageOf, readCursor } from "./cursor.ts";
+import { ApiError } from "./errors.ts";
+import { errorAnswer, fieldSchema, problemsOf } from "./fields.ts";
+import { type Database, query, utc } from "./postgres.ts";
+import { readJson } from "./request_body.ts";
+import { uuidv7 } from "./uuid.ts";
+
+// What an operator changes by hand. Each operation says who and why, and is kept in a table.
+
+export const operationFields = {
+  who: fieldSchema(),
+  reason: fieldSchema(),
+  dry_run: z.boolean("must be true or false").default(false),
+};
+
+// A time as people write it. PostgreSQL has no year 0.
+export function momentSchema(): z.ZodISODateTime {
+  return z.iso.datetime({ offset: true, error: "must be a time such as 2026-01-02T03:04:05Z" })
+    .regex(/^(?!0000)/, "must be after the year 0");
+}
+
+export interface Operation {
+  id: string;
+  who: string;
+  reason: string;
+}
+
+export function newOperation({ who, reason }: { who: string; reason: string }): Operation {
+  return { id: uuidv7(), who, reason };
+}
+
+export async function readBody<Schema extends z.ZodType>(
+  { raw }: HonoRequest,
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  return valid(schema.safeParse(await readJson(raw)));
+}
+
+export function valid<Value>(parsed: z.ZodSafeParseResult<Value>): Value {
+  if (!parsed.success) throw new ApiError("BAD_REQUEST", problemsOf(parsed.error));
+  return parsed.data;
+}
+
+export function operationRoute(
+  path: string,
+  description: string,
+  body: z.ZodType,
+  answer: z.ZodType,
+): RouteConfig {
+  return {
+    method: "post",
+    path,
+    description,
+    request: { body: { required: true, content: { "application/json": { schema: body } } } },
+    responses: {
+      200: {
+        description: "What was done, or with dry_run would be; nothing is no error",
+        content: { "application/json": { schema: answer } },
+      },
+      400: errorAnswer("The body or a field is missing or bad"),
+      413: errorAnswer("The body is over 16 KiB"),
+      415: errorAnswer("The body is not JSON"),
+      503: errorAnswer("What it needs can't be reached"),
+    },
+  };
+}
+
+const listRequest = z.object(pageFields());
+
+const recordSchema = z.object({
+  operation_id: z.uuid(),
+  done_at: z.string(),
+  kind: z.string(),
+  layer: z.string(),
+  who: z.string(),
+  reason: z.string(),
+  items: z.array(z.record(z.string(), z.unknown())),
+}).openapi("Operation");
+
+export type OperationRecord = z.infer<typeof recordSchema>;
+
+export function operationsRoute(service: string): RouteConfig {
+  const schema = z.object({
+    operations: z.array(recordSchema),
+    next_cursor: z.string().optional(),
+  });
+  return {
+    method: "get",
+    path: `/debug/${service}/operations`,
+    description: "What operators have changed: who, when, why, and from which state",
+    request: { query: listRequest },
+    responses: {
+      200: { description: "The newest first", content: { "application/json": { schema } } },
+      400: errorAnswer("The limit or cursor is bad"),
+      503: errorAnswer("The database can't be reached"),
+    },
+  };
+}
+
+export function listOperations(database: Database): Handler {
+  return async ({ req }) => {
+    const { limit, cursor } = valid(listRequest.safeParse(req.query()));
+    const [before] = readCursor(cursor, z.tuple([z.uuid()])) ?? [];
+    const found = await findOperations(database, before, limit + 1);
+    const { rows, next_cursor } = pageOf(found, limit, ({ operation_id }) => [operation_id]);
+    return Response.json({ operations: rows, next_cursor });
+  };
+}
+
+// The ids begin with the time.
+function findOperations(
+  database: Database,
+  before: string | undefined,
+  limit: number,
+): Promise<OperationRecord[]> {
+  return query<OperationRecord>(
+    database,
+    `select operation_id, ${utc("done_at")} as done_at, kind, layer, who, reason, items
+     from operations
+     where operation_id < $1
+     order by operation_id desc
+     limit $2`,
+    [before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff", limit],
+  );
+}
