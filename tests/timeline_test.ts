@@ -174,3 +174,15 @@ Deno.test("without the debug setting operators see and change nothing", async ()
     assert.ok(!/debug|operations/.test((await call(`${url}/openapi.json`)).text));
   }
 });
+
+Deno.test("what operators may call stands in the description of the API", async () => {
+  await using stack = await startStack();
+  for (const { url } of [stack.entitlement, stack.notification]) {
+    const { paths } = await look(url, "/openapi.json");
+    const own = Object.keys(paths).filter((path) => /^\/(debug|operations)\//.test(path));
+    assert.ok(own.length >= 7, `${own}`);
+    const [sendBack] = own.filter((path) => path.endsWith("/send-back"));
+    const { schema } = paths[sendBack ?? ""].post.requestBody.content["application/json"];
+    assert.deepEqual(schema.required, ["who", "reason"]);
+  }
+});

@@ -10,7 +10,7 @@ import {
   wholeNumber,
 } from "./command.ts";
 import type { Service } from "./service.ts";
-import { age, ageOf, count, list, table, time } from "./text.ts";
+import { age, ageOf, count, list, printable, table, time } from "./text.ts";
 
 const layers = ["outbox", "advisory", "delivery"] as const;
 type Layer = (typeof layers)[number];
@@ -121,7 +121,7 @@ is no dead letter (any more).`,
           ["error", dead.error],
         ]),
         "",
-        JSON.stringify(dead.payload, null, 2),
+        ...JSON.stringify(dead.payload, null, 2).split("\n").map(printable),
       ].join("\n"),
     };
   },

@@ -7,7 +7,7 @@ import {
   text,
   wholeNumber,
 } from "./command.ts";
-import { ageOf, count, list, table, time } from "./text.ts";
+import { ago, count, list, table, time } from "./text.ts";
 
 interface Unreceived {
   event_id: string;
@@ -117,8 +117,8 @@ Exit code 1 when there is something.`,
       json: state,
       text: [
         list([
-          ["all received until", `${time(state.proven_until)}, ${ageOf(state.proven_until)} ago`],
-          ["last run", `${ageOf(state.checked_at)} ago`],
+          ["all received until", `${time(state.proven_until)}, ${ago(state.proven_until)}`],
+          ["last run", ago(state.checked_at)],
           ["but", count(open.length, "event")],
         ]),
         ...(open.length > 0 ? ["", gaps(open)] : []),

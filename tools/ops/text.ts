@@ -26,8 +26,12 @@ export function age(seconds: number | null): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-export function ageOf(time: string | null): string {
-  return time === null ? "never" : age((Date.now() - Date.parse(time)) / 1_000);
+export function ageOf(time: string): string {
+  return age((Date.now() - Date.parse(time)) / 1_000);
+}
+
+export function ago(time: string | null): string {
+  return time === null ? "never" : `${ageOf(time)} ago`;
 }
 
 /** In UTC, as everything that the services say. */
