@@ -8,55 +8,94 @@ import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { readJson } from "@kenri/shared/request_body";
 import { traceOf } from "./trace.ts";
 
-const bodySchema = z.object({
-  user_id: fieldSchema(),
-  stock_keeping_unit: fieldSchema(),
-  reason: fieldSchema(),
-  purchase_id: fieldSchema(),
+export const changeSchema = z.object({
+  user_id: fieldSchema().openapi({ description: "Whose right it is" }),
+  stock_keeping_unit: fieldSchema().openapi({ description: "The item" }),
+  reason: fieldSchema().openapi({ description: "Why: purchase, refund and so on" }),
+  purchase_id: fieldSchema().openapi({ description: "What caused it" }),
 }).openapi("EntitlementChange");
 
-const answerSchema = z.object({
+export const changedSchema = z.object({
   user_id: z.string(),
   stock_keeping_unit: z.string(),
   status: z.enum(["ACTIVE", "REVOKED"]),
-  version: z.int().min(1),
-  updated_at: z.iso.datetime(),
+  version: z.int().min(1).openapi({ description: "How often this entitlement was changed" }),
+  updated_at: z.iso.datetime().openapi({ description: "When it was changed last, in UTC" }),
 }).openapi("ChangedEntitlement");
 
-const headersSchema = z.object({
-  "idempotency-key": z.string().regex(/^[\x21-\x7e]{1,255}$/).openapi({
-    description: "Makes the request safe to repeat; the purchase id is a good key",
+const requestHeaders = z.object({
+  "Idempotency-Key": z.string().regex(/^[\x21-\x7e]{1,255}$/).openapi({
+    description: "Makes the request safe to repeat for 24 hours; the purchase id is a good key",
+    example: "purchase-1",
   }),
-  traceparent: z.string().optional(),
-  "x-trace-id": z.string().optional(),
+  traceparent: z.string().optional().openapi({
+    description: "W3C trace context; its trace id becomes the change's, and goes to the event",
+    example: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+  }),
+  "X-Trace-Id": z.string().optional().openapi({
+    description: "1 to 255 visible ASCII characters, in place of the trace id of traceparent",
+  }),
 });
 
+const answerHeaders = z.object({
+  "X-Trace-Id": z.string().openapi({ description: "The change's trace id" }),
+  "Idempotency-Replayed": z.literal("true").optional().openapi({
+    description: "There when an earlier request with this key was answered so",
+  }),
+});
+
+const routes = {
+  GRANT: { path: "/v1/entitlements/grants", verb: "Grant", reason: "purchase", version: 1 },
+  REVOKE: { path: "/v1/entitlements/revokes", verb: "Revoke", reason: "refund", version: 2 },
+};
+
 export function changeRoute(action: Action): RouteConfig {
-  const { path, verb } = {
-    GRANT: { path: "/v1/entitlements/grants", verb: "Grant" },
-    REVOKE: { path: "/v1/entitlements/revokes", verb: "Revoke" },
-  }[action];
+  const { path, verb, reason, version } = routes[action];
+  const status = statusAfter[action];
+  const named = { user_id: "ann", stock_keeping_unit: "book" };
+  const change = { ...named, reason, purchase_id: "purchase-1" };
+  const changed = { ...named, status, version, updated_at: "2026-01-02T03:04:05.678901Z" };
+  const conflict = errorAnswer(
+    "The state is that already (stored under the key), or the key was used for another request",
+    {
+      ENTITLEMENT_STATE_CONFLICT: `already ${status}`,
+      IDEMPOTENCY_KEY_CONFLICT: "the Idempotency-Key was used for another request",
+    },
+  );
   return {
     method: "post",
     path,
-    description: `${verb} a user's right to one stock keeping unit`,
+    operationId: `${verb.toLowerCase()}Entitlement`,
+    tags: ["Entitlements"],
+    summary: `${verb} a user's right to one stock keeping unit`,
+    description: "The change, its event and this answer are committed together. The same request " +
+      "with the same key gives the same answer, byte for byte.",
     request: {
-      headers: headersSchema,
-      body: { required: true, content: { "application/json": { schema: bodySchema } } },
+      headers: requestHeaders,
+      body: {
+        required: true,
+        content: { "application/json": { schema: changeSchema, example: change } },
+      },
     },
     responses: {
       200: {
-        description: `The entitlement after the change, ${statusAfter[action]}`,
-        headers: z.object({ "Idempotency-Replayed": z.string().optional() }),
-        content: { "application/json": { schema: answerSchema } },
+        description: `The entitlement after the change, ${status}`,
+        headers: answerHeaders,
+        content: { "application/json": { schema: changedSchema, example: changed } },
       },
-      400: errorAnswer("A header, the body or a field is missing or bad"),
-      408: errorAnswer("The body took too long to arrive"),
-      409: errorAnswer("The key was used for another request, or the state is that already"),
-      413: errorAnswer("The body is over 16 KiB"),
-      415: errorAnswer("The body is not JSON"),
-      500: errorAnswer("An error in the service"),
-      503: errorAnswer("The database can't be reached, or too many wait; repeat with the same key"),
+      400: errorAnswer("A header, the body or a field is missing or bad", {
+        BAD_REQUEST: "user_id is required",
+      }),
+      408: errorAnswer("The body took too long to arrive", {
+        REQUEST_TIMEOUT: "request body took over 10 seconds",
+      }),
+      409: { ...conflict, headers: answerHeaders },
+      413: errorAnswer("The body is too large", {
+        PAYLOAD_TOO_LARGE: "request body is over 16 KiB",
+      }),
+      415: errorAnswer("The body is not JSON", {
+        UNSUPPORTED_MEDIA_TYPE: "Content-Type must be application/json",
+      }),
     },
   };
 }
@@ -64,7 +103,7 @@ export function changeRoute(action: Action): RouteConfig {
 export function changeEntitlement(action: Action, changes: Batch<Change, Answer>): Handler {
   return async ({ req }) => {
     const idempotencyKey = readKey(req.raw.headers.get("Idempotency-Key"));
-    const body = bodySchema.safeParse(await readJson(req.raw));
+    const body = changeSchema.safeParse(await readJson(req.raw));
     if (!body.success) throw new ApiError("BAD_REQUEST", problemsOf(body.error));
     const trace = traceOf(req.raw.headers);
     const answer = await changes.add({

@@ -6,31 +6,46 @@ import type { Handler } from "hono";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { pathPart } from "@kenri/shared/http";
 
-const pathSchema = z.object({ user_id: fieldSchema() });
+const pathSchema = z.object({
+  user_id: fieldSchema().openapi({ description: "Whose entitlements", example: "ann" }),
+});
 
-const answerSchema = z.object({
+export const entitlementsSchema = z.object({
   user_id: z.string(),
   entitlements: z.array(z.object({
     stock_keeping_unit: z.string(),
     status: z.enum(["ACTIVE", "REVOKED"]),
-    version: z.int().min(1),
-    updated_at: z.iso.datetime(),
+    version: z.int().min(1).openapi({ description: "How often this entitlement was changed" }),
+    updated_at: z.iso.datetime().openapi({ description: "When it was changed last, in UTC" }),
   })),
 }).openapi("Entitlements");
+
+const example = {
+  user_id: "ann",
+  entitlements: [{
+    stock_keeping_unit: "book",
+    status: "ACTIVE" as const,
+    version: 1,
+    updated_at: "2026-01-02T03:04:05.678901Z",
+  }],
+};
 
 export const listRoute: RouteConfig = {
   method: "get",
   path: "/v1/users/{user_id}/entitlements",
-  description: "All entitlements of a user, the newest change first, revoked ones included",
+  operationId: "listEntitlements",
+  tags: ["Entitlements"],
+  summary: "All entitlements of a user",
+  description: "The newest change first, revoked ones included.",
   request: { params: pathSchema },
   responses: {
     200: {
       description: "An unknown user has none",
-      content: { "application/json": { schema: answerSchema } },
+      content: { "application/json": { schema: entitlementsSchema, example } },
     },
-    400: errorAnswer("The user_id is bad"),
-    500: errorAnswer("An error in the service"),
-    503: errorAnswer("The database can't be reached"),
+    400: errorAnswer("The user_id is bad", {
+      BAD_REQUEST: "user_id must have at most 255 characters",
+    }),
   },
 };
 

@@ -6,7 +6,10 @@ import { pathPart } from "@kenri/shared/http";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 
-const requestSchema = z.object({ user_id: fieldSchema(), ...pageFields() });
+const requestSchema = z.object({
+  user_id: fieldSchema().openapi({ description: "Whose notifications", example: "ann" }),
+  ...pageFields(),
+});
 
 const answerSchema = z.object({
   user_id: z.string(),
@@ -26,7 +29,9 @@ const answerSchema = z.object({
 export const inboxRoute: RouteConfig = {
   method: "get",
   path: "/debug/notification/inbox/{user_id}",
-  description: "The notifications of a user, the newest first",
+  operationId: "listNotifications",
+  summary: "The notifications of a user",
+  description: "The newest first. Those that arrive meanwhile don't shift the pages.",
   request: {
     params: requestSchema.pick({ user_id: true }),
     query: requestSchema.pick({ limit: true, cursor: true }),
@@ -36,8 +41,9 @@ export const inboxRoute: RouteConfig = {
       description: "An unknown user has none; next_cursor is there when there are more",
       content: { "application/json": { schema: answerSchema } },
     },
-    400: errorAnswer("The user_id, limit or cursor is bad"),
-    503: errorAnswer("The database can't be reached"),
+    400: errorAnswer("The user_id, limit or cursor is bad", {
+      BAD_REQUEST: "limit must be at most 200",
+    }),
   },
 };
 

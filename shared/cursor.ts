@@ -12,8 +12,9 @@ export function pageFields() {
   return {
     limit: z.coerce.number({ error: "must be a number" })
       .int("must be a whole number").min(1, "must be at least 1")
-      .max(maxLimit, `must be at most ${maxLimit}`).default(defaultLimit),
-    cursor: z.string().optional(),
+      .max(maxLimit, `must be at most ${maxLimit}`).default(defaultLimit)
+      .openapi({ description: "How many at most" }),
+    cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
   };
 }
 

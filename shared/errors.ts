@@ -15,6 +15,8 @@ const statusOfCode = {
 
 export type ErrorCode = keyof typeof statusOfCode;
 
+export const errorCodes = Object.keys(statusOfCode) as ErrorCode[];
+
 export class ApiError extends Error {
   override readonly name = "ApiError";
 

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { type ErrorCode, errorCodes } from "./errors.ts";
 
 // What all text that comes from a caller has to be, and how an error speaks of it.
 
@@ -27,9 +28,19 @@ export function problemsOf(error: z.ZodError): string {
   ).join("; ");
 }
 
-const errorSchema = z.object({ code: z.string(), message: z.string() }).openapi("Error");
+const errorSchema = z.object({
+  code: z.enum(errorCodes),
+  message: z.string().openapi({ description: "A sentence for people" }),
+}).openapi("Error");
 
+// The messages are examples.
 // deno-lint-ignore explicit-module-boundary-types
-export function errorAnswer(description: string) {
-  return { description, content: { "application/json": { schema: errorSchema } } };
+export function errorAnswer(
+  description: string,
+  messages: Partial<Record<ErrorCode, string>> = {},
+) {
+  const examples = Object.fromEntries(
+    Object.entries(messages).map(([code, message]) => [code, { value: { code, message } }]),
+  );
+  return { description, content: { "application/json": { schema: errorSchema, examples } } };
 }

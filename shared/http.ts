@@ -1,10 +1,13 @@
 import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Handler, HonoRequest } from "hono";
 import { BatchFull } from "./batch.ts";
+import { describe, described, type Description } from "./description.ts";
 import { ApiError, unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
+import { apiPage } from "./pages/api_page.tsx";
+import { pageAnswer } from "./pages/page.tsx";
 import { isNotAdmitted, isUnavailable } from "./postgres.ts";
 
 // What both services answer alike: errors in one shape, health, metrics and the API description.
@@ -17,9 +20,11 @@ export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono 
   app.notFound(() => answerError(new ApiError("NOT_FOUND", "there is no such path")));
   app.onError((error) => answerError(toApiError(error, log)));
   const json = (body: unknown) => Response.json(body);
-  addRoute(app, plainRoute("/livez", "The process runs"), () => json({ status: "ok" }));
-  const readyz = plainRoute("/readyz", "Everything it needs is there");
-  readyz.responses[503] = errorAnswer("Something it needs is missing; the message says what");
+  addRoute(app, plainRoute("/livez", "Liveness", "The process runs"), () => json({ status: "ok" }));
+  const readyz = plainRoute("/readyz", "Readiness", "Everything it needs is there");
+  readyz.responses[503] = errorAnswer("Something it needs is missing; the message says what", {
+    SERVICE_UNAVAILABLE: "not ready: NATS can't be reached",
+  });
   addRoute(app, readyz, async () => {
     const missing = await failedChecks(checks);
     if (missing.length > 0) throw unavailable(`not ready: ${missing.join(", ")}`);
@@ -27,23 +32,31 @@ export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono 
   });
   addRoute(
     app,
-    plainRoute("/metrics", "Figures in the Prometheus text format", "text/plain"),
+    plainRoute("/metrics", "Figures", "In the Prometheus text format", "text/plain"),
     async () => {
       const headers = { "Content-Type": metrics.contentType };
       return new Response(await metrics.metrics(), { headers });
     },
   );
-  let description: unknown;
-  addRoute(app, plainRoute("/openapi.json", "This description"), () => {
-    description ??= app.getOpenAPI31Document({ openapi: "3.1.0", info: { title, version: "1" } });
-    return json(description);
-  });
+  // The routes are all known by the time somebody asks.
+  let description: Description | undefined;
+  const describedOnce = () => description ??= describe(app, title);
+  addRoute(
+    app,
+    plainRoute("/openapi.json", "This description for programs", "As OpenAPI 3.1"),
+    () => json(describedOnce()),
+  );
+  addRoute(
+    app,
+    plainRoute("/docs", "This description for people", "A page to read", "text/html"),
+    () => pageAnswer(apiPage(describedOnce())),
+  );
   return app;
 }
 
 // Registers a route with its description, and the refusal of every other method on its path.
 export function addRoute(app: OpenAPIHono, route: RouteConfig, handler: Handler): void {
-  app.openAPIRegistry.registerPath(route);
+  app.openAPIRegistry.registerPath(described(route));
   const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
   const method = route.method.toUpperCase();
   app.on(method, path, handler);
@@ -70,11 +83,17 @@ export function answerError(error: ApiError): Response {
   return Response.json(error.body, { status: error.status, headers: error.headers });
 }
 
-function plainRoute(path: string, description: string, type = "application/json"): RouteConfig {
-  const schema = type === "text/plain" ? z.string() : z.looseObject({});
+function plainRoute(
+  path: string,
+  summary: string,
+  description: string,
+  type = "application/json",
+): RouteConfig {
+  const schema = type === "application/json" ? z.looseObject({}) : z.string();
   return {
     method: "get",
     path,
+    summary,
     responses: { 200: { description, content: { [type]: { schema } } } },
   };
 }

@@ -35,6 +35,7 @@ Deno.test("a method that a path does not have is named, with those that it has",
     "/readyz": "GET, HEAD",
     "/metrics": "GET, HEAD",
     "/openapi.json": "GET, HEAD",
+    "/docs": "GET, HEAD",
   };
   for (const [path, allow] of Object.entries(allowed)) {
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"]) {
@@ -47,8 +48,8 @@ Deno.test("a method that a path does not have is named, with those that it has",
 });
 
 Deno.test("HEAD answers like GET, without the body", async () => {
-  const paths = ["/livez", "/readyz", "/metrics", "/openapi.json", "/v1/users/ann/entitlements"];
-  for (const path of paths) {
+  const plain = ["/livez", "/readyz", "/metrics", "/openapi.json", "/docs"];
+  for (const path of [...plain, "/v1/users/ann/entitlements"]) {
     const [get, head] = [await call(url + path), await call(url + path, { method: "HEAD" })];
     assert.deepEqual([head.status, head.text], [200, ""]);
     assert.equal(head.headers.get("Content-Type"), get.headers.get("Content-Type"));
@@ -147,6 +148,7 @@ Deno.test("the API description is OpenAPI 3.1, and all that it refers to is in i
   assert.equal(api.openapi, "3.1.0");
   assert.ok(api.info.title && api.info.version);
   assert.deepEqual(Object.keys(api.paths).sort(), [
+    "/docs",
     "/livez",
     "/metrics",
     "/openapi.json",

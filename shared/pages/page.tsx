@@ -1,0 +1,42 @@
+import type { Child } from "hono/jsx";
+import type { JSX } from "hono/jsx/jsx-runtime";
+import { createHash } from "node:crypto";
+import { style } from "./style.ts";
+
+// A page is one answer: no script, nothing from elsewhere, and its style within it.
+
+export function Page({ title, children }: { title: string; children: Child }): JSX.Element {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>{title}</title>
+        <style dangerouslySetInnerHTML={{ __html: style }} />
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to the content</a>
+        <div class="page">{children}</div>
+      </body>
+    </html>
+  );
+}
+
+const styleHash = createHash("sha256").update(style).digest("base64");
+
+const headers = {
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy":
+    `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; ` +
+    "frame-ancestors 'none'",
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+};
+
+export function pageAnswer(page: string): Response {
+  return new Response(page, { headers });
+}
+
+export function rendered(page: JSX.Element): string {
+  return `<!DOCTYPE html>\n${page}`;
+}
