@@ -3,7 +3,7 @@
 // `deno task test tests/api_test.ts` runs one file.
 import { startServers } from "./servers/servers.ts";
 
-const unitFolders = ["entitlement", "notification", "shared", "proto"];
+const unitFolders = ["entitlement", "notification", "shared", "proto", "client"];
 const systemFolders = ["tests", "tools"];
 // The tests wait for servers and processes more than they compute.
 const filesAtOnce = Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency * 2}`;

@@ -1,0 +1,104 @@
+import { Unavailable } from "./answers.ts";
+
+// Repeats a request until it is answered. That is safe because it carries its idempotency key.
+
+export interface Patience {
+  /** For one attempt, from the connection to the last byte of the answer. */
+  attemptTimeoutMs: number;
+  /** For all attempts and the pauses between them. */
+  deadlineMs: number;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+// The first pause, on average; each further one is twice as long, up to the longest.
+const firstPauseMs = 100;
+const longestPauseMs = 5_000;
+
+export async function askUntilAnswered(
+  fetch: Fetch,
+  url: string,
+  init: RequestInit,
+  { attemptTimeoutMs, deadlineMs }: Patience,
+  signal: AbortSignal | undefined,
+): Promise<Answer> {
+  const deadline = performance.now() + deadlineMs;
+  for (let attempts = 1;; attempts++) {
+    signal?.throwIfAborted();
+    const leftMs = deadline - performance.now();
+    const outcome = await attempt(fetch, url, init, Math.min(attemptTimeoutMs, leftMs), signal);
+    if ("status" in outcome && outcome.status < 500) return outcome;
+    const retryAfter = "headers" in outcome ? outcome.headers.get("Retry-After") : null;
+    const pauseMs = pauseBefore(attempts, retryAfterMs(retryAfter));
+    if (performance.now() + pauseMs >= deadline) throw new Unavailable(attempts, causeOf(outcome));
+    await pause(pauseMs, signal);
+  }
+}
+
+type Outcome = Answer | { error: unknown };
+
+// The caller's abort is thrown; whatever else keeps an answer away is a reason to try again.
+async function attempt(
+  fetch: Fetch,
+  url: string,
+  init: RequestInit,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  const timeout = new AbortController();
+  const late = () => timeout.abort(new Error(`no answer within ${Math.round(timeoutMs)} ms`));
+  const timer = setTimeout(late, timeoutMs);
+  const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
+  try {
+    const response = await fetch(url, { ...init, signal: either });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  } catch (error) {
+    signal?.throwIfAborted();
+    return { error };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function causeOf(outcome: Outcome): unknown {
+  if ("error" in outcome) return outcome.error;
+  return new Error(`status ${outcome.status}: ${outcome.text.slice(0, 200)}`);
+}
+
+// Never sooner than the service asks. The random part keeps many callers from coming back at once.
+export function pauseBefore(
+  nextAttempt: number,
+  askedMs: number,
+  random: number = Math.random(),
+): number {
+  const grown = Math.min(longestPauseMs, firstPauseMs * 2 ** (nextAttempt - 1));
+  return askedMs + grown * (0.5 + random);
+}
+
+// Seconds from Kenri; something in between may say a time instead.
+export function retryAfterMs(value: string | null, now: number = Date.now()): number {
+  if (value === null || value.trim() === "") return 0;
+  const seconds = Number(value);
+  const ms = Number.isNaN(seconds) ? Date.parse(value) - now : seconds * 1_000;
+  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}

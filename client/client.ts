@@ -1,0 +1,149 @@
+/**
+ * Kenri for TypeScript: grant, revoke and list entitlements from Deno, Node 20 and newer, and
+ * browsers. It needs nothing but the platform's fetch.
+ *
+ * ```ts
+ * import { kenriClient } from "@kenri/client";
+ *
+ * const kenri = kenriClient("http://127.0.0.1:8080");
+ * const { entitlement, replayed } = await kenri.grant("purchase-1", {
+ *   user_id: "ann",
+ *   stock_keeping_unit: "book",
+ *   reason: "purchase",
+ *   purchase_id: "purchase-1",
+ * });
+ * ```
+ *
+ * @module
+ */
+import {
+  type Change,
+  type ChangedEntitlement,
+  Conflict,
+  type Entitlement,
+  type EntitlementChange,
+  type Entitlements,
+  type ErrorCode,
+  KenriError,
+  Refused,
+  Unavailable,
+} from "./answers.ts";
+import { type Answer, askUntilAnswered, type Fetch, type Patience } from "./attempts.ts";
+
+export { Conflict, KenriError, Refused, Unavailable };
+export type {
+  Change,
+  ChangedEntitlement,
+  Entitlement,
+  EntitlementChange,
+  Entitlements,
+  ErrorCode,
+  Fetch,
+  Patience,
+};
+
+export interface ClientOptions extends Partial<Patience> {
+  /** Sent with every request, for what stands before the service. */
+  headers?: Record<string, string>;
+  /** In place of the platform's, to watch or route the requests. */
+  fetch?: Fetch;
+}
+
+export interface CallOptions extends Partial<Patience> {
+  /** Ends the call at once, with the signal's reason. What was sent may still be done. */
+  signal?: AbortSignal;
+  /** 1 to 255 visible ASCII characters; without one, the service makes one. */
+  traceId?: string;
+}
+
+export interface KenriClient {
+  /**
+   * Gives the user the right. The key stands for the intent, "this purchase": keep it, and the same
+   * call may be repeated after any failure, also by another process, without doubling anything.
+   */
+  grant(key: string, change: EntitlementChange, options?: CallOptions): Promise<Change>;
+  /** Takes the right away. Also before it was granted: a refund may overtake its purchase. */
+  revoke(key: string, change: EntitlementChange, options?: CallOptions): Promise<Change>;
+  /** All that the user has or had, the newest change first. */
+  list(userId: string, options?: CallOptions): Promise<Entitlements>;
+}
+
+const patience: Patience = { attemptTimeoutMs: 5_000, deadlineMs: 30_000 };
+
+export function kenriClient(url: string | URL, options: ClientOptions = {}): KenriClient {
+  const root = String(url).replace(/\/+$/, "");
+  const { fetch = globalThis.fetch, headers: general = {}, ...own } = options;
+
+  function ask(path: string, init: RequestInit, call: CallOptions): Promise<Answer> {
+    const { signal, traceId, ...patienceOfCall } = call;
+    const headers = new Headers({ ...general, ...init.headers as Record<string, string> });
+    if (traceId !== undefined) headers.set("X-Trace-Id", traceId);
+    // A redirected POST would become a GET.
+    const request: RequestInit = { ...init, headers, redirect: "manual" };
+    const limits = { ...patience, ...own, ...patienceOfCall };
+    return askUntilAnswered(fetch, root + path, request, limits, signal);
+  }
+
+  async function change(
+    path: string,
+    key: string,
+    fields: EntitlementChange,
+    call: CallOptions = {},
+  ): Promise<Change> {
+    const headers = { "Content-Type": "application/json", "Idempotency-Key": checked(key) };
+    const init = { method: "POST", headers, body: JSON.stringify(fields) };
+    const answer = await ask(path, init, call);
+    return {
+      entitlement: read<ChangedEntitlement>(answer),
+      replayed: isReplayed(answer),
+      traceId: answer.headers.get("X-Trace-Id") ?? "",
+    };
+  }
+
+  return {
+    grant: (key, fields, call) => change("/v1/entitlements/grants", key, fields, call),
+    revoke: (key, fields, call) => change("/v1/entitlements/revokes", key, fields, call),
+    list: async (userId, call = {}) => {
+      const path = `/v1/users/${encodeURIComponent(userId)}/entitlements`;
+      return read<Entitlements>(await ask(path, { method: "GET" }, call));
+    },
+  };
+}
+
+// Also here, because fetch trims a header, and a trimmed key would be another one.
+function checked(key: string): string {
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw new Refused(
+    "BAD_REQUEST",
+    "Idempotency-Key must be 1 to 255 visible ASCII characters",
+    400,
+  );
+}
+
+function read<Body>(answer: Answer): Body {
+  const body = parsed(answer.text);
+  if (answer.status === 200 && body) return body as Body;
+  const { code, message } = (body ?? {}) as { code?: ErrorCode; message?: string };
+  if (code === undefined || message === undefined) {
+    throw new Refused(
+      undefined,
+      `status ${answer.status} is not an answer of Kenri`,
+      answer.status,
+    );
+  }
+  if (answer.status === 409) throw new Conflict(code, message, isReplayed(answer));
+  throw new Refused(code, message, answer.status);
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isReplayed({ headers }: Answer): boolean {
+  return headers.get("Idempotency-Replayed") === "true";
+}

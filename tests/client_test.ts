@@ -1,0 +1,200 @@
+// The client for TypeScript against the real service: what it gives, what it throws, and that it
+// repeats a request until it is answered, without doubling anything.
+import assert from "node:assert/strict";
+import {
+  Conflict,
+  type EntitlementChange,
+  type Fetch,
+  kenriClient,
+  Refused,
+  Unavailable,
+} from "../client/client.ts";
+import { freePort } from "../tools/servers/free_port.ts";
+import { openDoor } from "./door.ts";
+import { type Entitlement, rowCounts, settingsOf, startEntitlement } from "./entitlement.ts";
+import { ownDatabase } from "./own_database.ts";
+import { type ServiceProcess, startService } from "./services.ts";
+
+let kenri: Entitlement;
+
+Deno.test.beforeAll(async () => {
+  kenri = await startEntitlement();
+});
+Deno.test.afterAll(() => kenri.close());
+
+const purchase = (fields: Partial<EntitlementChange> = {}): EntitlementChange => ({
+  user_id: `user/${crypto.randomUUID()}`,
+  stock_keeping_unit: "book",
+  reason: "purchase",
+  purchase_id: "p-1",
+  ...fields,
+});
+
+/** The platform's fetch, which also notes when it was called. */
+function watched(): { fetch: Fetch; calledAt: number[]; statuses: number[] } {
+  const calledAt: number[] = [];
+  const statuses: number[] = [];
+  const watching: Fetch = async (url, init) => {
+    calledAt.push(performance.now());
+    const response = await fetch(url, init);
+    statuses.push(response.status);
+    return response;
+  };
+  return { fetch: watching, calledAt, statuses };
+}
+
+Deno.test("a change gives the entitlement after it, and its repetition the same as replayed", async () => {
+  const client = kenriClient(`${kenri.url}/`);
+  const fields = purchase();
+  const { user_id } = fields;
+  const granted = await client.grant("client-1", fields, { traceId: "order-17" });
+  const { updated_at, ...entitlement } = granted.entitlement;
+  const active = { user_id, stock_keeping_unit: "book", status: "ACTIVE", version: 1 };
+  assert.deepEqual(entitlement, active);
+  assert.deepEqual([granted.replayed, granted.traceId], [false, "order-17"]);
+
+  const again = await client.grant("client-1", fields);
+  assert.deepEqual([again.entitlement, again.replayed], [granted.entitlement, true]);
+  const { entitlement: revoked } = await client.revoke("client-2", fields);
+  assert.deepEqual([revoked.status, revoked.version], ["REVOKED", 2]);
+  assert.ok(revoked.updated_at > updated_at);
+
+  const { user_id: _, ...listed } = revoked;
+  assert.deepEqual(await client.list(user_id), { user_id, entitlements: [listed] });
+});
+
+Deno.test("an answer that is lost with its service, after the commit, is given to the repetition", async () => {
+  await using place = await startEntitlement();
+  await using door = openDoor(place.url);
+  let successor: ServiceProcess | undefined;
+  door.loseNextAnswer(async () => {
+    await place.service.kill();
+    const port = new URL(place.url).port;
+    successor = await startService("entitlement", {
+      ...place.settings,
+      ENTITLEMENT_HTTP_PORT: port,
+    });
+  });
+  const { fetch, calledAt } = watched();
+  const change = await kenriClient(door.url, { fetch }).grant("lost-1", purchase());
+  assert.ok(successor && calledAt.length > 1);
+  await successor.kill();
+  assert.deepEqual([change.replayed, change.entitlement.version], [true, 1]);
+  assert.deepEqual(await place.counts(), {
+    entitlements: 1,
+    idempotency_keys: 1,
+    outbox_events: 1,
+    entitlement_audit: 1,
+  });
+});
+
+Deno.test("during an outage it comes back when it is told to, and after it the change is made", async () => {
+  await using database = await ownDatabase();
+  await using service = await startService("entitlement", settingsOf(database.serviceUrl));
+  const { fetch, calledAt, statuses } = watched();
+  const client = kenriClient(service.url, { fetch });
+  await database.server.kill();
+  const changing = client.grant("outage-1", purchase());
+  const listing = client.list("ann");
+  while (statuses.length < 4) await new Promise((later) => setTimeout(later, 20));
+  await database.server.start();
+  const [{ entitlement }, { entitlements }] = await Promise.all([changing, listing]);
+  assert.deepEqual([entitlement.version, entitlements], [1, []]);
+  assert.deepEqual(new Set(statuses), new Set([503, 200]));
+  // Two calls at a time; Retry-After said a second.
+  for (const [i, at] of calledAt.slice(2).entries()) assert.ok(at - (calledAt[i] ?? 0) >= 1_000);
+  assert.equal((await rowCounts(database.ownerUrl)).outbox_events, 1);
+});
+
+Deno.test("what was refused is thrown by its kind, and never asked again", async () => {
+  const { fetch, statuses } = watched();
+  const client = kenriClient(kenri.url, { fetch });
+  const fields = purchase();
+  const { user_id } = fields;
+  await client.grant("refused-1", fields);
+  const thrown = async (call: Promise<unknown>) => {
+    const before = statuses.length;
+    const error = await call.then(() => assert.fail("it was not refused"), (error) => error);
+    return [error, statuses.length - before] as const;
+  };
+  for (const replayed of [false, true]) {
+    const [error, asked] = await thrown(client.grant("refused-2", fields));
+    assert.ok(error instanceof Conflict);
+    assert.deepEqual([error.code, error.message], [
+      ...["ENTITLEMENT_STATE_CONFLICT", "already ACTIVE"],
+    ]);
+    assert.deepEqual([error.replayed, asked], [replayed, 1]);
+  }
+  const [conflict] = await thrown(client.revoke("refused-1", fields));
+  assert.ok(conflict instanceof Conflict);
+  assert.equal(conflict.code, "IDEMPOTENCY_KEY_CONFLICT");
+
+  const [bad, asked] = await thrown(client.grant("refused-3", { ...fields, reason: " " }));
+  assert.ok(bad instanceof Refused);
+  assert.deepEqual([bad.code, bad.status, bad.message, asked], [
+    ...["BAD_REQUEST", 400, "reason is required", 1],
+  ]);
+  const [elsewhere] = await thrown(kenriClient(`${kenri.url}/shop`).list(user_id));
+  assert.ok(elsewhere instanceof Refused);
+  assert.equal(elsewhere.code, "NOT_FOUND");
+  const [foreign] = await thrown(kenriClient(`${kenri.url}/metrics?`).list(user_id));
+  assert.ok(foreign instanceof Refused);
+  assert.equal(foreign.code, undefined);
+});
+
+Deno.test("a key that would not arrive as it is never leaves", async () => {
+  const { fetch, calledAt } = watched();
+  const client = kenriClient(kenri.url, { fetch });
+  for (const key of ["", " ", " padded ", "two words", "größe", "x\n", "x".repeat(256)]) {
+    await assert.rejects(client.grant(key, purchase()), Refused);
+  }
+  assert.equal(calledAt.length, 0);
+});
+
+Deno.test("without an answer it gives up at its deadline, and says why", async () => {
+  const closed = kenriClient(`http://127.0.0.1:${freePort()}`, { deadlineMs: 500 });
+  const refused = await closed.list("ann").catch((error) => error);
+  assert.ok(refused instanceof Unavailable);
+  assert.ok(refused.attempts > 1 && refused.cause instanceof TypeError);
+
+  await using silent = openSilence();
+  const unheard = kenriClient(silent.url, { deadlineMs: 500, attemptTimeoutMs: 50 });
+  const late = await unheard.grant("late-1", purchase()).catch((error) => error);
+  assert.ok(late instanceof Unavailable);
+  assert.ok(late.attempts > 1, `${late.attempts}`);
+  assert.match(String(late.cause), /no answer within \d+ ms/);
+});
+
+Deno.test("a caller that has had enough ends the call at once, in an attempt and in a pause", async () => {
+  await using silent = openSilence();
+  const { fetch, calledAt } = watched();
+  const urls = [silent.url, `http://127.0.0.1:${freePort()}`];
+  for (const url of urls) {
+    const enough = new AbortController();
+    const call = kenriClient(url, { fetch }).list("ann", { signal: enough.signal });
+    const reason = new Error("enough");
+    setTimeout(() => enough.abort(reason), 20);
+    assert.equal(await call.catch((error) => error), reason);
+  }
+  const asked = calledAt.length;
+  const before = kenriClient(kenri.url, { fetch }).list("ann", { signal: AbortSignal.abort("no") });
+  assert.equal(await before.catch((error) => error), "no");
+  assert.equal(calledAt.length, asked);
+});
+
+/** Takes connections and never says a word. */
+function openSilence(): AsyncDisposable & { url: string } {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const connections: Deno.Conn[] = [];
+  const accepting = (async () => {
+    for await (const connection of listener) connections.push(connection);
+  })();
+  return {
+    url: `http://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
+    [Symbol.asyncDispose]: async () => {
+      listener.close();
+      for (const connection of connections) connection.close();
+      await accepting;
+    },
+  };
+}
