@@ -1,0 +1,67 @@
+// Keeps a copy of all entitlements in a SQLite file, from the stream:
+//
+//   deno run -A docs/examples/mirror.ts nats://127.0.0.1:4222 entitlement-events mirror rights.db
+//
+// It may be killed at any time, run twice at once, and be sent anything twice or in any order.
+import { fromBinary } from "@bufbuild/protobuf";
+import {
+  type EntitlementEvent,
+  EntitlementEventSchema,
+  EntitlementEventType,
+} from "@kenri/proto/entitlement_event";
+import { AckPolicy, connect, type JsMsg, nanos } from "nats";
+import process from "node:process";
+import { DatabaseSync } from "node:sqlite";
+
+const [servers = "", stream = "", durable = "", file = ""] = process.argv.slice(2);
+
+const database = new DatabaseSync(file, { timeout: 5_000 });
+database.exec(`
+  create table if not exists rights (
+    user_id text,
+    stock_keeping_unit text,
+    active integer not null,
+    version integer not null,
+    primary key (user_id, stock_keeping_unit)
+  )`);
+
+// The version is all it takes: a duplicate, or an event that a later one overtook, changes nothing.
+const keep = database.prepare(`
+  insert into rights (user_id, stock_keeping_unit, active, version) values (?, ?, ?, ?)
+  on conflict (user_id, stock_keeping_unit) do update
+  set active = excluded.active, version = excluded.version
+  where rights.version < excluded.version`);
+
+const active = new Map<EntitlementEventType, number>([
+  [EntitlementEventType.GRANTED, 1],
+  [EntitlementEventType.REVOKED, 0],
+]);
+
+function take(message: JsMsg): void {
+  const event = readEvent(message.data);
+  if (!event) return message.term(); // no redelivery would mend it
+  const isActive = active.get(event.eventType);
+  if (isActive !== undefined) {
+    keep.run(event.userId, event.stockKeepingUnit, isActive, event.version);
+  }
+  message.ack(); // not before it is stored; a type that is not known yet is passed over
+}
+
+function readEvent(body: Uint8Array): EntitlementEvent | undefined {
+  try {
+    const event = fromBinary(EntitlementEventSchema, body);
+    return event.eventId === "" ? undefined : event;
+  } catch {
+    return undefined;
+  }
+}
+
+const connection = await connect({ servers });
+const manager = await connection.jetstreamManager();
+await manager.consumers.add(stream, {
+  durable_name: durable,
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(5_000), // what a killed process had in hand comes again after that
+});
+const consumer = await connection.jetstream().consumers.get(stream, durable);
+for await (const message of await consumer.consume()) take(message);
