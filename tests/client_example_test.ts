@@ -18,6 +18,11 @@ Deno.test("the example sells, repeats, takes back and lists, allowed nothing but
   assert.equal(await output(Deno.execPath(), args), story);
 });
 
+Deno.test("the lines of the README have no error of types", async () => {
+  const cwd = fileURLToPath(new URL("../", import.meta.url));
+  await output(Deno.execPath(), ["check", "--quiet", "--doc-only", "README.md"], cwd);
+});
+
 // Absent where only Deno is installed.
 const node = await output("node", ["--version"]).catch(() => undefined);
 
@@ -46,8 +51,8 @@ Deno.test({
   },
 });
 
-async function output(program: string, args: string[]): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(program, { args }).output();
+async function output(program: string, args: string[], cwd = "."): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(program, { args, cwd }).output();
   assert.ok(success, new TextDecoder().decode(stderr));
   return new TextDecoder().decode(stdout);
 }

@@ -80,7 +80,14 @@ Deno.test("with these permissions alone it receives, delivers, captures and clea
   await until("it is captured", async () => (await countsOf(place)).notification_nats_dlq === 1);
   assert.deepEqual(await countsOf(place), { ...allSent(2), notification_nats_dlq: 1 });
   for (
-    const path of ["livez", "readyz", "metrics", "openapi.json", "debug/notification/inbox/ann"]
+    const path of [
+      "livez",
+      "readyz",
+      "metrics",
+      "openapi.json",
+      "docs",
+      "debug/notification/inbox/ann",
+    ]
   ) {
     assert.equal((await call(`${service.url}/${path}`)).status, 200, path);
   }
