@@ -68,20 +68,21 @@ export interface KenriClient {
   list(userId: string, options?: CallOptions): Promise<Entitlements>;
 }
 
-const patience: Patience = { attemptTimeoutMs: 5_000, deadlineMs: 30_000 };
-
 export function kenriClient(url: string | URL, options: ClientOptions = {}): KenriClient {
   const root = String(url).replace(/\/+$/, "");
-  const { fetch = globalThis.fetch, headers: general = {}, ...own } = options;
+  const { fetch = globalThis.fetch } = options;
 
-  function ask(path: string, init: RequestInit, call: CallOptions): Promise<Answer> {
-    const { signal, traceId, ...patienceOfCall } = call;
-    const headers = new Headers({ ...general, ...init.headers as Record<string, string> });
-    if (traceId !== undefined) headers.set("X-Trace-Id", traceId);
+  function ask(path: string, request: RequestInit, call: CallOptions): Promise<Answer> {
+    const headers = new Headers(options.headers);
+    for (const [name, value] of new Headers(request.headers)) headers.set(name, value);
+    if (call.traceId !== undefined) headers.set("X-Trace-Id", call.traceId);
     // A redirected POST would become a GET.
-    const request: RequestInit = { ...init, headers, redirect: "manual" };
-    const limits = { ...patience, ...own, ...patienceOfCall };
-    return askUntilAnswered(fetch, root + path, request, limits, signal);
+    const init: RequestInit = { ...request, headers, redirect: "manual" };
+    const patience = {
+      attemptTimeoutMs: call.attemptTimeoutMs ?? options.attemptTimeoutMs ?? 5_000,
+      deadlineMs: call.deadlineMs ?? options.deadlineMs ?? 30_000,
+    };
+    return askUntilAnswered(fetch, root + path, init, patience, call.signal);
   }
 
   async function change(
@@ -91,8 +92,8 @@ export function kenriClient(url: string | URL, options: ClientOptions = {}): Ken
     call: CallOptions = {},
   ): Promise<Change> {
     const headers = { "Content-Type": "application/json", "Idempotency-Key": checked(key) };
-    const init = { method: "POST", headers, body: JSON.stringify(fields) };
-    const answer = await ask(path, init, call);
+    const request = { method: "POST", headers, body: JSON.stringify(fields) };
+    const answer = await ask(path, request, call);
     return {
       entitlement: read<ChangedEntitlement>(answer),
       replayed: isReplayed(answer),

@@ -17,7 +17,7 @@ const general =
   "After a 5xx, a lost connection or a time-out the same request may be repeated, changes with the " +
   "same `Idempotency-Key`; after a 503 not before the seconds that `Retry-After` says.";
 
-export function describe(app: OpenAPIHono, title: string): Description {
+export function describeApi(app: OpenAPIHono, title: string): Description {
   const description = app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: { title, version: "1", description: general },
@@ -33,7 +33,7 @@ export function describe(app: OpenAPIHono, title: string): Description {
 }
 
 // The route with what holds for all: its name, its tag, and the errors that each may answer with.
-export function described(route: RouteConfig): RouteConfig {
+export function completed(route: RouteConfig): RouteConfig {
   return {
     operationId: operationIdOf(route),
     tags: [route.path.startsWith("/debug/") ? "Operation" : "Service"],

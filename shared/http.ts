@@ -1,7 +1,7 @@
 import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Handler, HonoRequest } from "hono";
 import { BatchFull } from "./batch.ts";
-import { describe, described, type Description } from "./description.ts";
+import { completed, describeApi } from "./description.ts";
 import { ApiError, unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
 import type { Log } from "./log.ts";
@@ -38,25 +38,25 @@ export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono 
       return new Response(await metrics.metrics(), { headers });
     },
   );
-  // The routes are all known by the time somebody asks.
-  let description: Description | undefined;
-  const describedOnce = () => description ??= describe(app, title);
+  // Made when somebody asks: by then all routes are there.
+  const api = once(() => describeApi(app, title));
+  const page = once(() => apiPage(api()));
   addRoute(
     app,
     plainRoute("/openapi.json", "This description for programs", "As OpenAPI 3.1"),
-    () => json(describedOnce()),
+    () => json(api()),
   );
   addRoute(
     app,
     plainRoute("/docs", "This description for people", "A page to read", "text/html"),
-    () => pageAnswer(apiPage(describedOnce())),
+    () => pageAnswer(page()),
   );
   return app;
 }
 
 // Registers a route with its description, and the refusal of every other method on its path.
 export function addRoute(app: OpenAPIHono, route: RouteConfig, handler: Handler): void {
-  app.openAPIRegistry.registerPath(described(route));
+  app.openAPIRegistry.registerPath(completed(route));
   const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
   const method = route.method.toUpperCase();
   app.on(method, path, handler);
@@ -96,6 +96,11 @@ function plainRoute(
     summary,
     responses: { 200: { description, content: { [type]: { schema } } } },
   };
+}
+
+function once<Value extends string | object>(make: () => Value): () => Value {
+  let made: Value | undefined;
+  return () => made ??= make();
 }
 
 async function failedChecks(checks: Checks): Promise<string[]> {

@@ -137,9 +137,24 @@ Deno.test("what was refused is thrown by its kind, and never asked again", async
   const [elsewhere] = await thrown(kenriClient(`${kenri.url}/shop`).list(user_id));
   assert.ok(elsewhere instanceof Refused);
   assert.equal(elsewhere.code, "NOT_FOUND");
-  const [foreign] = await thrown(kenriClient(`${kenri.url}/metrics?`).list(user_id));
-  assert.ok(foreign instanceof Refused);
-  assert.equal(foreign.code, undefined);
+});
+
+Deno.test("an answer of something in between is no answer of Kenri, and no redirection is followed", async () => {
+  const answers = [
+    () => Response.redirect(`${kenri.url}/livez`, 302),
+    () => new Response("<h1>It works</h1>"),
+    () => new Response("<h1>Not found</h1>", { status: 404 }),
+    () => Response.json({ error: "who are you?" }, { status: 401 }),
+  ];
+  let asked = 0;
+  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
+  await using between = Deno.serve(options, () => answers[asked++]?.() ?? Response.error());
+  const client = kenriClient(`http://127.0.0.1:${between.addr.port}`);
+  for (const status of [302, 200, 404, 401]) {
+    const error = await client.grant("between-1", purchase()).catch((error) => error);
+    assert.ok(error instanceof Refused, String(error));
+    assert.deepEqual([error.code, error.status], [undefined, status]);
+  }
 });
 
 Deno.test("a key that would not arrive as it is never leaves", async () => {
