@@ -90,15 +90,13 @@ export function retryAfterMs(value: string | null, now: number = Date.now()): nu
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
+  return new Promise((resolve) => {
+    const end = () => {
       clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
+      signal?.removeEventListener("abort", end);
       resolve();
-    }, ms);
-    signal?.addEventListener("abort", abort, { once: true });
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
   });
 }

@@ -1,6 +1,5 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import { countErrors, type DeadLetters } from "@kenri/shared/dead_letters";
-import { errorAnswer } from "@kenri/shared/fields";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import { findState } from "./reconcile_now.ts";
@@ -37,13 +36,13 @@ const statusSchema = z.object({
 export const statusRoute: RouteConfig = {
   method: "get",
   path: "/debug/entitlement/status",
+  summary: "Status",
   description: `What waits, what was given up, and the ${shownAtMost} events that wait longest`,
   responses: {
     200: {
       description: "As it is at this moment",
       content: { "application/json": { schema: statusSchema } },
     },
-    503: errorAnswer("The database can't be reached"),
   },
 };
 

@@ -1,6 +1,5 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
-import { errorAnswer } from "@kenri/shared/fields";
 import { momentSchema, operationFields, operationRoute, readBody } from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
@@ -37,6 +36,7 @@ const answerSchema = z.object({
 
 export const reconcileRoute = operationRoute(
   "/operations/entitlement/reconcile",
+  "Reconcile now",
   "Looks whether changes were received, one page a call, and publishes again those that were not",
   bodySchema,
   answerSchema,
@@ -91,13 +91,13 @@ const stateSchema = z.object({
 export const reconciliationRoute: RouteConfig = {
   method: "get",
   path: "/debug/entitlement/reconciliation",
+  summary: "Reconciliation",
   description: "Until when all events are known to be received, and which were not",
   responses: {
     200: {
       description: `The first ${shownAtMost} that are not received, the oldest first`,
       content: { "application/json": { schema: stateSchema } },
     },
-    503: errorAnswer("The database can't be reached"),
   },
 };
 

@@ -32,6 +32,7 @@ const answerSchema = z.object({
 
 export const replayRoute = operationRoute(
   "/operations/entitlement/replay",
+  "Replay events",
   "Publishes again what was published in a range of time, one batch a call; repeat until complete",
   bodySchema,
   answerSchema,

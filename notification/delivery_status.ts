@@ -1,6 +1,5 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import { countErrors, type DeadLetters } from "@kenri/shared/dead_letters";
-import { errorAnswer } from "@kenri/shared/fields";
 import type { NatsLink } from "@kenri/shared/jetstream";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
@@ -37,6 +36,7 @@ const statusSchema = z.object({
 export const statusRoute: RouteConfig = {
   method: "get",
   path: "/debug/notification/status",
+  summary: "Status",
   description:
     `What waits, what was given up, and the ${shownAtMost} notifications waiting longest`,
   responses: {
@@ -44,7 +44,6 @@ export const statusRoute: RouteConfig = {
       description: "As it is at this moment",
       content: { "application/json": { schema: statusSchema } },
     },
-    503: errorAnswer("The database can't be reached"),
   },
 };
 

@@ -65,6 +65,7 @@ export function deadLettersRoute(service: string): RouteConfig {
   return {
     method: "get",
     path: `/debug/${service}/dead-letters`,
+    summary: "Dead letters",
     description: "What was given up, the oldest first; by layer, error or id",
     request: { query: listRequest },
     responses: {
@@ -73,7 +74,6 @@ export function deadLettersRoute(service: string): RouteConfig {
         content: { "application/json": { schema } },
       },
       400: errorAnswer("The layer, id, limit or cursor is bad"),
-      503: errorAnswer("The database can't be reached"),
     },
   };
 }
@@ -115,13 +115,13 @@ export function errorsRoute(service: string): RouteConfig {
   return {
     method: "get",
     path: `/debug/${service}/dead-letters/errors`,
+    summary: "Dead letters by error",
     description: `How many were given up for which error, of the oldest ${countedAtMost} a layer`,
     responses: {
       200: {
         description: "The most frequent first",
         content: { "application/json": { schema: z.object({ errors: z.array(countSchema) }) } },
       },
-      503: errorAnswer("The database can't be reached"),
     },
   };
 }

@@ -7,7 +7,7 @@ export type Description = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
 const tags = [
   { name: "Entitlements", description: "Change a user's rights, and see what a user has." },
-  { name: "Operation", description: "Look inside. Only where debug is enabled." },
+  { name: "Operation", description: "Look inside, and mend. Only where debug is enabled." },
   { name: "Service", description: "Health, figures, and this description." },
 ];
 
@@ -36,7 +36,7 @@ export function describeApi(app: OpenAPIHono, title: string): Description {
 export function completed(route: RouteConfig): RouteConfig {
   return {
     operationId: operationIdOf(route),
-    tags: [route.path.startsWith("/debug/") ? "Operation" : "Service"],
+    tags: [/^\/(debug|operations)\//.test(route.path) ? "Operation" : "Service"],
     ...route,
     responses: { 500: brokenAnswer, ...route.responses, 503: withRetryAfter(route) },
   };

@@ -45,6 +45,7 @@ export function valid<Value>(parsed: z.ZodSafeParseResult<Value>): Value {
 
 export function operationRoute(
   path: string,
+  summary: string,
   description: string,
   body: z.ZodType,
   answer: z.ZodType,
@@ -52,6 +53,7 @@ export function operationRoute(
   return {
     method: "post",
     path,
+    summary,
     description,
     request: { body: { required: true, content: { "application/json": { schema: body } } } },
     responses: {
@@ -60,9 +62,9 @@ export function operationRoute(
         content: { "application/json": { schema: answer } },
       },
       400: errorAnswer("The body or a field is missing or bad"),
+      408: errorAnswer("The body took too long to arrive"),
       413: errorAnswer("The body is over 16 KiB"),
       415: errorAnswer("The body is not JSON"),
-      503: errorAnswer("What it needs can't be reached"),
     },
   };
 }
@@ -89,12 +91,12 @@ export function operationsRoute(service: string): RouteConfig {
   return {
     method: "get",
     path: `/debug/${service}/operations`,
+    summary: "Record of operations",
     description: "What operators have changed: who, when, why, and from which state",
     request: { query: listRequest },
     responses: {
       200: { description: "The newest first", content: { "application/json": { schema } } },
       400: errorAnswer("The limit or cursor is bad"),
-      503: errorAnswer("The database can't be reached"),
     },
   };
 }

@@ -53,7 +53,8 @@ const answerSchema = z.object({
 export function sendBackRoute(service: string): RouteConfig {
   return operationRoute(
     `/operations/${service}/dead-letters/send-back`,
-    "Sends dead letters back: those of the ids, or a page of those with the error",
+    "Send dead letters back",
+    "Those of the ids, or a page of those with the error",
     bodySchema,
     answerSchema,
   );

@@ -57,6 +57,7 @@ export function timelineRoute(service: string, allowed: readonly By[], extra = {
   return {
     method: "get",
     path: `/debug/${service}/timeline`,
+    summary: "Timeline of events",
     description: `What became of events in this service, by one of ${allowed.join(", ")}`,
     request: { query },
     responses: {
@@ -65,7 +66,6 @@ export function timelineRoute(service: string, allowed: readonly By[], extra = {
         content: { "application/json": { schema: answer } },
       },
       400: errorAnswer("Not exactly one of them is given, or it is bad"),
-      503: errorAnswer("The database can't be reached"),
     },
   };
 }

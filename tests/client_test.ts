@@ -14,6 +14,7 @@ import { openDoor } from "./door.ts";
 import { type Entitlement, rowCounts, settingsOf, startEntitlement } from "./entitlement.ts";
 import { ownDatabase } from "./own_database.ts";
 import { type ServiceProcess, startService } from "./services.ts";
+import { inTime, until } from "./wait.ts";
 
 let kenri: Entitlement;
 
@@ -96,7 +97,7 @@ Deno.test("during an outage it comes back when it is told to, and after it the c
   await database.server.kill();
   const changing = client.grant("outage-1", purchase());
   const listing = client.list("ann");
-  while (statuses.length < 4) await new Promise((later) => setTimeout(later, 20));
+  await until("both have come back", () => statuses.length >= 4);
   await database.server.start();
   const [{ entitlement }, { entitlements }] = await Promise.all([changing, listing]);
   assert.deepEqual([entitlement.version, entitlements], [1, []]);
@@ -182,14 +183,19 @@ Deno.test("without an answer it gives up at its deadline, and says why", async (
 
 Deno.test("a caller that has had enough ends the call at once, in an attempt and in a pause", async () => {
   await using silent = openSilence();
+  const later = { status: 503, headers: { "Retry-After": "3600" } };
+  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
+  await using pausing = Deno.serve(options, () => new Response("later", later));
   const { fetch, calledAt } = watched();
-  const urls = [silent.url, `http://127.0.0.1:${freePort()}`];
-  for (const url of urls) {
+  const urls = [silent.url, `http://127.0.0.1:${pausing.addr.port}`];
+  for (const [i, url] of urls.entries()) {
     const enough = new AbortController();
-    const call = kenriClient(url, { fetch }).list("ann", { signal: enough.signal });
+    const patience = { attemptTimeoutMs: 3_600_000, deadlineMs: 7_200_000 };
+    const call = kenriClient(url, { fetch, ...patience }).list("ann", { signal: enough.signal });
     const reason = new Error("enough");
+    await until("it is asked", () => calledAt.length > i);
     setTimeout(() => enough.abort(reason), 20);
-    assert.equal(await call.catch((error) => error), reason);
+    assert.equal(await inTime("it ends", call.catch((error) => error)), reason);
   }
   const asked = calledAt.length;
   const before = kenriClient(kenri.url, { fetch }).list("ann", { signal: AbortSignal.abort("no") });

@@ -142,8 +142,12 @@ function Request({ operation, schemas }: Shown): JSX.Element | null {
       <Fields title="In the query" fields={given("query")} />
       <Fields title="Headers" fields={given("header")} />
       <Fields title="Body" fields={fieldsOf(body?.schema, schemas)} />
-      <h4>For example</h4>
-      <Example text={exampleOf(operation, body)} />
+      {(body || parameters.some(({ required }) => required)) && (
+        <>
+          <h4>For example</h4>
+          <Example text={exampleOf(operation, body)} />
+        </>
+      )}
     </>
   );
 }
