@@ -1,4 +1,5 @@
-// The example of the client does what it says, on Deno and, where there is one, on Node.
+// The client fits the service, and its example does what it says, on Deno and, where there is one, on
+// Node.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { startEntitlement } from "./entitlement.ts";
@@ -18,9 +19,11 @@ Deno.test("the example sells, repeats, takes back and lists, allowed nothing but
   assert.equal(await output(Deno.execPath(), args), story);
 });
 
-Deno.test("the lines of the README have no error of types", async () => {
-  const cwd = fileURLToPath(new URL("../", import.meta.url));
-  await output(Deno.execPath(), ["check", "--quiet", "--doc-only", "README.md"], cwd);
+Deno.test("the client's types are those of the service, and the lines of the README fit them", async () => {
+  const root = fileURLToPath(new URL("../", import.meta.url));
+  const check = (...args: string[]) => output(Deno.execPath(), ["check", "--quiet", ...args], root);
+  await check("tests/client_types.ts");
+  await check("--doc-only", "README.md");
 });
 
 // Absent where only Deno is installed.
