@@ -8,7 +8,7 @@ import type { Log } from "@kenri/shared/log";
 // ends before the last sequence we recorded, begins a new generation that says how far the old one
 // was kept; every row beyond is published again. A start counts although nothing may be lost: a row
 // that was acknowledged before it and is settled after it, by a relay that has not yet noticed,
-// carries the old generation and is found by that relay's own check when it connects again.
+// carries the old generation and is found by the next look, at a connection or a few seconds later.
 
 interface Life {
   stream: string;
@@ -56,10 +56,7 @@ export async function repairLostEvents(
       });
     }
   }
-  const republished = await putBackLost(database);
-  if (republished > 0) {
-    log.warn("{republished} events that the stream has lost are published again", { republished });
-  }
+  await putBackLost(database, log);
   return generation;
 }
 
@@ -124,8 +121,8 @@ async function beginGeneration(
 const putBackBatch = 1_000;
 
 // Until nothing is found: a batch may come back short because another relay puts back as well.
-async function putBackLost(database: Database): Promise<number> {
-  let total = 0;
+export async function putBackLost(database: Database, log: Log): Promise<void> {
+  let republished = 0;
   for (;;) {
     const rows = await query(
       database,
@@ -155,7 +152,10 @@ async function putBackLost(database: Database): Promise<number> {
        returning row.event_id`,
       [putBackBatch],
     );
-    total += rows.length;
-    if (rows.length === 0) return total;
+    republished += rows.length;
+    if (rows.length === 0) break;
+  }
+  if (republished > 0) {
+    log.warn("{republished} events that the stream has lost are published again", { republished });
   }
 }

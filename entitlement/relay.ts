@@ -14,7 +14,7 @@ import { pause } from "@kenri/shared/signals";
 import { type Outcome, Worker } from "@kenri/shared/worker";
 import type { Backoff } from "@kenri/shared/backoff";
 import { type EventMessage, toMessage, UnreadablePayload } from "./event.ts";
-import { repairLostEvents } from "./lost_events.ts";
+import { putBackLost, repairLostEvents } from "./lost_events.ts";
 import {
   claimEventsRepeatedly,
   keepEvents,
@@ -108,7 +108,7 @@ async function relayRound(
     log,
     abandon,
   );
-  const watching = watchStream(options.stream.name, round, publisher, until)
+  const watching = watchStream(parts, options.stream.name, round, publisher, until)
     .then(() => doubt.abort());
   await worker.run(parts.committed, until);
   publisher.close();
@@ -145,6 +145,7 @@ async function publishRow(
 // Ends when the stream is not the one it was: made anew behind our back, or shorter than what it
 // has acknowledged to us. The connection need not be lost for that.
 async function watchStream(
+  { database, log }: RelayParts,
   stream: string,
   { manager, createdAt }: Round,
   publisher: Publisher,
@@ -160,5 +161,7 @@ async function watchStream(
     } catch {
       return;
     }
+    // What a relay settled that had not noticed, and is no more. Claims report a database that fails.
+    await putBackLost(database, log).catch(() => {});
   }
 }
