@@ -69,7 +69,7 @@ export async function deliverNotifications(
       work: ({ id, content }) =>
         sendInTime(channel, { ...content, notification_id: id }, options.sendTimeoutMs),
       settle: (settled) => settleNotifications(database, settled),
-      extend: (rows) => extendLeases(database, notifications, rows, options.leaseMs),
+      extend: (rows) => keepNotifications(database, rows, options.leaseMs),
     },
     log,
     abandon,
@@ -105,6 +105,14 @@ export function claimNotifications(
   limit: number,
 ): Promise<NotificationRow[]> {
   return claimDue(database, notifications, lease, limit);
+}
+
+export function keepNotifications(
+  database: Database,
+  rows: NotificationRow[],
+  leaseMs: number,
+): Promise<Set<string>> {
+  return extendLeases(database, notifications, rows, leaseMs);
 }
 
 export function settleNotifications(

@@ -1,0 +1,53 @@
+// How one state becomes the next, in parts.
+import type { Changed } from "./real_calls.ts";
+import type { Event, Held, Inbox, Outbox, Row, State, Work, Worker } from "./state.ts";
+
+export function nameOf(at: number): string {
+  return String.fromCharCode("A".charCodeAt(0) + at);
+}
+
+export function withFault(state: State): State {
+  const { history } = state;
+  return { ...state, history: { ...history, faultsLeft: history.faultsLeft - 1 } };
+}
+
+export function withWorker<Tables>(work: Work<Tables>, at: number, worker: Worker): Work<Tables> {
+  return { ...work, workers: work.workers.with(at, worker) };
+}
+
+export function withHeld<Tables>(work: Work<Tables>, at: number, held: Held[]): Work<Tables> {
+  return withWorker(work, at, { ...work.workers[at] as Worker, held });
+}
+
+/** What a call made of the tables, and whose leases it ended. */
+export function withTables<Tables>(
+  { workers }: Work<Tables>,
+  { tables, endedLeases }: Changed<Tables, unknown>,
+): Work<Tables> {
+  const isEnded = ({ event, leased }: Held) => leased && endedLeases.includes(event);
+  return {
+    tables,
+    workers: workers.map((worker) =>
+      worker.held.some(isEnded)
+        ? {
+          ...worker,
+          held: worker.held.map((row) => isEnded(row) ? { ...row, leased: false } : row),
+        }
+        : worker
+    ),
+  };
+}
+
+/** As time alone changes a row. */
+export function withRow<Tables extends Outbox | Inbox>(
+  work: Work<Tables>,
+  event: Event,
+  change: Partial<Row>,
+): Work<Tables> {
+  const rows = work.tables.rows.map((row, at) => row && at === event ? { ...row, ...change } : row);
+  return { ...work, tables: { ...work.tables, rows } };
+}
+
+export function withFlag(flags: boolean[], event: Event): boolean[] {
+  return flags[event] ? flags : flags.with(event, true);
+}

@@ -1,0 +1,74 @@
+// A deliverer (notification/delivery.ts): what it has claimed it sends through the channel.
+import type { Model } from "./model.ts";
+import { nameOf, withFault, withFlag, withHeld, withRow } from "./changes.ts";
+import type { Step } from "./explore.ts";
+import { afterFailure, finish, isUsedUp, nextOfEachKey } from "./hand.ts";
+import { comesTooEarly, rules } from "./rules.ts";
+import { events, type Outcome, type State, type Worker } from "./state.ts";
+import { workerSteps } from "./worker_steps.ts";
+
+export async function delivererSteps(state: State, model: Model): Promise<Step<State>[]> {
+  const { sending, history } = state;
+  const steps = await workerSteps({
+    name: "deliverer",
+    work: sending,
+    calls: model.inbox,
+    mayClaim: () => true,
+    crashed: null,
+    put: (work) => ({ ...state, sending: work }),
+  }, history.faultsLeft);
+  for (const at of sending.workers.keys()) steps.push(...sendSteps(state, at));
+  return [...steps, ...endOfWaiting(state)];
+}
+
+// sendInTime. As with the relay, a lease that has run out keeps nobody from it.
+function sendSteps(state: State, at: number): Step<State>[] {
+  const { sending, history } = state;
+  const { held } = sending.workers[at] as Worker;
+  const who = `deliverer ${nameOf(at)}`;
+  return nextOfEachKey(held).flatMap((row) => {
+    const { event } = row;
+    const name = events[event]?.name;
+    const ends = (outcome: Outcome): State => ({
+      ...state,
+      sending: withHeld(sending, at, finish(held, row, outcome)),
+    });
+    if (isUsedUp(row)) {
+      const next = ends({ kind: "failed", attempted: false });
+      return [{ label: `${who} gives ${name} up`, next }];
+    }
+    const isOver = (earlier: number) =>
+      history.unawaited[event] === true ||
+      sending.tables.rows[earlier]?.status === "FAILED" ||
+      held.some((other) => other.event === earlier && other.outcome?.kind === "failed");
+    const breaks = comesTooEarly(event, history.sent, isOver) ? rules.sendOrder : undefined;
+    const sent = withFlag(history.sent, event);
+    const taken = (outcome: Outcome): State => ({
+      ...ends(outcome),
+      history: sent === history.sent ? history : { ...history, sent },
+    });
+    const steps: Step<State>[] = [
+      { label: `${who} sends ${name}`, next: taken({ kind: "done", place: null }), breaks },
+    ];
+    if (history.faultsLeft === 0) return steps;
+    const failed = afterFailure(row);
+    steps.push(
+      { label: `the channel refuses ${name} of ${who}`, next: withFault(ends(failed)) },
+      { label: `${who} sends ${name}, answered too late`, next: withFault(taken(failed)), breaks },
+    );
+    return steps;
+  });
+}
+
+function endOfWaiting(state: State): Step<State>[] {
+  const { sending, history } = state;
+  return sending.tables.rows.flatMap((row, event) => {
+    if (!row?.waits || !row.awaitsPredecessor) return [];
+    const next = {
+      ...state,
+      sending: withRow(sending, event, { waits: false }),
+      history: { ...history, unawaited: withFlag(history.unawaited, event) },
+    };
+    return [{ label: `${events[event]?.name} has waited for its predecessor in vain`, next }];
+  });
+}

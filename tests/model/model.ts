@@ -1,0 +1,123 @@
+// The system that is explored: how many of everything there are, how many faults, and what happens.
+import { brokerSteps } from "./broker_steps.ts";
+import { changeSteps } from "./change_steps.ts";
+import { consumerSteps } from "./consumer_steps.ts";
+import { delivererSteps } from "./deliverer_steps.ts";
+import type { System } from "./explore.ts";
+import { type InboxCalls, inboxCalls } from "./inbox_calls.ts";
+import { type OutboxCalls, outboxCalls } from "./outbox_calls.ts";
+import type { Rewrite } from "./real_calls.ts";
+import { relaySteps } from "./relay_steps.ts";
+import { brokenIn, isQuiet } from "./rules.ts";
+import { type Event, events, keyOf, type OutboxRow, type State, type Worker } from "./state.ts";
+
+export interface Scope {
+  events: number; // the first of `events`
+  relays: number; // with none, all is published from the start; else nothing is even committed
+  consumers: number;
+  deliverers: number;
+  faults: number; // together, of whatever kind
+}
+
+export interface Model extends AsyncDisposable {
+  outbox: OutboxCalls;
+  inbox: InboxCalls;
+  habits: Habits;
+}
+
+export function openModel(
+  { habits, rewrite }: { habits?: Partial<Habits>; rewrite?: Rewrite } = {},
+): Model {
+  const [outbox, inbox] = [outboxCalls(rewrite), inboxCalls(rewrite)];
+  return {
+    outbox,
+    inbox,
+    habits: { ...usual, ...habits },
+    async [Symbol.asyncDispose]() {
+      await outbox.real[Symbol.asyncDispose]();
+      await inbox.real[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const usual: Habits = {
+  checksInSteps: false,
+  checksForLoss: true,
+  looksAgain: true,
+  acksFirst: false,
+  startsAgain: true,
+};
+
+export function callsOf({ outbox, inbox }: Model): number {
+  return outbox.real.count + inbox.real.count;
+}
+
+// Where the order of steps is the code's and not a statement's.
+export interface Habits {
+  checksInSteps: boolean; // whether others can do something in the middle of the check for loss
+  checksForLoss: boolean;
+  looksAgain: boolean; // every few seconds
+  acksFirst: boolean;
+  startsAgain: boolean; // whether a relay that crashed does
+}
+
+export function systemOf(model: Model, scope: Scope): System<State> {
+  return {
+    initial: initialState(scope),
+    keyOf,
+    isQuiet: (state) => isQuiet(state, scope.events),
+    brokenIn: (state) => brokenIn(state, scope.faults),
+    stepsFrom: async (state) => [
+      ...await changeSteps(state, model, scope.events),
+      ...await relaySteps(state, model),
+      ...scope.relays > 0 ? brokerSteps(state) : [],
+      ...await consumerSteps(state, model),
+      ...await delivererSteps(state, model),
+    ],
+  };
+}
+
+function initialState(scope: Scope): State {
+  const isPublished = scope.relays === 0;
+  const none = events.map(() => false);
+  const all = Array.from({ length: scope.events }, (_, event) => event);
+  return {
+    publishing: {
+      workers: idle(scope.relays),
+      tables: {
+        rows: events.map((_, event) =>
+          isPublished && event < scope.events ? published(event) : null
+        ),
+        generations: isPublished ? [{ made: 1, run: 1, keptUpTo: 0 }] : [],
+      },
+    },
+    stream: {
+      made: 1,
+      run: 1,
+      last: isPublished ? all.length : 0,
+      messages: isPublished
+        ? all.map((event) => ({ sequence: event + 1, event, acked: false }))
+        : [],
+    },
+    consumers: Array.from({ length: scope.consumers }, () => ({ held: [] })),
+    sending: {
+      workers: idle(scope.deliverers),
+      tables: { rows: events.map(() => null), processed: none },
+    },
+    history: {
+      faultsLeft: scope.faults,
+      published: none.map((_, event) => isPublished && event < all.length),
+      sent: none,
+      unawaited: none,
+    },
+  };
+}
+
+function published(event: Event): OutboxRow {
+  const place = { generation: 1, sequence: event + 1 };
+  return { status: "PUBLISHED", attempts: 0, waits: false, lease: "none", place };
+}
+
+function idle(count: number): Worker[] {
+  return Array.from({ length: count }, () => ({ held: [], link: null }));
+}

@@ -1,0 +1,113 @@
+// What must hold: the invariants of the design, as rules about a state and about a step.
+import { maxAttempts } from "./hand.ts";
+import {
+  type Event,
+  events,
+  type Held,
+  type Inbox,
+  type Outbox,
+  type Row,
+  type State,
+} from "./state.ts";
+
+type Tables = Outbox | Inbox;
+
+export const rules = {
+  fence: "a worker that lost its lease changes nothing",
+  final: "what is finished stays as it is, unless the stream loses it",
+  publishOrder: "an event is not published before the earlier ones of its key",
+  sendOrder: "a notification is not sent before the earlier ones of its key",
+  onceEach: "an event has a row in processed_events if and only if it has a notification",
+  deadLetter: "a notification is FAILED if and only if it has one dead letter",
+  published: "what is PUBLISHED or received was taken by the stream",
+  sent: "what is SENT was taken by the channel",
+  ownAttempts: "only a row's own failures count as its attempts",
+  usedUp: "FAILED comes when the attempts are used up, and not before",
+  leased: "exactly the rows that are worked on have a lease",
+};
+
+export function brokenIn(state: State, faults: number): string | undefined {
+  const { publishing, sending, stream, history } = state;
+  const [outbox, inbox] = [publishing.tables.rows, sending.tables.rows];
+  const rows: (Row | null)[] = [...outbox, ...inbox];
+  // Each start of the broker after the first was a fault, but not one of a row.
+  const ownFaults = faults - history.faultsLeft - (stream.run - 1);
+  const broken: Partial<Record<keyof typeof rules, boolean>> = {
+    onceEach: inbox.some((row, event) => (row !== null) !== sending.tables.processed[event]),
+    deadLetter: inbox.some((row) => row && row.deadLetters !== Number(row.status === "FAILED")),
+    published: outbox.some((row, event) =>
+      !history.published[event] &&
+      (row?.status === "PUBLISHED" || sending.tables.processed[event])
+    ),
+    sent: inbox.some((row, event) => row?.status === "SENT" && !history.sent[event]),
+    ownAttempts: rows.some((row) => row && row.attempts > ownFaults),
+    usedUp: rows.some((row) => row?.status === "FAILED" && row.attempts < maxAttempts),
+    leased: rows.some((row) => row && isWorkedOn(row) !== (row.lease !== "none")),
+  };
+  const rule = Object.keys(broken).find((name) => broken[name as keyof typeof rules]);
+  return rule && rules[rule as keyof typeof rules];
+}
+
+export function changesWithoutLease(
+  held: Held[],
+  before: Tables,
+  after: Tables,
+): string | undefined {
+  const lost = held.filter(({ leased }) => !leased);
+  return lost.some(({ event }) => differ(before.rows[event], after.rows[event]))
+    ? rules.fence
+    : undefined;
+}
+
+export function changesFinished(before: Tables, after: Tables): string | undefined {
+  const changed = before.rows.some((row, event) =>
+    row && !isInLine(row) && differ(row, after.rows[event])
+  );
+  return changed ? rules.final : undefined;
+}
+
+/** When it is published, or sent, for the first time. `isOver` says what need not be waited for. */
+export function comesTooEarly(
+  event: Event,
+  came: boolean[],
+  isOver: (earlier: Event) => boolean,
+): boolean {
+  const { key, version = 0 } = events[event] ?? {};
+  return !came[event] &&
+    events.some((other, earlier) =>
+      other.key === key && other.version < version && !came[earlier] && !isOver(earlier)
+    );
+}
+
+// From every state a quiet one has to be reachable: everything has come to its end.
+export function isQuiet(
+  { publishing, stream, consumers, sending }: State,
+  count: number,
+): boolean {
+  const inbox = sending.tables;
+  const has = (event: Event) => stream.messages.some((message) => message.event === event);
+  const arrived = (event: Event) =>
+    consumers.length > 0 ? isOneOf(inbox.rows[event]?.status, "SENT", "FAILED") : has(event);
+  return [...publishing.workers, ...consumers, ...sending.workers]
+    .every(({ held }) => held.length === 0) &&
+    publishing.tables.rows.slice(0, count).every((row, event) =>
+      row?.status === "FAILED" || (row?.status === "PUBLISHED" && arrived(event))
+    ) &&
+    inbox.rows.every((row) => row === null || isOneOf(row.status, "SENT", "FAILED"));
+}
+
+export function isInLine({ status }: Row): boolean {
+  return status === "PENDING" || isWorkedOn({ status });
+}
+
+function isWorkedOn({ status }: Pick<Row, "status">): boolean {
+  return isOneOf(status, "IN_FLIGHT", "PROCESSING");
+}
+
+function isOneOf(status: string | undefined, ...statuses: string[]): boolean {
+  return status !== undefined && statuses.includes(status);
+}
+
+function differ(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other);
+}

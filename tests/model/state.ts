@@ -1,0 +1,150 @@
+// One state of the whole: what both databases hold, what the stream holds, and what every process
+// has in hand. Of a time only this is kept: whether it is past or to come; of a token: whether it is
+// still the row's.
+
+export const events = [
+  { name: "e1", key: "ann:book", version: 1 },
+  { name: "e2", key: "ann:book", version: 2 },
+  { name: "f1", key: "bob:book", version: 1 },
+];
+
+export type Event = number; // its place in `events`
+
+export interface State {
+  publishing: Work<Outbox>; // the relays and their table
+  stream: Stream;
+  consumers: Consumer[];
+  sending: Work<Inbox>; // the deliverers and theirs
+  history: History;
+}
+
+export interface Work<Tables> {
+  tables: Tables;
+  workers: Worker[];
+}
+
+export interface Outbox {
+  rows: (OutboxRow | null)[]; // by event; null until it is committed
+  generations: Generation[]; // the first is number 1
+}
+
+export interface Inbox {
+  rows: (NotificationRow | null)[]; // by event
+  processed: boolean[];
+}
+
+export interface Row {
+  status: string;
+  attempts: number;
+  waits: boolean; // next_retry_at is to come
+  lease: "none" | "runs" | "over";
+}
+
+export interface OutboxRow extends Row {
+  place: Place | null;
+}
+
+export interface NotificationRow extends Row {
+  awaitsPredecessor: boolean;
+  deadLetters: number;
+}
+
+export interface Place {
+  generation: number;
+  sequence: number;
+}
+
+export interface Generation extends Life {
+  keptUpTo: number;
+}
+
+// The stream was made for the `made`th time, and its server was started for the `run`th time.
+export interface Life {
+  made: number;
+  run: number;
+}
+
+export interface Stream extends Life {
+  last: number;
+  messages: Message[];
+}
+
+export interface Message {
+  sequence: number;
+  event: Event;
+  acked: boolean; // by the durable consumer
+}
+
+// A relay or a deliverer.
+export interface Worker {
+  held: Held[]; // in the order of the claim
+  link: Link | null; // of relays
+}
+
+export interface Held {
+  event: Event;
+  attempts: number;
+  leased: boolean; // its token is the row's
+  outcome: Outcome | null;
+}
+
+export type Outcome =
+  | { kind: "done"; place: Place | null }
+  | { kind: "retry" }
+  | { kind: "failed"; attempted: boolean }
+  | { kind: "released" };
+
+// How far a relay has come with the connection to run `run` of the server.
+export type Link =
+  | { kind: "gone" } // crashed, and nobody starts it again
+  | { kind: "looked"; run: number; recorded: Answers } // at what is recorded
+  | { kind: "compares"; run: number; recorded: Answers; found: Found }
+  | { kind: "publishes"; run: number; generation: number };
+
+export type Answers = unknown[][]; // the rows that each of its statements has returned
+
+export interface Found extends Life {
+  last: number;
+}
+
+export interface Consumer {
+  held: Delivered[];
+}
+
+export interface Delivered {
+  event: Event;
+  sequence: number; // 0 when the stream that delivered it is gone, so that no ack can reach it
+  stored: boolean;
+}
+
+export interface History {
+  faultsLeft: number;
+  published: boolean[]; // the stream has had it, in whatever life
+  sent: boolean[]; // the channel was given it
+  unawaited: boolean[]; // its predecessor was waited for in vain
+}
+
+// The same part always gets the same number, so that a key stays short and a part is written out once.
+const numbers = new Map<string, number>();
+const known = new WeakMap<object, number>();
+
+export function numberOf(part: object): number {
+  let number = known.get(part);
+  if (number === undefined) {
+    const text = JSON.stringify(part);
+    number = numbers.get(text) ?? numbers.size;
+    numbers.set(text, number);
+    known.set(part, number);
+  }
+  return number;
+}
+
+// Two states in which equal processes have changed places are one.
+export function keyOf({ publishing, stream, consumers, sending, history }: State): string {
+  return [
+    [numberOf(publishing.tables), numberOf(sending.tables), numberOf(stream), numberOf(history)],
+    ...[publishing.workers, consumers, sending.workers].map((processes) =>
+      processes.map(numberOf).sort((a, b) => a - b)
+    ),
+  ].join(";");
+}

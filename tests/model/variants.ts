@@ -1,0 +1,108 @@
+// The system broken on purpose, one thing at a time. The explorer has to find each.
+import { neverQuiet } from "./explore.ts";
+import type { Habits, Scope } from "./model.ts";
+import type { Rewrite } from "./real_calls.ts";
+import { rules } from "./rules.ts";
+
+export interface Variant {
+  name: string;
+  scope: Scope;
+  habits?: Partial<Habits>;
+  rewrite?: Rewrite;
+  breaks: string;
+  but?: string; // a rule that is put aside, to see what else comes of it
+}
+
+const oneRelay = { events: 2, relays: 1, consumers: 0, deliverers: 0, faults: 1 };
+const twoRelays = { ...oneRelay, relays: 2, faults: 2 };
+const wholeWay = { ...oneRelay, consumers: 1, deliverers: 1 };
+const received = { ...wholeWay, relays: 0 };
+
+const token = /(\w+)\.claim_token = \w+\.token/g;
+const noFence: Rewrite = (text) => text.replace(token, "$1.claim_token is not null");
+const noLeaseCheck: Rewrite = (text) =>
+  text.replace(token, "true").replaceAll("row.locked_at +", "coalesce(row.locked_at, now()) +");
+
+const isClaim = (text: string) => text.includes("skip locked");
+const withoutEarlier = (text: string) => text.replaceAll("earlier.unfinished::int = 1", "false");
+
+export const variants: Variant[] = [
+  {
+    name: "A settle asks for a lease, but not for its token",
+    scope: twoRelays,
+    rewrite: noFence,
+    breaks: rules.fence,
+  },
+  {
+    name: "The same, and what comes of it",
+    scope: twoRelays,
+    rewrite: noFence,
+    but: rules.fence,
+    breaks: rules.publishOrder,
+  },
+  {
+    name: "A settle does not ask for a lease at all",
+    scope: { ...received, deliverers: 2 },
+    rewrite: noLeaseCheck,
+    breaks: rules.fence,
+  },
+  {
+    name: "The consumer acks before it commits",
+    scope: received,
+    habits: { acksFirst: true },
+    breaks: neverQuiet,
+  },
+  {
+    name: "A relay does not compare the stream with what it recorded",
+    scope: wholeWay,
+    habits: { checksForLoss: false },
+    breaks: neverQuiet,
+  },
+  {
+    name: "Relays compare only when they connect, and one does not come back",
+    scope: { ...twoRelays, events: 1 },
+    habits: { looksAgain: false, startsAgain: false },
+    breaks: neverQuiet,
+  },
+  {
+    name: "A claim does not look at the earlier rows of a key",
+    scope: { ...twoRelays, faults: 0 },
+    rewrite: (text) => isClaim(text) ? withoutEarlier(text) : text,
+    breaks: rules.publishOrder,
+  },
+  {
+    name: "A new row is handed over although an earlier one of its key waits",
+    scope: { ...oneRelay, faults: 0 },
+    rewrite: (text) => isClaim(text) ? text : withoutEarlier(text),
+    breaks: rules.publishOrder,
+  },
+  {
+    name: "processed_events and the notification are two transactions",
+    scope: received,
+    rewrite: (text, killed) =>
+      killed ? text.replace("as lease on true", "as lease on true where false") : text,
+    breaks: rules.onceEach,
+  },
+  {
+    name: "FAILED comes without a dead letter",
+    scope: { ...received, faults: 2 },
+    rewrite: (text) => text.replace("payload_json, error from changed", "$& where false"),
+    breaks: rules.deadLetter,
+  },
+  {
+    name: "Version 2 does not wait for version 1",
+    scope: { ...received, faults: 0 },
+    rewrite: (text) => text.replace("received.*, version > 1", "received.*, false"),
+    breaks: rules.sendOrder,
+  },
+  {
+    name: "A row that is released has used up an attempt",
+    scope: oneRelay,
+    rewrite: (text) =>
+      text.replace(
+        /set status = 'PENDING',\s+locked_by/,
+        "set status = 'PENDING', attempt_count = row.attempt_count + 1, locked_by",
+      ),
+    breaks: rules.ownAttempts,
+  },
+];

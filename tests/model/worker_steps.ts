@@ -1,0 +1,154 @@
+// What relays and deliverers have in common (shared/worker.ts): they claim, keep and settle, and time
+// passes meanwhile. What the work is, each says for itself.
+import type { Step } from "./explore.ts";
+import { finish } from "./hand.ts";
+import type { LeasedCalls } from "./leased_rows.ts";
+import { nameOf, withFault, withHeld, withRow, withTables, withWorker } from "./changes.ts";
+import { changesFinished, changesWithoutLease, isInLine } from "./rules.ts";
+import {
+  events,
+  type Held,
+  type Inbox,
+  type Link,
+  type Outbox,
+  type State,
+  type Work,
+  type Worker,
+} from "./state.ts";
+
+export interface Side<Tables> {
+  name: "relay" | "deliverer";
+  work: Work<Tables>;
+  calls: LeasedCalls<Tables>;
+  mayClaim(worker: Worker): boolean;
+  crashed: Link | null; // what it is then
+  put(work: Work<Tables>): State;
+}
+
+export async function workerSteps<Tables extends Outbox | Inbox>(
+  side: Side<Tables>,
+  faultsLeft: number,
+): Promise<Step<State>[]> {
+  const steps: Step<State>[] = [];
+  for (const [at, worker] of side.work.workers.entries()) {
+    const who = `${side.name} ${nameOf(at)}`;
+    if (worker.held.length === 0) {
+      if (faultsLeft > 0 && side.crashed && worker.link?.kind !== "gone") {
+        steps.push(...crash(side, at, who));
+      }
+      if (side.mayClaim(worker)) steps.push(...await claimSteps(side, at, who));
+      continue;
+    }
+    steps.push(...await settleSteps(side, at, who), ...await keepSteps(side, at, who));
+    if (faultsLeft > 0) steps.push(...crash(side, at, who));
+  }
+  return [...steps, ...timeSteps(side, faultsLeft)];
+}
+
+// Alone, or while somebody else's statement has one of the rows locked.
+async function claimSteps<Tables extends Outbox | Inbox>(
+  { work, calls, put }: Side<Tables>,
+  at: number,
+  who: string,
+): Promise<Step<State>[]> {
+  const { tables, workers } = work;
+  const inLine = tables.rows.flatMap((row, event) => row && isInLine(row) ? [event] : []);
+  if (inLine.length === 0) return [];
+  const steps: Step<State>[] = [];
+  const others = workers.length > 1 && inLine.length > 1 ? inLine : [];
+  for (const limit of inLine.length > 1 ? [inLine.length, 1] : [1]) {
+    for (const locked of [undefined, ...others]) {
+      const changed = await calls.claim(tables, limit, locked);
+      if (changed.returned.length === 0) continue;
+      const held = changed.returned;
+      const names = held.map(({ event }) => events[event]?.name).join(" and ");
+      const besides = locked === undefined ? "" : `, while ${events[locked]?.name} is locked`;
+      steps.push({
+        label: `${who} claims ${names}${besides}`,
+        next: put(withHeld(withTables(work, changed), at, held)),
+        breaks: changesFinished(tables, changed.tables),
+      });
+    }
+  }
+  return steps;
+}
+
+async function settleSteps<Tables extends Outbox | Inbox>(
+  { work, calls, put }: Side<Tables>,
+  at: number,
+  who: string,
+): Promise<Step<State>[]> {
+  const { held } = work.workers[at] as Worker;
+  const steps: Step<State>[] = [];
+  for (const row of held) {
+    if (!row.outcome) continue;
+    const changed = await calls.settle(work.tables, row);
+    const rest = held.filter((other) => other !== row);
+    const late = row.leased ? "" : ", its lease lost,";
+    steps.push({
+      label: `${who}${late} settles ${events[row.event]?.name} as ${row.outcome.kind}`,
+      next: put(withTables(withHeld(work, at, rest), changed)),
+      breaks: changesWithoutLease([row], work.tables, changed.tables),
+    });
+  }
+  return steps;
+}
+
+// The heartbeat.
+async function keepSteps<Tables extends Outbox | Inbox>(
+  { work, calls, put }: Side<Tables>,
+  at: number,
+  who: string,
+): Promise<Step<State>[]> {
+  const { held } = work.workers[at] as Worker;
+  const ranOut = ({ event }: Held) => work.tables.rows[event]?.lease === "over";
+  if (!held.some((row) => !row.leased || ranOut(row))) return [];
+  const changed = await calls.keep(work.tables, held);
+  const kept = new Set(changed.returned);
+  // What was lost before it was begun is not worked on any more.
+  const rest = held.reduce((hand, row) => {
+    const lost = !kept.has(row.event) &&
+      hand.find((one) => one.event === row.event && !one.outcome);
+    return lost ? finish(hand, lost, { kind: "released" }) : hand;
+  }, held);
+  return [{
+    label: `${who} keeps its leases`,
+    next: put(withTables(withHeld(work, at, rest), changed)),
+    breaks: changesWithoutLease(held, work.tables, changed.tables),
+  }];
+}
+
+function crash<Tables>(
+  { work, put, crashed }: Side<Tables>,
+  at: number,
+  who: string,
+): Step<State>[] {
+  const othersLive = work.workers.some(({ link }, other) => other !== at && link?.kind !== "gone");
+  if (crashed?.kind === "gone" && !othersLive) return [];
+  const next = put(withWorker(work, at, { held: [], link: crashed }));
+  return [{ label: `${who} crashes`, next: withFault(next) }];
+}
+
+// To lose a lease that somebody still works under is a fault of that worker: it was too slow.
+function timeSteps<Tables extends Outbox | Inbox>(
+  { name: side, work, put }: Side<Tables>,
+  faultsLeft: number,
+): Step<State>[] {
+  const holderOf = (event: number) =>
+    work.workers.findIndex(({ held }) => held.some((row) => row.event === event && row.leased));
+  return work.tables.rows.flatMap((row, event) => {
+    const name = events[event]?.name;
+    if (row?.waits && !("awaitsPredecessor" in row && row.awaitsPredecessor)) {
+      return [{
+        label: `the retry of ${name} comes due`,
+        next: put(withRow(work, event, { waits: false })),
+      }];
+    }
+    if (row?.lease !== "runs") return [];
+    const next = put(withRow(work, event, { lease: "over" }));
+    const holder = holderOf(event);
+    if (holder < 0) return [{ label: `the lease of ${name} runs out`, next }];
+    const label = `${side} ${nameOf(holder)} is too slow for its lease of ${name}`;
+    return faultsLeft > 0 ? [{ label, next: withFault(next) }] : [];
+  });
+}
