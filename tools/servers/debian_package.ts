@@ -1,31 +1,44 @@
 import { output } from "./output.ts";
 
-/** Debian 13 has nats-server 2.10, Debian 12 only 2.9; the newer one runs on Debian 12 as well. */
+/** Debian 13; what it has newer than Debian 12 runs on Debian 12 as well. */
 const NEWER_RELEASE = "trixie";
 
+export interface DebianPackage {
+  name: string;
+  /** The program's path in the package. */
+  program: string;
+  /** Whether the machine's own release has it too old, and it is looked for in a newer one first. */
+  newer: boolean;
+}
+
 /**
- * Unpacks Debian's nats-server into the folder. Nothing is installed: apt works on lists and a
- * cache of its own below the folder, so this needs no root and changes nothing on the machine.
+ * Unpacks a package of Debian into the folder. Nothing is installed: apt works on lists and a cache
+ * of its own below the folder, so this needs no root and changes nothing on the machine.
  */
-export async function natsFromDebian(
+export async function fromDebian(
+  wanted: DebianPackage,
   folder: string,
   say: (line: string) => void,
 ): Promise<string> {
   const ownRelease = await codename();
-  const sources = await sourcesOf(ownRelease);
+  const sources = wanted.newer ? await sourcesOf(ownRelease) : [];
   if (sources.length > 0 && ownRelease !== NEWER_RELEASE) {
     try {
-      return await download(`${folder}/newer`, sources.map((line) => line(NEWER_RELEASE)));
+      return await download(wanted, `${folder}/newer`, sources.map((line) => line(NEWER_RELEASE)));
     } catch (error) {
       const reason = error instanceof Error ? error.message : error;
-      say(`nats-server: not from Debian "${NEWER_RELEASE}" (${reason}), trying "${ownRelease}"`);
+      say(`${wanted.name}: not from Debian "${NEWER_RELEASE}" (${reason}), trying "${ownRelease}"`);
     }
   }
-  return await download(`${folder}/own`, undefined);
+  return await download(wanted, `${folder}/own`, undefined);
 }
 
 /** Without sources, those of the machine. */
-async function download(folder: string, sources: string[] | undefined): Promise<string> {
+async function download(
+  { name, program }: DebianPackage,
+  folder: string,
+  sources: string[] | undefined,
+): Promise<string> {
   await Deno.mkdir(`${folder}/lists/partial`, { recursive: true });
   await Deno.mkdir(`${folder}/cache/archives/partial`, { recursive: true });
   const options = [`Dir::State::Lists=${folder}/lists`, `Dir::Cache=${folder}/cache`];
@@ -38,12 +51,12 @@ async function download(folder: string, sources: string[] | undefined): Promise<
   const apt = ["-q", ...options.flatMap((option) => ["-o", option])];
   // One unreachable source of several fails the update; whether it mattered, the download shows.
   await output("apt-get", [...apt, "update"], folder).catch(() => {});
-  await output("apt-get", [...apt, "download", "nats-server"], folder);
+  await output("apt-get", [...apt, "download", name], folder);
   const files = await Array.fromAsync(Deno.readDir(folder), (entry) => entry.name);
-  const archive = files.find((name) => name.endsWith(".deb"));
+  const archive = files.find((file) => file.endsWith(".deb"));
   if (!archive) throw new Error("apt-get left no package");
   await output("dpkg", ["-x", archive, "package"], folder);
-  return `${folder}/package/usr/sbin/nats-server`;
+  return `${folder}/package/${program}`;
 }
 
 async function codename(): Promise<string | undefined> {

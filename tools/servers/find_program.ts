@@ -1,0 +1,107 @@
+import { fileURLToPath } from "node:url";
+
+export type Say = (line: string) => void;
+
+/** A program that is not part of the project, and where it may come from. */
+export interface Program {
+  name: string;
+  /** The variable that names its path. */
+  setting: string;
+  /** Matches what it says of its version; the first group is the version. */
+  version: RegExp;
+  /** Each brings it into an empty folder and returns its path. */
+  sources: { name: string; fetchInto: (folder: string, say: Say) => Promise<string> }[];
+  /** What to do when it is found nowhere. */
+  advice: string;
+}
+
+/** Below the project root and ignored by git. */
+const CACHE = fileURLToPath(new URL("../../.kenri/bin", import.meta.url));
+
+/** The path of one that runs, from the nearest place that has one. */
+export async function findProgram(program: Program, say: Say): Promise<string> {
+  const path = await fromSetting(program, say) ?? await fromPath(program, say) ??
+    await fromCache(program, say);
+  if (path) return path;
+  for (const { name, fetchInto } of program.sources) {
+    const kept = await keep(program, name, fetchInto, say);
+    if (kept) return kept;
+  }
+  const { name, setting, advice } = program;
+  throw new Error(`No ${name} found or fetched. ${advice}\nor set ${setting} to the path of one`);
+}
+
+/** A setting that doesn't work is an error: whoever made it wants this one and no other. */
+async function fromSetting(program: Program, say: Say): Promise<string | undefined> {
+  const { name, setting } = program;
+  const path = Deno.env.get(setting);
+  if (!path) return undefined;
+  const version = await versionOf(program, path);
+  if (!version) throw new Error(`${setting} is "${path}", which is not a ${name}`);
+  say(`${name} ${version}: "${path}", as ${setting} says`);
+  return path;
+}
+
+async function fromPath(program: Program, say: Say): Promise<string | undefined> {
+  const { name } = program;
+  // Debian puts servers into /usr/sbin, which is on root's PATH only.
+  for (const folder of [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin"]) {
+    const path = `${folder}/${name}`;
+    const version = await versionOf(program, path);
+    if (!version) continue;
+    say(`${name} ${version}: "${path}", found on PATH`);
+    return path;
+  }
+  return undefined;
+}
+
+async function fromCache(program: Program, say: Say): Promise<string | undefined> {
+  const files = await Array.fromAsync(Deno.readDir(CACHE), (entry) => entry.name).catch(() => []);
+  const cached = files.filter((file) => file.startsWith(`${program.name}-`));
+  const newestFirst = new Intl.Collator("en", { numeric: true });
+  for (const file of cached.sort((a, b) => newestFirst.compare(b, a))) {
+    const path = `${CACHE}/${file}`;
+    const version = await versionOf(program, path);
+    if (!version) continue;
+    say(`${program.name} ${version}: "${path}", from the project's cache`);
+    return path;
+  }
+  return undefined;
+}
+
+/** Fetches it into a temporary folder and keeps it in the cache. */
+async function keep(
+  program: Program,
+  source: string,
+  fetchInto: (folder: string, say: Say) => Promise<string>,
+  say: Say,
+): Promise<string | undefined> {
+  const { name } = program;
+  await Deno.mkdir(CACHE, { recursive: true });
+  const folder = await Deno.makeTempDir({ dir: CACHE, prefix: "fetching-" });
+  try {
+    say(`${name}: not on this machine yet, trying ${source}`);
+    const fetched = await fetchInto(folder, say);
+    const version = await versionOf(program, fetched);
+    if (!version) throw new Error(`"${fetched}" does not run on this machine`);
+    // Within one file system a rename is atomic: a second process at work sees all of it or nothing.
+    const kept = `${CACHE}/${name}-${version}`;
+    await Deno.rename(fetched, kept);
+    say(`${name} ${version}: "${kept}", from ${source}`);
+    return kept;
+  } catch (error) {
+    say(`${name}: ${source} did not work: ${error instanceof Error ? error.message : error}`);
+    return undefined;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function versionOf({ version }: Program, path: string): Promise<string | undefined> {
+  try {
+    const { success, stdout } = await new Deno.Command(path, { args: ["--version"] }).output();
+    return success ? new TextDecoder().decode(stdout).match(version)?.[1] : undefined;
+  } catch {
+    return undefined;
+  }
+}
