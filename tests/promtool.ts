@@ -7,18 +7,23 @@ import { findPromtool } from "../tools/servers/find_promtool.ts";
 export const folder = fileURLToPath(new URL("../deploy/observability/", import.meta.url));
 export const ruleFiles = ["records.yaml", "alerts.yaml"].map((name) => folder + name);
 
-export interface Rule {
-  alert?: string;
-  record?: string;
+export interface Alert {
+  alert: string;
   expr: string;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
+  labels: { severity: string; failure_mode: string };
+  annotations: { summary: string; runbook: string };
 }
 
-export const rules: Rule[] = ruleFiles.flatMap((file) =>
-  parse(Deno.readTextFileSync(file)).groups.flatMap(({ rules }: { rules: Rule[] }) => rules)
-);
-export const alerts = rules.filter(({ alert }) => alert !== undefined);
+interface Record {
+  record: string;
+  expr: string;
+}
+
+const rulesOf = <Rule>(file: string): Rule[] =>
+  parse(Deno.readTextFileSync(folder + file))
+    .groups.flatMap(({ rules }: { rules: Rule[] }) => rules);
+export const records = rulesOf<Record>("records.yaml");
+export const alerts = rulesOf<Alert>("alerts.yaml");
 
 /** Fails with what promtool has to say. */
 export async function promtool(...args: string[]): Promise<void> {

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("../", import.meta.url));
 const text = await Deno.readTextFile(`${root}/docs/runbook.md`);
 
 /** The blocks of one kind below a heading, in their order. */
-export function blocksOf(heading: string, kind: "sh" | "sql"): string[] {
+export function blocksOf(heading: string, kind: "sh" | "sql" | "promql"): string[] {
   const [, section] = text.split(`\n## ${heading}\n`);
   assert.ok(section, `docs/runbook.md has no "${heading}"`);
   const [own = ""] = section.split("\n## ");
@@ -16,22 +16,34 @@ export function blocksOf(heading: string, kind: "sh" | "sql"): string[] {
     .map(([, block = ""]) => block);
 }
 
+export const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = ""]) => heading);
+
 /** Runs a command where the operator would, and returns what it says. */
 export async function runCommand(
   heading: string,
   nth: number,
   settings: Settings,
+  expectedCode = 0,
 ): Promise<string> {
   const command = blocksOf(heading, "sh")[nth];
   assert.ok(command, `"${heading}" has no command ${nth}`);
-  const { success, stdout, stderr } = await new Deno.Command("sh", {
+  return await runShell(command, settings, expectedCode);
+}
+
+export async function runShell(
+  command: string,
+  settings: Settings,
+  expectedCode = 0,
+): Promise<string> {
+  const { code, stdout, stderr } = await new Deno.Command("sh", {
     args: ["-ec", command],
     cwd: root,
     env: { ...settings, NO_COLOR: "1" },
   }).output();
   const decoder = new TextDecoder();
-  assert.ok(success, `${command}\n${decoder.decode(stderr)}`);
-  return decoder.decode(stdout);
+  const said = decoder.decode(stdout) + decoder.decode(stderr);
+  assert.equal(code, expectedCode, `${command}\n${said}`);
+  return said;
 }
 
 export function runQuery<Row>(heading: string, nth: number, ownerUrl: string): Promise<Row[]> {
