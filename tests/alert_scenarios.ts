@@ -1,74 +1,22 @@
 // What may happen to the figures, and which alerts it has to raise.
-
-export const intervalSeconds = 60;
-const samples = 240;
-
-const always = (value: number) => `${value}+0x${samples}`;
-const perSecond = (rate: number) => `0+${rate * intervalSeconds}x${samples}`;
-const from = (minute: number, before: number, value: number) => {
-  const count = minute * 60 / intervalSeconds;
-  return `${before}+0x${count} ${value}+0x${samples - count}`;
-};
-
-const entitlement = 'job="entitlement",instance="e1"';
-const notification = 'job="notification",instance="n1"';
-const list = `${entitlement},route="/v1/users/{user_id}/entitlements"`;
-
-type Series = Record<string, string>;
-
-function figures(name: string, labels: string, le: string, all: number, inTime: number): Series {
-  return {
-    [`${name}_count{${labels}}`]: perSecond(all),
-    [`${name}_bucket{${labels},le="${le}"}`]: perSecond(inTime),
-  };
-}
-
-const commands = (result: string) => `entitlement_command_total{${entitlement},result="${result}"}`;
-const deliveries = (result: string) =>
-  `notification_delivery_total{${notification},result="${result}"}`;
-const received = (outcome: string) =>
-  `notification_receive_total{${notification},outcome="${outcome}"}`;
-const dead = (layer: string) => `notification_dlq_current{${notification},layer="${layer}"}`;
-const reads = (le: string, all: number, inTime: number) =>
-  figures("kenri_http_request_duration_seconds", `${list},status="200"`, le, all, inTime);
-const published = (le: string, all: number, inTime: number) =>
-  figures("entitlement_outbox_publish_delay_seconds", entitlement, le, all, inTime);
-const sent = (le: string, all: number, inTime: number) =>
-  figures("notification_delivery_e2e_delay_seconds", notification, le, all, inTime);
-const claims = (le: string, inTime: number) =>
-  figures("kenri_worker_phase_seconds", `${entitlement},phase="claim"`, le, 10, inTime);
-
-export const healthy: Series = {
-  ...Object.fromEntries([entitlement, notification].flatMap((labels) => [
-    [`up{${labels}}`, always(1)],
-    [`kenri_database_up{${labels}}`, always(1)],
-    [`kenri_database_pool_waiting{${labels}}`, always(0)],
-    [`kenri_nats_connected{${labels}}`, always(1)],
-    [`kenri_nats_connections_total{${labels}}`, always(1)],
-    [`kenri_event_loop_lag_seconds{${labels}}`, always(0.01)],
-    [`kenri_worker_lease_lost_total{${labels}}`, always(0)],
-    [`process_start_time_seconds{${labels}}`, always(1)],
-    [`process_resident_memory_bytes{${labels}}`, always(150e6)],
-  ])),
-  [commands("applied")]: perSecond(10),
-  [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(50),
-  ...reads("1", 10, 10),
-  ...claims("0.01", 10),
-  ...claims("+Inf", 10),
-  ...published("5", 10, 10),
-  [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(0),
-  [`entitlement_outbox_failed_current{${entitlement}}`]: always(0),
-  [received("handled")]: perSecond(10),
-  [deliveries("sent")]: perSecond(10),
-  [dead("delivery")]: always(0),
-  [dead("advisory")]: always(0),
-  ...sent("30", 10, 10),
-  [`notification_backlog_age_seconds{${notification}}`]: always(0),
-  [`notification_stream_pending_current{${notification}}`]: always(3),
-  [`notification_overdue_current{${notification}}`]: always(0),
-  [`entitlement_unreceived_current{${entitlement},state="MISSING"}`]: always(0),
-  [`entitlement_proven_until_timestamp_seconds{${entitlement}}`]: `60+60x${samples}`,
-};
+import {
+  always,
+  claims,
+  commands,
+  dead,
+  deliveries,
+  entitlement,
+  figures,
+  from,
+  list,
+  notification,
+  perSecond,
+  published,
+  reads,
+  received,
+  sent,
+  type Series,
+} from "./alert_figures.ts";
 
 interface Scenario {
   fires: string[];

@@ -1,7 +1,8 @@
 // Each alert comes when it should, alone, and not when all is well. promtool plays some hours of
 // figures to the rules.
 import assert from "node:assert/strict";
-import { healthy, intervalSeconds, scenarios } from "./alert_scenarios.ts";
+import { healthy, intervalSeconds } from "./alert_figures.ts";
+import { scenarios } from "./alert_scenarios.ts";
 import { alerts, folder, promtool, promtoolOn, ruleFiles } from "./promtool.ts";
 
 const usuallyAfter = "100m"; // the longest wait of an alert is an hour

@@ -1,0 +1,80 @@
+// The figures of a healthy system with one replica of each service, as promtool wants them: series
+// and values. alert_scenarios.ts says what differs.
+
+export const intervalSeconds = 60;
+const samples = 240;
+
+export const always = (value: number): string => `${value}+0x${samples}`;
+export const perSecond = (rate: number): string => `0+${rate * intervalSeconds}x${samples}`;
+export const from = (minute: number, before: number, value: number): string => {
+  const count = minute * 60 / intervalSeconds;
+  return `${before}+0x${count} ${value}+0x${samples - count}`;
+};
+
+export const entitlement = 'job="entitlement",instance="e1"';
+export const notification = 'job="notification",instance="n1"';
+export const list = `${entitlement},route="/v1/users/{user_id}/entitlements"`;
+
+export type Series = Record<string, string>;
+
+export function figures(
+  name: string,
+  labels: string,
+  le: string,
+  all: number,
+  inTime: number,
+): Series {
+  return {
+    [`${name}_count{${labels}}`]: perSecond(all),
+    [`${name}_bucket{${labels},le="${le}"}`]: perSecond(inTime),
+  };
+}
+
+export const commands = (result: string): string =>
+  `entitlement_command_total{${entitlement},result="${result}"}`;
+export const deliveries = (result: string): string =>
+  `notification_delivery_total{${notification},result="${result}"}`;
+export const received = (outcome: string): string =>
+  `notification_receive_total{${notification},outcome="${outcome}"}`;
+export const dead = (layer: string): string =>
+  `notification_dlq_current{${notification},layer="${layer}"}`;
+export const reads = (le: string, all: number, inTime: number): Series =>
+  figures("kenri_http_request_duration_seconds", `${list},status="200"`, le, all, inTime);
+export const published = (le: string, all: number, inTime: number): Series =>
+  figures("entitlement_outbox_publish_delay_seconds", entitlement, le, all, inTime);
+export const sent = (le: string, all: number, inTime: number): Series =>
+  figures("notification_delivery_e2e_delay_seconds", notification, le, all, inTime);
+export const claims = (le: string, inTime: number): Series =>
+  figures("kenri_worker_phase_seconds", `${entitlement},phase="claim"`, le, 10, inTime);
+
+export const healthy: Series = {
+  ...Object.fromEntries([entitlement, notification].flatMap((labels) => [
+    [`up{${labels}}`, always(1)],
+    [`kenri_database_up{${labels}}`, always(1)],
+    [`kenri_database_pool_waiting{${labels}}`, always(0)],
+    [`kenri_nats_connected{${labels}}`, always(1)],
+    [`kenri_nats_connections_total{${labels}}`, always(1)],
+    [`kenri_event_loop_lag_seconds{${labels}}`, always(0.01)],
+    [`kenri_worker_lease_lost_total{${labels}}`, always(0)],
+    [`process_start_time_seconds{${labels}}`, always(1)],
+    [`process_resident_memory_bytes{${labels}}`, always(150e6)],
+  ])),
+  [commands("applied")]: perSecond(10),
+  [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(50),
+  ...reads("1", 10, 10),
+  ...claims("0.01", 10),
+  ...claims("+Inf", 10),
+  ...published("5", 10, 10),
+  [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(0),
+  [`entitlement_outbox_failed_current{${entitlement}}`]: always(0),
+  [received("handled")]: perSecond(10),
+  [deliveries("sent")]: perSecond(10),
+  [dead("delivery")]: always(0),
+  [dead("advisory")]: always(0),
+  ...sent("30", 10, 10),
+  [`notification_backlog_age_seconds{${notification}}`]: always(0),
+  [`notification_stream_pending_current{${notification}}`]: always(3),
+  [`notification_overdue_current{${notification}}`]: always(0),
+  [`entitlement_unreceived_current{${entitlement},state="MISSING"}`]: always(0),
+  [`entitlement_proven_until_timestamp_seconds{${entitlement}}`]: `60+60x${samples}`,
+};
