@@ -24,11 +24,19 @@ interface Scenario {
   after?: string;
 }
 
+const without = (series: Series): Series =>
+  Object.fromEntries(Object.keys(series).map((name) => [name, ""]));
+
 export const scenarios: Record<string, Scenario> = {
   "all is well": { fires: [], but: {} },
   "all is well, as Prometheus 3 writes the buckets": {
     fires: [],
-    but: { ...reads("1.0", 10, 10), ...published("5.0", 10, 10), ...sent("30.0", 10, 10) },
+    but: {
+      ...without({ ...reads("1", 10, 10), ...published("5", 10, 10), ...sent("30", 10, 10) }),
+      ...reads("1.0", 10, 10),
+      ...published("5.0", 10, 10),
+      ...sent("30.0", 10, 10),
+    },
   },
   "nobody asks for anything": {
     fires: [],
