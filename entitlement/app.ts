@@ -25,8 +25,8 @@ const changesPerCommit = 128;
 const commitsAtOnce = 2;
 const listsPerQuery = 64;
 const queriesAtOnce = 2;
-// About a second of work; whoever comes then is better told to try again.
-const maxWaiting = 10_000;
+// A fraction of a second of work, and some 30 MiB; whoever comes then is better told to try again.
+const maxWaiting = 1_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
   const { database, committed, operators, checks, log } = parts;

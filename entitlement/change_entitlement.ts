@@ -1,6 +1,6 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Batch } from "@kenri/shared/batch";
-import { ApiError } from "@kenri/shared/errors";
+import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
 import type { Handler } from "hono";
 import type { Answer } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
@@ -101,29 +101,39 @@ export function changeRoute(action: Action): RouteConfig {
 }
 
 export function changeEntitlement(action: Action, changes: Batch<Change, Answer>): Handler {
-  return async ({ req }) => {
-    const idempotencyKey = readKey(req.raw.headers.get("Idempotency-Key"));
-    const body = changeSchema.safeParse(await readJson(req.raw));
-    if (!body.success) throw new ApiError("BAD_REQUEST", problemsOf(body.error));
-    const trace = traceOf(req.raw.headers);
-    const answer = await changes.add({
-      action,
-      userId: body.data.user_id,
-      stockKeepingUnit: body.data.stock_keeping_unit,
-      reason: body.data.reason,
-      purchaseId: body.data.purchase_id,
-      idempotencyKey,
-      ...trace,
-    });
-    return new Response(answer.body, {
-      status: answer.status,
-      headers: {
-        "Content-Type": "application/json",
-        "X-Trace-Id": trace.traceId,
-        ...(answer.replayed ? { "Idempotency-Replayed": "true" } : {}),
-      },
-    });
+  return ({ req }) => {
+    // Before anything is read: under too much load it must be cheap to refuse.
+    if (changes.full) throw tooManyWaiting();
+    return change(req.raw, action, changes);
   };
+}
+
+async function change(
+  request: Request,
+  action: Action,
+  changes: Batch<Change, Answer>,
+): Promise<Response> {
+  const idempotencyKey = readKey(request.headers.get("Idempotency-Key"));
+  const body = changeSchema.safeParse(await readJson(request));
+  if (!body.success) throw new ApiError("BAD_REQUEST", problemsOf(body.error));
+  const trace = traceOf(request.headers);
+  const answer = await changes.add({
+    action,
+    userId: body.data.user_id,
+    stockKeepingUnit: body.data.stock_keeping_unit,
+    reason: body.data.reason,
+    purchaseId: body.data.purchase_id,
+    idempotencyKey,
+    ...trace,
+  });
+  return new Response(answer.body, {
+    status: answer.status,
+    headers: {
+      "Content-Type": "application/json",
+      "X-Trace-Id": trace.traceId,
+      ...(answer.replayed ? { "Idempotency-Replayed": "true" } : {}),
+    },
+  });
 }
 
 function readKey(given: string | null): string {

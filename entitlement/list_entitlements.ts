@@ -1,6 +1,6 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Batch } from "@kenri/shared/batch";
-import { ApiError } from "@kenri/shared/errors";
+import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
@@ -51,6 +51,7 @@ export const listRoute: RouteConfig = {
 
 export function listEntitlements(lists: Batch<string, string>): Handler {
   return async ({ req }) => {
+    if (lists.full) throw tooManyWaiting();
     const path = pathSchema.safeParse({ user_id: pathPart(req, "user_id") });
     if (!path.success) throw new ApiError("BAD_REQUEST", problemsOf(path.error));
     const { user_id } = path.data;

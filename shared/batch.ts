@@ -45,8 +45,13 @@ export class Batch<Item, Result> {
     return this.#waiting;
   }
 
+  // The next one will be refused.
+  get full(): boolean {
+    return this.#waiting >= this.#options.maxWaiting;
+  }
+
   add(item: Item): Promise<Result> {
-    if (this.#waiting >= this.#options.maxWaiting) {
+    if (this.full) {
       return Promise.reject(new BatchFull(`${this.#waiting} are waiting already`));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Result>();

@@ -79,10 +79,13 @@ Deno.test("what comes past the bound is refused at once", async () => {
   });
   const first = batch.add(1);
   await turn();
+  assert.equal(batch.full, false);
   const waiting = [batch.add(2), batch.add(3)];
+  assert.equal(batch.full, true);
   await assert.rejects(batch.add(4), BatchFull);
   gate.resolve();
   assert.deepEqual(await Promise.all([first, ...waiting]), [1, 2, 3]);
+  assert.equal(batch.full, false);
 });
 
 Deno.test("a failure that no item is to blame for ends the trying one by one", async () => {

@@ -43,6 +43,9 @@ export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
   return new ApiError("SERVICE_UNAVAILABLE", message, { "Retry-After": `${retryAfterSeconds}` });
 }
 
+export const tooManyWaiting = (): ApiError =>
+  unavailable("too many requests are waiting, try again");
+
 // The service can't run as it is set up, and trying again would not help: it ends with exit code 1.
 export class StartRefused extends Error {
   override readonly name = "StartRefused";

@@ -2,7 +2,7 @@ import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Handler, HonoRequest } from "hono";
 import { BatchFull } from "./batch.ts";
 import { completed, describeApi } from "./description.ts";
-import { ApiError, unavailable } from "./errors.ts";
+import { ApiError, tooManyWaiting, unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
@@ -115,7 +115,7 @@ async function failedChecks(checks: Checks): Promise<string[]> {
 
 function toApiError(error: unknown, log: Log): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof BatchFull) return unavailable("too many requests are waiting, try again");
+  if (error instanceof BatchFull) return tooManyWaiting();
   if (isUnavailable(error) || isNotAdmitted(error)) {
     return unavailable("the database can't be reached, try again with the same Idempotency-Key");
   }

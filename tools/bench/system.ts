@@ -1,10 +1,11 @@
 // Everything at once, from HTTP to SENT, on the one machine; and what the services take of it, at
 // the peak and idle. Its limit is the slowest stage alone, which is the commit.
+import { memoryOf } from "../../tests/memory.ts";
 import { startService } from "../../tests/services.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { startBoth } from "./both.ts";
 import { runLoad } from "./load.ts";
-import { idleUse, peakMebibytes } from "./usage.ts";
+import { idleUse } from "./usage.ts";
 import type { Bench, Work } from "./work.ts";
 
 export async function startSystem({ servers, quick }: Bench): Promise<Work> {
@@ -55,8 +56,8 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
         perSecond,
         figures: {
           "largest backlog s": Math.max(...backlogs) / perSecond,
-          "entitlement MiB": peakMebibytes(services.entitlement.pid),
-          "notification MiB": peakMebibytes(services.notification.pid),
+          "entitlement MiB": memoryOf(services.entitlement.pid).peakMebibytes,
+          "notification MiB": memoryOf(services.notification.pid).peakMebibytes,
           ...idle,
         },
       };

@@ -4,12 +4,6 @@ import { asOwner, type BenchDatabase } from "./database.ts";
 const idleMs = 10_000;
 const ticksPerSecond = 100;
 
-/** The most that was ever resident. */
-export function peakMebibytes(pid: number): number {
-  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
-  return Number(/VmHWM:\s*(\d+) kB/.exec(status)?.[1]) / 1_024;
-}
-
 /** Processor time and transactions of a service that has nothing to do. */
 export async function idleUse(
   name: string,

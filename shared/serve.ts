@@ -1,0 +1,104 @@
+import { reasonOf, unavailable } from "./errors.ts";
+import { answerError } from "./http.ts";
+import type { Log } from "./log.ts";
+import { aborted, pause } from "./signals.ts";
+
+// The door of a service: HTTP from the start to the stop signal.
+
+export interface App {
+  fetch(request: Request): Response | Promise<Response>;
+}
+
+interface Address {
+  hostname: string;
+  port: number;
+}
+
+interface Server {
+  http: Deno.HttpServer;
+  closeAll(): void;
+}
+
+// Resolves when the last answer is given. Deno's server stops as soon as it can't accept a
+// connection, which is when the process has as many open as it may. Then all of them are let go,
+// which makes room, and the next server listens in its place.
+export async function serve(
+  address: Address,
+  app: App,
+  log: Log,
+  stop: AbortSignal,
+  graceMs: number,
+): Promise<void> {
+  const answer = (request: Request) => stop.aborted ? refuse() : app.fetch(request);
+  let server = listenOrExit(address, answer, log);
+  for (;;) {
+    const reason = await Promise.race([server.http.finished.catch(reasonOf), aborted(stop)]);
+    if (stop.aborted) return await closeDoor(server, graceMs);
+    log.error("All connections are closed, because no more can be accepted: {reason}", { reason });
+    server.closeAll();
+    server = await listenAgain(address, answer, log, stop);
+  }
+}
+
+function listenOrExit(address: Address, answer: Deno.ServeHandler, log: Log): Server {
+  try {
+    return listen(address, answer, log);
+  } catch (error) {
+    const { hostname, port } = address;
+    log.fatal("Can't listen on {address}: {error}", { address: `${hostname}:${port}`, error });
+    Deno.exit(1);
+  }
+}
+
+// The connections may not all be closed yet.
+const retryMs = 100;
+const maxTries = 50;
+
+async function listenAgain(
+  address: Address,
+  answer: Deno.ServeHandler,
+  log: Log,
+  stop: AbortSignal,
+): Promise<Server> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    try {
+      return listen(address, answer, log);
+    } catch {
+      await pause(retryMs, stop);
+    }
+  }
+  return listenOrExit(address, answer, log);
+}
+
+function listen(address: Address, answer: Deno.ServeHandler, log: Log): Server {
+  const end = new AbortController();
+  const http = Deno.serve({
+    ...address,
+    signal: end.signal,
+    onListen: (address) => log.info("Listening on {url}", { url: urlOf(address) }),
+  }, answer);
+  return { http, closeAll: () => end.abort() };
+}
+
+// The connection ends with this answer, so that the next request looks for another replica.
+function refuse(): Response {
+  const refusal = answerError(
+    unavailable("the service is stopping, try again with the same Idempotency-Key"),
+  );
+  refusal.headers.set("Connection", "close");
+  return refusal;
+}
+
+// Closing cuts a connection whose request has arrived and was not yet read. So the door stays open
+// for a while behind which everybody is refused: who was, and heeds Retry-After, comes back no sooner
+// than a second later.
+const refuseMs = 500;
+
+async function closeDoor({ http }: Server, graceMs: number): Promise<void> {
+  await pause(Math.min(refuseMs, graceMs / 4), new AbortController().signal);
+  await http.shutdown();
+}
+
+function urlOf({ hostname, port }: Deno.NetAddr): string {
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
