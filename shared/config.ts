@@ -68,8 +68,10 @@ export function text(): z.ZodString {
 }
 
 // As NATS takes it for a stream or a durable.
+export const natsNamePattern = /^[^\s.*>/\\]+$/;
+
 export function natsName(): z.ZodString {
-  return text().regex(/^[^\s.*>/\\]+$/, "must not contain white space or any of . * > / \\");
+  return text().regex(natsNamePattern, "must not contain white space or any of . * > / \\");
 }
 
 // One that can be published to: without wildcards.
@@ -107,7 +109,9 @@ export function flag(): z.ZodPipe<z.ZodString, z.ZodTransform<boolean, string>> 
 export function serverUrl(...protocols: string[]): z.ZodString {
   return text().refine(
     (value) => isServerUrl(value, protocols),
-    `must be a url that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`,
+    `must be a url, percent-encoded, that begins with ${
+      protocols.map((protocol) => `${protocol}//`).join(" or ")
+    }`,
   );
 }
 
@@ -115,14 +119,25 @@ export function serverUrl(...protocols: string[]): z.ZodString {
 export function serverUrls(...protocols: string[]): z.ZodString {
   return text().refine(
     (value) => value.split(",").every((url) => isServerUrl(url, protocols)),
-    `must be urls that begin with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}, ` +
-      "with commas between them",
+    `must be urls, percent-encoded, that begin with ${
+      protocols.map((protocol) => `${protocol}//`).join(" or ")
+    }, with commas between them`,
   );
 }
 
 function isServerUrl(value: string, protocols: string[]): boolean {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  return url !== undefined && protocols.includes(url.protocol) && isHost(url.hostname);
+  return url !== undefined && protocols.includes(url.protocol) && isHost(url.hostname) &&
+    !/\s/.test(value) && [url.username, url.password, url.pathname].every(isDecodable);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 // A name, an IPv4 address, or an IPv6 address, which stands in brackets in a url. Permissions are

@@ -105,12 +105,15 @@ Deno.test("a bad url is refused without being repeated, because it may hold a pa
       "postgres:///secret",
       "postgres://secret,h/d",
       "postgres://%2Fsecret/d",
+      "postgres://u:secret%@h/d",
+      "postgres://%ff:secret@h/d",
+      "postgres://u secret@[::1]/d",
       "//secret",
     ]
   ) {
     assert.equal(
       problemOf(schema, bad),
-      "A_SETTING must be a url that begins with postgres:// or postgresql://",
+      "A_SETTING must be a url, percent-encoded, that begins with postgres:// or postgresql://",
     );
   }
 });
