@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { AckPolicy, DeliverPolicy, type JetStreamManager, type StoredMsg } from "nats";
 import { z } from "zod";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
+import { natsNamePattern } from "@kenri/shared/config";
 import {
   ensureConsumer,
   ensureStream,
@@ -112,12 +113,15 @@ async function capture(
   });
 }
 
-// Anybody may publish here, and PostgreSQL refuses a NUL and the year 0.
+// Anybody may publish here. What PostgreSQL or NATS would not take must not come again and again:
+// a NUL, a time beyond their years or written with a far-away offset, a name of no possible stream.
 const text = z.string().max(500).refine((value) => !value.includes("\0"));
+const time = z.iso.datetime({ offset: true }).transform((value) => new Date(value))
+  .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999);
 const advisorySchema = z.object({
   id: text.min(1),
-  timestamp: z.iso.datetime({ offset: true }).regex(/^(?!0000)/),
-  stream: text,
+  timestamp: time,
+  stream: text.regex(natsNamePattern),
   consumer: text,
   stream_seq: z.int().min(1),
   deliveries: z.int().optional(),
@@ -145,7 +149,7 @@ async function findMessage(
 ): Promise<StoredMsg | undefined> {
   try {
     const message = await manager.streams.getMessage(advisory.stream, { seq: advisory.stream_seq });
-    return message.time <= new Date(advisory.timestamp) ? message : undefined;
+    return message.time <= advisory.timestamp ? message : undefined;
   } catch (error) {
     const code = (error as { api_error?: { err_code?: number } }).api_error?.err_code;
     if (code === messageNotFound || code === streamNotFound) return undefined;
@@ -175,7 +179,7 @@ async function storeAdvisory(
       advisory.stream_seq,
       advisory.deliveries ?? null,
       advisory.reason ?? null,
-      advisory.timestamp,
+      advisory.timestamp.toISOString(),
       copy ? storable(copy.subject) : null,
       copy ? JSON.stringify(headersOf(copy)) : null,
       copy ? Buffer.from(copy.data) : null,
