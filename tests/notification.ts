@@ -127,11 +127,11 @@ export function consumerInfo({ natsUrl, stream }: Place): Promise<ConsumerInfo> 
 }
 
 /** Every message of the stream was delivered, and each delivery answered for good. */
-export function untilAllAcked(place: Place): Promise<void> {
+export function untilAllAcked(place: Place, withinMs?: number): Promise<void> {
   return until("all is acked", async () => {
     const { num_ack_pending, num_pending } = await consumerInfo(place);
     return num_ack_pending === 0 && num_pending === 0;
-  });
+  }, withinMs);
 }
 
 /** How many messages of this outcome the replica counted. */

@@ -1,0 +1,108 @@
+// Anybody may publish where advisories are kept. Whatever it is, it is stored or told to be
+// unreadable, and never in the way of the next one.
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ask } from "../entitlement.ts";
+import type { Message } from "../events.ts";
+import {
+  advisoryStream,
+  advisorySubject,
+  durable,
+  freshPlace,
+  type Place,
+  publishRaw,
+  startNotification,
+} from "../notification.ts";
+import { withNats } from "../streams.ts";
+import { until } from "../wait.ts";
+import { anyText, fuzz, longMs } from "./fuzz.ts";
+
+const time = fc.oneof(
+  fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+  fc.tuple(
+    fc.constantFrom("0001-01-01", "2026-01-02", "9999-12-31", "2026-02-30", "0000-01-01"),
+    fc.constantFrom("T00:00:00", "T23:59:59", "T23:59:60", "T24:00:00", "T12:00"),
+    fc.oneof(fc.constantFrom("", ".5"), fc.nat(400).map((length) => `.${"1".repeat(length)}`)),
+    fc.constantFrom("Z", "z", "", "+00:00", "-12:00", "+15:59", "+16:00", "+23:59", "-23:59"),
+  ).map((parts) => parts.join("")),
+  anyText,
+);
+const strangeNames = ["", "a.b", ">", "a b", "no_such_stream", "a/b", "a\r\nPING\r\n"];
+const number = fc.oneof(fc.nat(5), fc.integer(), fc.double(), fc.maxSafeInteger());
+
+function advisoryOf(place: Place): fc.Arbitrary<Record<string, unknown>> {
+  const broken = fc.record({
+    id: anyOf(fc.uuid(), anyText),
+    timestamp: anyOf(time),
+    stream: anyOf(fc.constantFrom(place.stream, ...strangeNames), anyText),
+    consumer: anyOf(fc.constant(durable), anyText),
+    stream_seq: anyOf(number),
+    deliveries: anyOf(number),
+    reason: anyOf(anyText),
+  });
+  // One or two of its parts, so that each is looked at.
+  const names = fc.subarray(
+    ["id", "timestamp", "stream", "consumer", "stream_seq", "deliveries", "reason"] as const,
+    { minLength: 1, maxLength: 2 },
+  );
+  return fc.tuple(broken, names).map(([broken, names]) => ({
+    id: crypto.randomUUID(),
+    ...goodAdvisory(place),
+    ...Object.fromEntries(names.map((name) => [name, broken[name]])),
+  }));
+}
+
+/** Or another type, or not there. */
+function anyOf(...values: fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> {
+  const ofOtherType = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constant(undefined));
+  return fc.oneof({ weight: 6, arbitrary: fc.oneof(...values) }, {
+    weight: 1,
+    arbitrary: ofOtherType,
+  });
+}
+
+Deno.test("any advisory is stored or told to be unreadable, and the next one is captured", async () => {
+  await using place = await freshPlace();
+  await using service = await startNotification(place);
+  const own = advisoryStream(place, "MSG_TERMINATED");
+  const subject = advisorySubject(place, "MSG_TERMINATED");
+  const body = fc.oneof(
+    { weight: 6, arbitrary: advisoryOf(place).map((advisory) => JSON.stringify(advisory)) },
+    { weight: 1, arbitrary: fc.json() },
+    { weight: 1, arbitrary: fc.string({ unit: "binary" }) },
+  ).map(messageOf);
+  await fuzz(
+    fc.asyncProperty(
+      fc.array(body, { minLength: 50, maxLength: 50 }),
+      async (messages) => void await publishRaw({ ...place, subject }, messages),
+    ),
+    30,
+  );
+  const last = { ...goodAdvisory(place), id: crypto.randomUUID() };
+  await publishRaw({ ...place, subject }, [messageOf(JSON.stringify(last))]);
+  await until("all is captured or told", () =>
+    withNats(place.natsUrl, async (connection) => {
+      const manager = await connection.jetstreamManager();
+      const { num_ack_pending, num_pending } = await manager.consumers.info(own, own);
+      return num_ack_pending === 0 && num_pending === 0;
+    }), longMs);
+  const kept = await ask(
+    place.ownerUrl,
+    "select from notification_nats_dlq where advisory_id = $1",
+    [last.id],
+  );
+  assert.equal(kept.length, 1);
+  const expected = /^Advisory \d+ can't be read|^MSG_TERMINATED of message|has one replica/;
+  const others = service.log.filter(({ level, message }) =>
+    level !== "info" && !expected.test(message)
+  );
+  assert.deepEqual(others, []);
+});
+
+function goodAdvisory({ stream }: Place) {
+  return { timestamp: "2026-01-02T03:04:05.678Z", stream, consumer: durable, stream_seq: 1 };
+}
+
+function messageOf(text: string): Message {
+  return { body: new TextEncoder().encode(text) };
+}

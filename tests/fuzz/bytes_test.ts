@@ -1,0 +1,81 @@
+// Any bytes on the wire: what is HTTP is answered, what is not is refused or let go, nobody waits in
+// vain, and nothing is stored.
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { grant, someFields } from "../api.ts";
+import { startEntitlement } from "../entitlement.ts";
+import { freshPlace, startNotification } from "../notification.ts";
+import { changeHead, connectTo, type RawAnswer } from "../raw_http.ts";
+import { inTime } from "../wait.ts";
+import { fuzz, mutated } from "./fuzz.ts";
+
+const atOnce = 20;
+const encoder = new TextEncoder();
+
+const body = JSON.stringify(someFields);
+const requests = [
+  changeHead("Idempotency-Key: k", `Content-Length: ${body.length}`) + body,
+  changeHead("Idempotency-Key: k", "Transfer-Encoding: chunked") +
+  `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  "GET /v1/users/ann/entitlements HTTP/1.1\r\nHost: kenri\r\n\r\n",
+  "GET /debug/notification/inbox/ann?limit=5 HTTP/1.1\r\nHost: kenri\r\nExpect: 100-continue\r\n\r\n",
+  "GET /livez HTTP/1.1\r\nHost: kenri\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+  "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+];
+
+const bytes: fc.Arbitrary<Uint8Array> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: mutated(fc.constantFrom(...requests).map((text) => encoder.encode(text))),
+  },
+  { weight: 1, arbitrary: fc.uint8Array({ maxLength: 2_000 }) },
+  { weight: 1, arbitrary: fc.string({ unit: "binary-ascii", maxLength: 300 }).map(asHeader) },
+);
+
+function asHeader(text: string): Uint8Array {
+  return encoder.encode(`GET /livez HTTP/1.1\r\nHost: kenri\r\n${text}\r\n\r\n`);
+}
+
+// Whatever the bytes began, these end it: no request waits for more.
+const padding = encoder.encode(`\r\n\r\n${" ".repeat(20_000)}`);
+
+async function send(url: string, bytes: Uint8Array): Promise<RawAnswer | undefined> {
+  using connection = await connectTo(url);
+  await connection.send(bytes);
+  await connection.send(padding);
+  await connection.end();
+  return await connection.answer();
+}
+
+async function sendAnything(url: string, runs: number): Promise<void> {
+  await fuzz(
+    fc.asyncProperty(fc.array(bytes, { minLength: atOnce, maxLength: atOnce }), async (batch) => {
+      const answers = Promise.all(batch.map((bytes) => send(url, bytes)));
+      for (const answer of await inTime("all are answered or let go", answers)) {
+        assert.ok(!answer || answer.status < 500, JSON.stringify(answer));
+      }
+    }),
+    runs,
+  );
+}
+
+Deno.test("any bytes to entitlement leave it up, and at most the change that they still are", async () => {
+  await using kenri = await startEntitlement();
+  await sendAnything(kenri.url, 250);
+  const { outbox_events } = await kenri.counts();
+  const changes = await kenri.rows("select from entitlements");
+  assert.equal(outbox_events, changes.length);
+  assert.equal((await grant(kenri.url, { user_id: crypto.randomUUID() })).status, 200);
+  assert.deepEqual(kenri.service.log.filter(({ level }) => level === "error"), []);
+});
+
+Deno.test("any bytes to notification leave it up", async () => {
+  await using place = await freshPlace();
+  await using service = await startNotification(place, { NOTIFICATION_DEBUG_ENABLED: "true" });
+  await sendAnything(service.url, 100);
+  assert.equal(
+    (await fetch(`${service.url}/livez`).then((answer) => answer.text())).length > 0,
+    true,
+  );
+  assert.deepEqual(service.log.filter(({ level }) => level === "error"), []);
+});

@@ -1,0 +1,49 @@
+// How all fuzzing is run: KENRI_FUZZ_RUNS is the number of runs of each property in place of its own,
+// KENRI_FUZZ_SEED repeats a run that failed.
+import fc from "fast-check";
+
+const runsGiven = Deno.env.get("KENRI_FUZZ_RUNS");
+const seed = Deno.env.get("KENRI_FUZZ_SEED") ?? `${Math.floor(Math.random() * 2 ** 31)}`;
+
+/** For what many runs leave to be done. */
+export const longMs = 300_000;
+
+/** Without shrinking: a server does not forget what it was sent before. */
+export async function fuzz(
+  property: fc.IProperty<unknown> | fc.IAsyncProperty<unknown>,
+  runs: number,
+): Promise<void> {
+  const options = { numRuns: Number(runsGiven ?? runs), seed: Number(seed), endOnFailure: true };
+  await fc.assert(property as fc.IAsyncProperty<unknown>, options);
+}
+
+/** Text that is often good, and often near to what is not. */
+export const anyText: fc.Arbitrary<string> = fc.oneof(
+  fc.constantFrom("ann", "", " ", "\0", "a\0b", "\ud800", "a\udc00", "\u0085", "\u202e", "%ff"),
+  fc.constantFrom("' or '1'='1", "../..", "__proto__", "{}", "null", "$1", "🎫".repeat(255)),
+  fc.constantFrom("x".repeat(255), "x".repeat(256), "x".repeat(20_000)),
+  fc.string({ maxLength: 20 }),
+  fc.string({ unit: "binary", maxLength: 300 }),
+);
+
+/** What a header can carry at all: Latin-1 without control characters. */
+export const headerText: fc.Arbitrary<string> = fc.string({
+  unit: fc.integer({ min: 0x20, max: 0xff }).filter((code) => code !== 0x7f)
+    .map((code) => String.fromCharCode(code)),
+  maxLength: 300,
+});
+
+/** The bytes with a few of them changed, cut out, put in or doubled. */
+export function mutated(bytes: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
+  const edit = fc.record({
+    at: fc.nat(10_000),
+    length: fc.nat(8),
+    put: fc.uint8Array({ maxLength: 8 }),
+  });
+  return fc.tuple(bytes, fc.array(edit, { minLength: 1, maxLength: 4 })).map(([bytes, edits]) =>
+    edits.reduce((before, { at, length, put }) => {
+      const from = at % (before.length + 1);
+      return new Uint8Array([...before.slice(0, from), ...put, ...before.slice(from + length)]);
+    }, bytes)
+  );
+}

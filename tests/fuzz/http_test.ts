@@ -1,0 +1,113 @@
+// Whatever is asked of a described route is answered as its description says, and never with a 5xx.
+// The requests are made of /openapi.json, so that a new route is asked without a word here.
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { type Answer, call } from "../api.ts";
+import { startEntitlement } from "../entitlement.ts";
+import { eventsOf } from "../events.ts";
+import { freshPlace, publishTo, startNotification, untilSent } from "../notification.ts";
+import type { LogLine } from "../services.ts";
+import { inTime } from "../wait.ts";
+import { fuzz } from "./fuzz.ts";
+import { assertDescribed, type Route, routesOf } from "./openapi.ts";
+import { type FuzzRequest, requestTo } from "./requests.ts";
+
+const atOnce = 25;
+const hangsMs = 20_000;
+
+type Look = (request: FuzzRequest, answer: Answer) => void;
+
+async function askAnything(url: string, runs: number, look: Look = () => {}): Promise<void> {
+  const routes = new Map((await routesOf(url)).map((route) => [route.name, route]));
+  const seen = new Map([...routes.keys()].map((name) => [name, new Set<number>()]));
+  const anyRequest = fc.oneof(
+    ...[...routes.values()].map((route) => ({
+      weight: route.parameters.length > 0 ? 4 : 1,
+      arbitrary: requestTo(route),
+    })),
+  );
+  const requests = fc.array(anyRequest, { minLength: atOnce, maxLength: atOnce });
+  await fuzz(
+    fc.asyncProperty(requests, async (requests) => {
+      const answered = Promise.all(requests.map((request) => ask(url, request)));
+      const answers = await inTime("all are answered", answered, hangsMs);
+      for (const [i, request] of requests.entries()) {
+        const answer = answers[i] as Answer;
+        const method = request.method.toUpperCase();
+        assertDescribed(routes.get(request.route) as Route, method, answer);
+        seen.get(request.route)?.add(answer.status);
+        look(request, answer);
+      }
+    }),
+    runs,
+  );
+  // Or the requests were not as manifold as they should be.
+  for (const [name, statuses] of seen) {
+    for (const status of routes.get(name)?.answers.keys() ?? []) {
+      const canBeSeen = status < 500 && status !== 408;
+      assert.ok(!canBeSeen || statuses.has(status), `${name} never said ${status}`);
+    }
+  }
+}
+
+function ask(url: string, { path, method, headers, body }: FuzzRequest): Promise<Answer> {
+  return call(url + path, { method, headers, ...(body === undefined ? {} : { body }) });
+}
+
+function assertCalm(log: LogLine[]): void {
+  assert.deepEqual(log.filter(({ level }) => level === "error" || level === "fatal"), []);
+}
+
+Deno.test("any request to entitlement is answered as described, and only what was answered is stored", async () => {
+  await using kenri = await startEntitlement();
+  const stored = new Set<string>();
+  await askAnything(kenri.url, 700, ({ route, headers }, { status, text }) => {
+    const isChange = route.startsWith("post /v1/entitlements/");
+    const key = new Headers(headers).get("Idempotency-Key");
+    if (isChange && key && (status === 200 || /already/.test(text))) stored.add(key);
+  });
+  assert.equal((await kenri.counts()).idempotency_keys, stored.size);
+  assertCalm(kenri.service.log);
+});
+
+Deno.test("any request to notification is answered as described, with any limit and any cursor", async () => {
+  await using place = await freshPlace();
+  await using service = await startNotification(place, { NOTIFICATION_DEBUG_ENABLED: "true" });
+  await publishTo(place, eventsOf({ users: 1, versions: 30 }).map(forAnn));
+  await untilSent(place, 30);
+  await askAnything(service.url, 300);
+  await walkFromAnyCursor(service.url);
+  assertCalm(service.log);
+});
+
+const forAnn = <Event>(event: Event) => ({ ...event, userId: "ann" });
+
+/** Cursors that the service gave out, changed a little: another page, or one that it never gave. */
+async function walkFromAnyCursor(url: string): Promise<void> {
+  const inbox = `${url}/debug/notification/inbox/ann?limit=10`;
+  const { json } = await call(inbox);
+  const [at, id] = JSON.parse(atob(json.next_cursor));
+  const time = fc.oneof(
+    fc.constantFrom(at, "0000-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "infinity"),
+    fc.date({ noInvalidDate: true }).map((date) => date.toISOString().replace("Z", "000Z")),
+    fc.string(),
+  );
+  const members = fc.tuple(time, fc.oneof(fc.constant(id), fc.uuid(), fc.string()));
+  const cursor = fc.oneof(
+    members.map((members) => JSON.stringify(members)),
+    fc.json(),
+    fc.string(),
+  ).map((text) => new TextEncoder().encode(text).toBase64({ alphabet: "base64url" }));
+  const seen = new Set<number>();
+  await fuzz(
+    fc.asyncProperty(fc.array(cursor, { minLength: 10, maxLength: 10 }), async (cursors) => {
+      const answers = cursors.map((cursor) => call(`${inbox}&cursor=${cursor}`));
+      for (const { status, json } of await inTime("all are answered", Promise.all(answers))) {
+        assert.ok(status === 200 || json.code === "BAD_REQUEST", JSON.stringify(json));
+        seen.add(status);
+      }
+    }),
+    150,
+  );
+  assert.deepEqual(seen, new Set([200, 400]));
+}

@@ -1,0 +1,144 @@
+// Whatever is published where notification listens ends for good: as a notification, as a duplicate
+// or as a dead letter. What is good among it arrives, all of it.
+import { create, toBinary } from "@bufbuild/protobuf";
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { readNotification } from "../../notification/notification.ts";
+import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
+import { ask } from "../entitlement.ts";
+import { bodyOf, eventOf, type Message } from "../events.ts";
+import {
+  advisoriesSent,
+  countsOf,
+  freshPlace,
+  type Place,
+  publishRaw,
+  startNotification,
+  untilAllAcked,
+} from "../notification.ts";
+import { until } from "../wait.ts";
+import { anyText, fuzz, headerText, longMs, mutated } from "./fuzz.ts";
+
+const incompressible = fc.nat(3).map((i) =>
+  crypto.getRandomValues(new Uint8Array(1_500 << i)).toHex()
+);
+const text = fc.oneof(
+  { weight: 9, arbitrary: anyText },
+  { weight: 1, arbitrary: incompressible }, // too long for an index of PostgreSQL
+  { weight: 1, arbitrary: fc.nat(200_000).map((length) => "x".repeat(length)) },
+).map((text) => text.toWellFormed()); // half a character can't be written as protobuf
+
+const int64 = fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.bigInt(-3n, 3n));
+
+const hostile: fc.Arbitrary<Uint8Array> = fc.record({
+  eventId: fc.oneof(
+    { weight: 4, arbitrary: fc.uuid() },
+    { weight: 1, arbitrary: fc.uuid().map((id) => id.toUpperCase()) },
+    { weight: 1, arbitrary: fc.constant("01a1eece-e608-7de8-b25d-e13b858611ce") },
+    { weight: 1, arbitrary: text },
+  ),
+  eventType: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+  occurredAt: fc.option(
+    fc.record({
+      seconds: fc.oneof(int64, fc.bigInt(-62_135_596_801n, 253_402_300_800n)),
+      nanos: fc.integer({ min: -1, max: 1_000_000_000 }),
+    }),
+    { nil: undefined },
+  ),
+  userId: text,
+  stockKeepingUnit: text,
+  source: text,
+  sourceId: text,
+  version: int64,
+  traceId: text,
+}).map(({ occurredAt, ...fields }) =>
+  toBinary(
+    EntitlementEventSchema,
+    create(EntitlementEventSchema, { ...fields, ...(occurredAt ? { occurredAt } : {}) } as never),
+  )
+);
+
+const good = fc.constant(0).map(() => {
+  const eventId = crypto.randomUUID(); // and never the same twice, as that would be a duplicate
+  return bodyOf(eventOf({ eventId, userId: eventId }));
+});
+
+const kinds = fc.oneof(
+  fc.record({ isGood: fc.constant(true), body: good }),
+  fc.record({ isGood: fc.constant(false), body: hostile }),
+  fc.record({ isGood: fc.constant(false), body: mutated(good) }),
+  fc.record({ isGood: fc.constant(false), body: fc.uint8Array({ maxLength: 300 }) }),
+);
+const headers = fc.dictionary(
+  fc.constantFrom("trace_id", "traceparent", "event_type", "aggregate_key", "occurred_at", "X-Any"),
+  headerText,
+);
+const anyMessage = fc.record({ kind: kinds, headers, times: fc.constantFrom(1, 1, 1, 2) });
+
+Deno.test("any message ends as a notification, a duplicate or a dead letter, and good ones arrive", async () => {
+  await using place = await freshPlace();
+  // One delivery, so that what the database refuses does not take minutes to be given up.
+  await using service = await startNotification(place, {
+    NOTIFICATION_NATS_ACK_WAIT: "2s",
+    NOTIFICATION_NATS_MAX_DELIVER: "1",
+    NOTIFICATION_DELIVERY_PREDECESSOR_WAIT: "100ms",
+  });
+  const goodIds = new Set<string>();
+  let unreadable = 0;
+  let published = 0;
+  await fuzz(
+    fc.asyncProperty(fc.array(anyMessage, { minLength: 50, maxLength: 50 }), async (messages) => {
+      const all = messages.flatMap(({ kind: { body }, headers, times }): Message[] =>
+        Array.from({ length: times }, () => ({ body, headers }))
+      );
+      await publishRaw(place, all);
+      published += all.length;
+      unreadable += all.filter(({ body }) => idOf(body) === undefined).length;
+      for (const { kind } of messages) {
+        const id = idOf(kind.body);
+        if (kind.isGood && id) goodIds.add(id);
+      }
+    }),
+    40,
+  );
+  await untilAllAcked(place, longMs);
+  await until("all that was given up is kept", async () => {
+    const sent = await advisoriesSent(place);
+    const { notification_nats_dlq } = await countsOf(place);
+    return notification_nats_dlq === sent.MAX_DELIVERIES + sent.MSG_TERMINATED;
+  }, longMs);
+  await until("all is sent", async () => {
+    const { notifications, sent } = await countsOf(place);
+    return sent === notifications;
+  }, longMs);
+  const { processed_events, notifications, notification_dlq } = await countsOf(place);
+  assert.equal(processed_events, notifications);
+  assert.equal(notification_dlq, 0);
+  const { MAX_DELIVERIES, MSG_TERMINATED } = await advisoriesSent(place);
+  assert.equal(MSG_TERMINATED, unreadable);
+  assert.ok(notifications + MAX_DELIVERIES + MSG_TERMINATED <= published);
+  assert.ok(MAX_DELIVERIES > 0 && unreadable > 0);
+  assert.deepEqual(await missingOf(place, goodIds), []);
+  const others = /^Message \d+ (is refused|could not be)|^(MSG|MAX)_\w+ of message/;
+  assert.deepEqual(
+    service.log.filter(({ level, message }) => level === "error" && !others.test(message)),
+    [],
+  );
+});
+
+function idOf(body: Uint8Array): string | undefined {
+  try {
+    return readNotification(body).event_id;
+  } catch {
+    return undefined;
+  }
+}
+
+async function missingOf({ ownerUrl }: Place, ids: Set<string>): Promise<string[]> {
+  const sent = await ask<{ event_id: string }>(
+    ownerUrl,
+    "select event_id from notifications where status = 'SENT' and event_id = any($1)",
+    [[...ids]],
+  );
+  return [...ids.difference(new Set(sent.map(({ event_id }) => event_id)))];
+}

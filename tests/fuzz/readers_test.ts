@@ -1,0 +1,138 @@
+// What is read without a server: settings and trace headers. Whatever they are, they are taken or
+// refused by name, and nothing else happens.
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import pg from "pg";
+import { readConfig as readEntitlement, schema as entitlement } from "../../entitlement/config.ts";
+import { traceOf } from "../../entitlement/trace.ts";
+import {
+  readConfig as readNotification,
+  schema as notification,
+} from "../../notification/config.ts";
+import { environmentName, SettingsError } from "../../shared/config.ts";
+import { servicePermissions } from "../../tools/services.ts";
+import { anyText, fuzz, headerText } from "./fuzz.ts";
+
+type Environment = Record<string, string>;
+
+const services = {
+  entitlement: { schema: entitlement, readConfig: readEntitlement },
+  notification: { schema: notification, readConfig: readNotification },
+} as const;
+
+const secret = "pa55word";
+
+const required: Environment = Object.fromEntries(
+  ["ENTITLEMENT", "NOTIFICATION"].flatMap((name) => [
+    [`${name}_DATABASE_URL`, `postgres://kenri:${secret}@127.0.0.1:9/kenri`],
+    [`${name}_NATS_STREAM`, "events"],
+    [`${name}_NATS_SUBJECT`, "some.events"],
+    [`${name}_NATS_DURABLE`, "receiver"],
+  ]).concat([["NATS_URL", "nats://127.0.0.1:9"]]),
+);
+
+const urlPart = fc.oneof(
+  fc.constantFrom(
+    "kenri",
+    "%zz",
+    "%00",
+    "%2f",
+    "[::1]",
+    "::1",
+    "a b",
+    "a,b",
+    "",
+    "host",
+    "9",
+    "?a",
+  ),
+  fc.string({ unit: "binary", maxLength: 8 }),
+);
+const scheme = fc.constantFrom("postgres", "nats", "tls", "http");
+const host = fc.oneof(fc.constant("127.0.0.1"), urlPart);
+const url = fc.tuple(scheme, urlPart, host, urlPart)
+  .map(([scheme, user, host, path]) => `${scheme}://${user}:${secret}@${host}/${path}`);
+const quantity = fc.tuple(
+  fc.oneof(fc.integer(), fc.double(), fc.bigInt()).map(String),
+  fc.constantFrom("", "ms", "s", "m", "h", "d", "w", " s"),
+).map((parts) => parts.join(""));
+const value = fc.oneof(
+  fc.constantFrom("true", "false", "0", "1", "5s", "1d", "a.b", "a.*", ">", "::", "127.0.0.1"),
+  anyText,
+  quantity,
+);
+
+for (const [name, { schema, readConfig }] of Object.entries(services)) {
+  const names = Object.keys(schema.shape).map(environmentName);
+  const urls = names.filter((name) => name.endsWith("_URL"));
+  const setting = fc.oneof(
+    fc.tuple(fc.constantFrom(...names), value),
+    fc.tuple(fc.constantFrom(...urls), url),
+  );
+  // Also one alone, as others mostly forbid the start before it is looked at closely.
+  const settings = fc.oneof(setting.map((one) => [one]), fc.array(setting, { maxLength: 8 }));
+  const environment = settings
+    .map((given): Environment => ({ ...required, ...Object.fromEntries(given) }));
+
+  Deno.test(`any environment is a configuration of ${name}, or problems that are named`, async () => {
+    let taken = 0;
+    await fuzz(
+      fc.property(environment, (given) => {
+        const read = (variable: string) => given[variable];
+        const problems = problemsOf(() => {
+          const config = readConfig(read);
+          servicePermissions(name as keyof typeof services, read);
+          assert.ok(new pg.Client({ connectionString: config.databaseUrl }));
+          for (const url of config.natsUrl.split(",")) decodeURIComponent(new URL(url).username);
+          taken++;
+        });
+        assert.equal(new Set(problems).size, problems.length);
+        for (const problem of problems) {
+          assert.ok(names.includes(problem.split(" ")[0] ?? ""), problem);
+          assert.doesNotMatch(problem, new RegExp(secret));
+        }
+      }),
+      5_000,
+    );
+    assert.ok(taken > 0);
+  });
+}
+
+function problemsOf(read: () => void): string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (error instanceof SettingsError && error.problems.length > 0) return error.problems;
+    throw error;
+  }
+}
+
+const hex = (length: number) =>
+  fc.oneof(fc.stringMatching(new RegExp(`^[0-9a-f]{${length}}$`)), fc.constant("0".repeat(length)));
+const traceparent = fc.oneof(
+  fc.tuple(fc.constantFrom("00", "01", "ff", "0"), hex(32), hex(16), hex(2))
+    .map((parts) => parts.join("-")),
+  headerText,
+);
+const traceHeaders = fc.record({
+  "traceparent": traceparent,
+  "X-Trace-Id": fc.oneof(hex(32), headerText),
+}, { requiredKeys: [] });
+
+Deno.test("any trace headers give a trace that can travel, and that of the caller where it is good", async () => {
+  const w3c = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+  await fuzz(
+    fc.property(traceHeaders, (given) => {
+      const headers = new Headers(given);
+      const { traceId, traceparent } = traceOf(headers);
+      assert.match(traceId, /^[\x21-\x7e]{1,255}$/);
+      if (traceparent !== null) assert.match(traceparent, w3c);
+      const parent = headers.get("traceparent") ?? "";
+      if (w3c.test(parent)) assert.equal(traceparent, parent);
+      const named = headers.get("X-Trace-Id") ?? "";
+      if (/^[\x21-\x7e]{1,255}$/.test(named)) assert.equal(traceId, named);
+    }),
+    20_000,
+  );
+});

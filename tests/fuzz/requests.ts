@@ -1,0 +1,164 @@
+// Requests made of a route's description: good ones, good ones with one thing broken, and garbage.
+import fc from "fast-check";
+import { anyText, headerText } from "./fuzz.ts";
+import type { Parameter, Route, Schema } from "./openapi.ts";
+
+export interface FuzzRequest {
+  route: string; // its name
+  path: string; // with its query
+  method: string;
+  headers: Record<string, string>;
+  body: BodyInit | undefined;
+}
+
+export function requestTo(route: Route): fc.Arbitrary<FuzzRequest> {
+  return fc.oneof(
+    { weight: 4, arbitrary: goodRequest(route) },
+    { weight: 5, arbitrary: brokenRequest(route) },
+    { weight: 2, arbitrary: garbageRequest(route) },
+  );
+}
+
+interface Parts {
+  values: Map<Parameter, string | undefined>;
+  body: unknown; // undefined: none
+}
+
+function goodParts({ parameters, body }: Route): fc.Arbitrary<Parts> {
+  const values = parameters.map((parameter) => {
+    const text = parameter.in === "header" ? goodHeader : goodText;
+    const value = goodValue(parameter.schema, text).map(String);
+    return parameter.required ? value : fc.option(value, { nil: undefined });
+  });
+  return fc.record({
+    values: fc.tuple(...values).map((values) =>
+      new Map(parameters.map((parameter, i) => [parameter, values[i]]))
+    ),
+    body: body ? goodValue(body) : fc.constant(undefined),
+  });
+}
+
+function goodRequest(route: Route): fc.Arbitrary<FuzzRequest> {
+  return goodParts(route).map((parts) => toRequest(route, parts));
+}
+
+function brokenRequest(route: Route): fc.Arbitrary<FuzzRequest> {
+  const ways: fc.Arbitrary<FuzzRequest>[] = route.parameters.map((parameter) =>
+    fc.record({ parts: goodParts(route), value: brokenText(parameter) }).map(({ parts, value }) =>
+      toRequest(route, { ...parts, values: new Map(parts.values).set(parameter, value) })
+    )
+  );
+  const { body } = route;
+  if (body) {
+    const broken = fc.record({ parts: goodParts(route), body: brokenValue(body) });
+    ways.push(broken.map(({ parts, body }) => toRequest(route, { ...parts, body })));
+    const withHeaders = fc.record({ request: goodRequest(route), type: headerText });
+    ways.push(withHeaders.map(({ request, type }) => ({
+      ...request,
+      headers: { ...request.headers, "Content-Type": type },
+    })));
+  }
+  return ways.length > 0 ? fc.oneof(...ways) : garbageRequest(route);
+}
+
+const anyBody: fc.Arbitrary<BodyInit> = fc.oneof(
+  fc.json(),
+  fc.string({ unit: "binary", maxLength: 100 }),
+  fc.uint8Array({ maxLength: 300 }).map((bytes) => bytes as Uint8Array<ArrayBuffer>),
+  fc.nat(40_000).map((length) => " ".repeat(length)),
+  fc.nat(7_000).map((depth) => '{"a":'.repeat(depth)),
+);
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "gEt"];
+
+const headerNames = ["Idempotency-Key", "Content-Type", "traceparent", "X-Trace-Id"]
+  .concat("Accept", "Authorization", "Cookie", "Range", "X-Forwarded-For");
+
+function garbageRequest(route: Route): fc.Arbitrary<FuzzRequest> {
+  return fc.record({
+    request: goodRequest(route),
+    method: fc.oneof(fc.constant(route.method), fc.constantFrom(...methods)),
+    tail: fc.oneof(fc.constant(""), anyText.map((text) => `?${escaped(text)}`), anyPath),
+    headers: fc.dictionary(fc.constantFrom(...headerNames), headerText, { maxKeys: 6 }),
+    body: anyBody,
+  }).map(({ request, method, tail, headers, body }) => ({
+    ...request,
+    path: request.path + tail,
+    method,
+    headers: { ...request.headers, ...headers },
+    body: /^(get|head)$/i.test(method) ? undefined : body,
+  }));
+}
+
+const anyPath = fc.array(anyText, { minLength: 1, maxLength: 3 })
+  .map((parts) => `/${parts.map(escaped).join("/")}`);
+
+/** Also of what is no text at all: half a surrogate pair is sent as the bytes that it would have. */
+function escaped(text: string): string {
+  return text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80";
+}
+
+function toRequest({ name, path, method }: Route, { values, body }: Parts): FuzzRequest {
+  const query: string[] = [];
+  const headers: Record<string, string> = {};
+  let filled = path;
+  for (const [parameter, value] of values) {
+    if (parameter.in === "path") {
+      filled = filled.replace(`{${parameter.name}}`, escaped(value ?? ""));
+    } else if (value === undefined) continue;
+    else if (parameter.in === "header") headers[parameter.name] = value;
+    else query.push(`${parameter.name}=${escaped(value)}`);
+  }
+  if (body !== undefined) headers["Content-Type"] ??= "application/json";
+  return {
+    route: name,
+    path: query.length > 0 ? `${filled}?${query.join("&")}` : filled,
+    method,
+    headers,
+    body: body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body),
+  };
+}
+
+const goodText = fc.oneof(
+  fc.constantFrom("ann", "bob", "cid"), // often the same, so that requests meet
+  fc.string({ unit: "grapheme", minLength: 1, maxLength: 60 })
+    .map((text) => `a${text.replaceAll(/\p{Cc}/gu, "")}`),
+);
+
+const goodHeader = fc.stringMatching(/^[\x21-\x7e]{1,60}$/);
+
+function goodValue(schema: Schema, text = goodText): fc.Arbitrary<unknown> {
+  if (schema.enum) return fc.constantFrom(...schema.enum);
+  switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
+    case "object":
+      return fc.record(
+        Object.fromEntries(
+          Object.entries(schema.properties ?? {}).map(([name, of]) => [name, goodValue(of)]),
+        ),
+      );
+    case "array":
+      return fc.array(goodValue(schema.items ?? {}));
+    case "integer":
+    case "number":
+      return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1_000 });
+    case "boolean":
+      return fc.boolean();
+    default:
+      return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : text;
+  }
+}
+
+function brokenText(parameter: Parameter): fc.Arbitrary<string | undefined> {
+  const text = parameter.in === "header" ? headerText : anyText;
+  return fc.oneof(text, fc.constantFrom(undefined, "", "0", "-1", "1e9", "NaN"));
+}
+
+/** One member missing, of another type, or of a value that it must not have. */
+function brokenValue(schema: Schema): fc.Arbitrary<unknown> {
+  const names = Object.keys(schema.properties ?? {});
+  if (names.length === 0) return fc.oneof(anyText, fc.jsonValue());
+  return fc.record({
+    good: goodValue(schema) as fc.Arbitrary<Record<string, unknown>>,
+    name: fc.constantFrom(...names),
+    value: fc.oneof(anyText, fc.jsonValue(), fc.constant(undefined)),
+  }).map(({ good, name, value }) => ({ ...good, [name]: value }));
+}
