@@ -4,6 +4,8 @@ import { addRoute, type Checks, createApp } from "@kenri/shared/http";
 import type { Handover } from "@kenri/shared/handover";
 import type { Log } from "@kenri/shared/log";
 import { type Database, isUnavailable } from "@kenri/shared/postgres";
+import { tellOfBatch } from "@kenri/shared/scrape";
+import { stepTogether } from "@kenri/shared/tracing";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
@@ -33,7 +35,12 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
   const app = createApp("Kenri entitlement", checks, log);
   const changes = new Batch({
     flush: (items: Change[]) =>
-      committed.write(items.length, (lease) => commitChanges(database, items, options, lease)),
+      stepTogether(
+        "commit",
+        items,
+        (items) =>
+          committed.write(items.length, (lease) => commitChanges(database, items, options, lease)),
+      ),
     keysOf,
     mayBeOneItem: (error) => !isUnavailable(error),
     maxItems: changesPerCommit,
@@ -50,5 +57,7 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
   });
   addRoute(app, listRoute, listEntitlements(lists));
   if (operators) addOperatorRoutes(app, operators);
+  tellOfBatch("changes", changes);
+  tellOfBatch("lists", lists);
   return app;
 }

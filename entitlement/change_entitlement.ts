@@ -1,12 +1,16 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Batch } from "@kenri/shared/batch";
 import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
-import type { Handler } from "hono";
+import type { Context, Handler } from "hono";
 import type { Answer } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { readJson } from "@kenri/shared/request_body";
-import { traceOf } from "./trace.ts";
+import { statusOf } from "@kenri/shared/http";
+import { activeTraceparent } from "@kenri/shared/tracing";
+import { sha256 } from "./commit_changes.ts";
+import { countCommand } from "./metrics.ts";
+import { type Trace, traceOf } from "./trace.ts";
 
 export const changeSchema = z.object({
   user_id: fieldSchema().openapi({ description: "Whose right it is" }),
@@ -101,23 +105,50 @@ export function changeRoute(action: Action): RouteConfig {
 }
 
 export function changeEntitlement(action: Action, changes: Batch<Change, Answer>): Handler {
-  return ({ req }) => {
+  return (context) => {
     // Before anything is read: under too much load it must be cheap to refuse.
-    if (changes.full) throw tooManyWaiting();
-    return change(req.raw, action, changes);
+    if (changes.full) {
+      countCommand(action, "unavailable");
+      throw tooManyWaiting();
+    }
+    return change(context, action, changes);
   };
 }
 
 async function change(
-  request: Request,
+  context: Context,
   action: Action,
   changes: Batch<Change, Answer>,
 ): Promise<Response> {
+  const { headers } = context.req.raw;
+  const trace = traceOf(headers, activeTraceparent());
+  try {
+    const answer = await changes.add(await readChange(action, context.req.raw, trace));
+    countCommand(action, answer.outcome);
+    return new Response(answer.body, {
+      status: answer.status,
+      headers: {
+        "Content-Type": "application/json",
+        "X-Trace-Id": trace.traceId,
+        ...(answer.outcome === "replayed" ? { "Idempotency-Replayed": "true" } : {}),
+      },
+    });
+  } catch (error) {
+    const status = statusOf(error);
+    countCommand(action, status < 500 ? "invalid" : status === 503 ? "unavailable" : "error");
+    context.set("about", {
+      trace_id: trace.traceId,
+      idempotency_key_sha256: sha256(headers.get("Idempotency-Key") ?? ""),
+    });
+    throw error;
+  }
+}
+
+async function readChange(action: Action, request: Request, trace: Trace): Promise<Change> {
   const idempotencyKey = readKey(request.headers.get("Idempotency-Key"));
   const body = changeSchema.safeParse(await readJson(request));
   if (!body.success) throw new ApiError("BAD_REQUEST", problemsOf(body.error));
-  const trace = traceOf(request.headers);
-  const answer = await changes.add({
+  return {
     action,
     userId: body.data.user_id,
     stockKeepingUnit: body.data.stock_keeping_unit,
@@ -125,15 +156,7 @@ async function change(
     purchaseId: body.data.purchase_id,
     idempotencyKey,
     ...trace,
-  });
-  return new Response(answer.body, {
-    status: answer.status,
-    headers: {
-      "Content-Type": "application/json",
-      "X-Trace-Id": trace.traceId,
-      ...(answer.replayed ? { "Idempotency-Replayed": "true" } : {}),
-    },
-  });
+  };
 }
 
 function readKey(given: string | null): string {

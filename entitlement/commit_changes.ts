@@ -95,7 +95,11 @@ function entitlementLock({ userId, stockKeepingUnit }: Change): string {
 function toRequest(change: Change): Request {
   const { action, userId, stockKeepingUnit, reason, purchaseId } = change;
   const identity = JSON.stringify([action, userId, stockKeepingUnit, reason, purchaseId]);
-  return { ...change, hash: createHash("sha256").update(identity).digest("hex") };
+  return { ...change, hash: sha256(identity) };
+}
+
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 export function lockNumber(text: string): bigint {

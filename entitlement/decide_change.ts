@@ -1,6 +1,6 @@
 import { ApiError } from "@kenri/shared/errors";
 import { uuidv7 } from "@kenri/shared/uuid";
-import { type Change, changed, statusAfter } from "./entitlement.ts";
+import { type Change, changed, type Status, statusAfter } from "./entitlement.ts";
 
 export interface Request extends Change {
   hash: string;
@@ -23,7 +23,7 @@ export interface Situation extends StoredAnswer {
 export interface Answer {
   status: number;
   body: string;
-  replayed: boolean;
+  outcome: "applied" | "replayed" | "state_conflict" | "key_conflict";
 }
 
 // An answer to store under the key, and with it the change that it reports, if there is one.
@@ -61,23 +61,29 @@ export function decide(request: Request, situation: Situation): Decision {
     version: after.version,
     updated_at: at,
   });
-  const answer = { status: 200, body, replayed: false };
+  const answer: Answer = { status: 200, body, outcome: "applied" };
   return { answer, commit: { request, answer, at, eventId: uuidv7(), version: after.version } };
 }
 
 export function replayOf({ hash }: Request, stored: StoredAnswer): Answer | undefined {
   if (stored.stored_hash !== hash) return undefined;
-  return { status: stored.response_code ?? 0, body: stored.response_body ?? "", replayed: true };
+  const { response_code, response_body } = stored;
+  return { status: response_code ?? 0, body: response_body ?? "", outcome: "replayed" };
 }
 
-function refuse(error: ApiError): Answer {
-  return { status: error.status, body: JSON.stringify(error.body), replayed: false };
+function refuse(outcome: Answer["outcome"], error: ApiError): Answer {
+  return { status: error.status, body: JSON.stringify(error.body), outcome };
 }
 
 const keyConflict = refuse(
+  "key_conflict",
   new ApiError("IDEMPOTENCY_KEY_CONFLICT", "the Idempotency-Key was used for another request"),
 );
 const stateConflict = {
-  GRANT: refuse(new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${statusAfter.GRANT}`)),
-  REVOKE: refuse(new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${statusAfter.REVOKE}`)),
+  GRANT: alreadyIs(statusAfter.GRANT),
+  REVOKE: alreadyIs(statusAfter.REVOKE),
 };
+
+function alreadyIs(status: Status): Answer {
+  return refuse("state_conflict", new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${status}`));
+}

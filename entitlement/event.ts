@@ -19,8 +19,11 @@ const typeOf = new Map([
   ["EntitlementRevoked", EntitlementEventType.REVOKED],
 ]);
 
-export function toMessage(row: OutboxRow): EventMessage {
-  const { payload, event_type, traceparent } = row.content;
+export function toMessage(
+  row: OutboxRow,
+  traceparent: string | null = row.content.traceparent,
+): EventMessage {
+  const { payload, event_type } = row.content;
   if (typeof payload !== "object" || payload === null) {
     throw new UnreadablePayload("The payload is not an object");
   }
@@ -51,6 +54,11 @@ export function toMessage(row: OutboxRow): EventMessage {
       ...(traceparent ? { traceparent } : {}),
     },
   };
+}
+
+// Of any row, also of one that can't be read.
+export function traceIdOf({ content }: OutboxRow): unknown {
+  return (content.payload as { trace_id?: unknown } | null)?.trace_id;
 }
 
 function readText(fields: Record<string, unknown>, name: string): string {

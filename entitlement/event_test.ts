@@ -25,7 +25,13 @@ function rowOf(content: Partial<OutboxRow["content"]>): OutboxRow {
     takenOver: false,
     token: "",
     claimedAt: 0,
-    content: { event_type: "EntitlementGranted", payload, traceparent: null, ...content },
+    content: {
+      event_type: "EntitlementGranted",
+      payload,
+      traceparent: null,
+      age_seconds: 0,
+      ...content,
+    },
   };
 }
 

@@ -2,9 +2,11 @@ import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
 import { runRetention } from "@kenri/shared/retention";
+import { askDatabase, tellOfPool } from "@kenri/shared/scrape";
 import { runService } from "@kenri/shared/service";
 import { entitlementApp } from "./app.ts";
 import { readConfig } from "./config.ts";
+import { outboxFigures } from "./metrics.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./receiver.ts";
 import { runReconciliation } from "./reconcile.ts";
@@ -35,6 +37,8 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
     { database, committed, operators: config.debug ? operators : undefined, checks, log },
     config.commit,
   );
+  tellOfPool(database);
+  askDatabase(() => outboxFigures(database));
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>

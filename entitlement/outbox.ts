@@ -11,7 +11,7 @@ import {
   settleRows,
 } from "@kenri/shared/leases";
 import type { Database } from "@kenri/shared/postgres";
-import type { Settlement } from "@kenri/shared/worker";
+import type { Settlement } from "@kenri/shared/job";
 
 // The states of an outbox row and every move between them:
 //   PENDING → IN_FLIGHT      claimed; or written so, for the relay of the same process
@@ -30,13 +30,15 @@ export const outbox: LeasedTable = {
   working: "IN_FLIGHT",
   orderOfKey: "created_at",
   oldestFirst: "created_at",
-  columns: "event_type, payload, traceparent",
+  columns: "event_type, payload, traceparent, " +
+    "extract(epoch from locked_at - created_at)::float8 as age_seconds",
 };
 
 export interface OutboxContent {
   event_type: string;
   payload: unknown;
   traceparent: string | null;
+  age_seconds: number; // when it was claimed
 }
 
 export type OutboxRow = LeasedRow<OutboxContent>;

@@ -1,5 +1,5 @@
 import type { Log } from "@kenri/shared/log";
-import { provenUntil as provenUntilGauge, unreceivedEvents } from "@kenri/shared/metrics";
+import { provenUntil as provenUntilGauge, unreceivedEvents } from "./metrics.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import { pause } from "@kenri/shared/signals";
 import { Trouble } from "@kenri/shared/trouble";

@@ -1,6 +1,7 @@
 import type { JetStreamManager } from "nats";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
 import type { Handover } from "@kenri/shared/handover";
+import type { Outcome } from "@kenri/shared/job";
 import {
   ensureStream,
   type NatsLink,
@@ -11,10 +12,11 @@ import {
 import type { Log } from "@kenri/shared/log";
 import type { Database } from "@kenri/shared/postgres";
 import { pause } from "@kenri/shared/signals";
-import { type Outcome, Worker } from "@kenri/shared/worker";
+import { Worker } from "@kenri/shared/worker";
 import type { Backoff } from "@kenri/shared/backoff";
-import { type EventMessage, toMessage, UnreadablePayload } from "./event.ts";
+import { type EventMessage, toMessage, traceIdOf, UnreadablePayload } from "./event.ts";
 import { putBackLost, repairLostEvents } from "./lost_events.ts";
+import { observePublished } from "./metrics.ts";
 import {
   claimEventsRepeatedly,
   keepEvents,
@@ -101,9 +103,16 @@ async function relayRound(
       name: "relay",
       ...options,
       claim: claimEventsRepeatedly(database, options),
-      work: (row) => publishRow(publisher, row, round.generation),
-      settle: (settled) => settleEvents(database, settled),
+      work: (row, traceparent) => publishRow(publisher, row, round.generation, traceparent),
+      settle: async (settled) => {
+        const owned = await settleEvents(database, settled);
+        observePublished(settled, owned);
+        return owned;
+      },
       extend: (rows) => keepEvents(database, rows, options.leaseMs),
+      step: { name: `publish ${options.stream.subject}`, kind: "producer" },
+      traceparentOf: (row) => row.content.traceparent,
+      about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),
     },
     log,
     abandon,
@@ -120,10 +129,11 @@ async function publishRow(
   publisher: Publisher,
   row: OutboxRow,
   generation: number,
+  traceparent: string | null = row.content.traceparent,
 ): Promise<Outcome<Published>> {
   let message: EventMessage;
   try {
-    message = toMessage(row);
+    message = toMessage(row, traceparent);
   } catch (error) {
     if (!(error instanceof UnreadablePayload)) throw error;
     return { kind: "failed", error: error.message };

@@ -1,5 +1,5 @@
 import { listOf } from "@kenri/shared/leases";
-import { eventsChecked, eventsMended } from "@kenri/shared/metrics";
+import { eventsChecked, eventsMended } from "./metrics.ts";
 import { newOperation } from "@kenri/shared/operations";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Bell } from "@kenri/shared/signals";

@@ -1,6 +1,7 @@
 import type { WorkerOptions } from "@kenri/shared/config";
 import { reasonOf } from "@kenri/shared/errors";
 import type { Handover } from "@kenri/shared/handover";
+import type { Outcome, Settlement } from "@kenri/shared/job";
 import type { Log } from "@kenri/shared/log";
 import { claimDue, claimRepeatedly } from "@kenri/shared/claims";
 import {
@@ -15,8 +16,9 @@ import {
   settleRows,
 } from "@kenri/shared/leases";
 import type { Database } from "@kenri/shared/postgres";
-import { type Outcome, type Settlement, Worker } from "@kenri/shared/worker";
+import { Worker } from "@kenri/shared/worker";
 import type { Channel, Send } from "./channels/channel.ts";
+import { observeDelivered } from "./metrics.ts";
 
 // The states of a notification and every move between them:
 //   PENDING → PROCESSING      claimed; or written so, for the delivery of the same process
@@ -46,10 +48,14 @@ export const notifications: LeasedTable = {
   working: "PROCESSING",
   orderOfKey: "version",
   oldestFirst: "created_at, version",
-  columns: "event_id, user_id, type, payload_json as payload",
+  columns: "event_id, user_id, type, payload_json as payload, traceparent, " +
+    "extract(epoch from locked_at - occurred_at)::float8 as age_seconds",
 };
 
-export type NotificationContent = Omit<Send, "notification_id">;
+export type NotificationContent = Omit<Send, "notification_id"> & {
+  traceparent: string | null;
+  age_seconds: number; // of its event, when it was claimed
+};
 export type NotificationRow = LeasedRow<NotificationContent>;
 
 export interface Sent {
@@ -66,10 +72,19 @@ export async function deliverNotifications(
       name: "delivery",
       ...options,
       claim: claimRepeatedly(database, notifications, options),
-      work: ({ id, content }) =>
-        sendInTime(channel, { ...content, notification_id: id }, options.sendTimeoutMs),
-      settle: (settled) => settleNotifications(database, settled),
+      work: ({ id, content: { event_id, user_id, type, payload } }) => {
+        const send = { notification_id: id, event_id, user_id, type, payload };
+        return sendInTime(channel, send, options.sendTimeoutMs);
+      },
+      settle: async (settled) => {
+        const owned = await settleNotifications(database, settled);
+        observeDelivered(settled, owned);
+        return owned;
+      },
       extend: (rows) => keepNotifications(database, rows, options.leaseMs),
+      step: { name: "send", kind: "client" },
+      traceparentOf: ({ content }) => content.traceparent,
+      about: ({ content: { event_id, payload } }) => ({ event_id, trace_id: payload["trace_id"] }),
     },
     log,
     abandon,

@@ -2,10 +2,12 @@ import { Batch } from "@kenri/shared/batch";
 import { reasonOf } from "@kenri/shared/errors";
 import type { Handover } from "@kenri/shared/handover";
 import type { Log } from "@kenri/shared/log";
-import { messagesReceived } from "@kenri/shared/metrics";
 import { type Database, isUnavailable } from "@kenri/shared/postgres";
+import { tellOfBatch } from "@kenri/shared/scrape";
 import { Bell, pause } from "@kenri/shared/signals";
+import { stepTogether, tracing } from "@kenri/shared/tracing";
 import type { NotificationRow } from "./delivery.ts";
+import { messagesReceived } from "./metrics.ts";
 import { type Notification, readNotification, UnreadableMessage } from "./notification.ts";
 import { type Durable, pull, type Pulled, type PullLimits } from "./pull.ts";
 import { receiveEvents } from "./receive_events.ts";
@@ -45,16 +47,18 @@ export class Intake {
     this.#parts = parts;
     this.#storing = new Batch({
       flush: (received: Notification[]) =>
-        parts.received.write(
-          received.length,
-          (lease) => receiveEvents(parts.database, received, predecessorWaitMs, lease),
-        ),
+        stepTogether("receive", received, (received) =>
+          parts.received.write(
+            received.length,
+            (lease) => receiveEvents(parts.database, received, predecessorWaitMs, lease),
+          )),
       keysOf: ({ event_id }) => [event_id],
       mayBeOneItem: (error) => !isOutage(error),
       maxItems: maxPerInsert,
       maxFlushes: 2,
       maxWaiting: Infinity, // bounded by what is in hand
     });
+    tellOfBatch("received", this.#storing);
     this.#heartbeat = this.#sayStillWorking(ackWaitMs / 3);
   }
 
@@ -93,9 +97,11 @@ export class Intake {
     this.#inHand.add(message);
     this.#bytesInHand += message.data.length;
     try {
-      const isNew = await this.#store(readNotification(message.data));
+      const notification = readNotification(message.data);
+      if (tracing) Object.assign(notification, { traceparent: message.header("traceparent") });
+      const isNew = await this.#store(notification);
       message.ack();
-      messagesReceived.inc({ outcome: isNew ? "handled" : "duplicate" });
+      messagesReceived[isNew ? "handled" : "duplicate"].inc();
     } catch (error) {
       this.#refuse(message, error);
     } finally {
@@ -123,16 +129,23 @@ export class Intake {
   #refuse(message: Pulled, error: unknown): void {
     const { log, abandon } = this.#parts;
     const { sequence } = message;
+    const about = { event_id: message.header("Nats-Msg-Id"), trace_id: message.header("trace_id") };
     if (abandon.aborted) return message.retryIn(retryMs);
     if (error instanceof UnreadableMessage) {
       message.terminate(error.message);
-      messagesReceived.inc({ outcome: "unreadable" });
-      return log.error("Message {sequence} is refused for good: {error}", { sequence, error });
+      messagesReceived.unreadable.inc();
+      const more = { ...about, outcome: "unreadable" };
+      return log.error("Message {sequence} is refused for good: {error}", {
+        sequence,
+        error,
+        ...more,
+      });
     }
     // Not at once: a bare nak would use up all deliveries within moments.
     message.retryIn(retryMs * 2 ** Math.min(message.deliveries, 6));
-    messagesReceived.inc({ outcome: "failed" });
-    log.error("Message {sequence} could not be stored: {error}", { sequence, error });
+    messagesReceived.failed.inc();
+    const more = { ...about, outcome: "failed", deliveries: message.deliveries };
+    log.error("Message {sequence} could not be stored: {error}", { sequence, error, ...more });
   }
 
   async #sayStillWorking(everyMs: number): Promise<void> {

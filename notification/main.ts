@@ -2,6 +2,7 @@ import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
 import { runRetention } from "@kenri/shared/retention";
+import { askDatabase, askStream, tellOfPool } from "@kenri/shared/scrape";
 import { runService } from "@kenri/shared/service";
 import { answerChecks } from "./answer_checks.ts";
 import { notificationApp } from "./app.ts";
@@ -11,9 +12,10 @@ import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
 import { consumeEvents } from "./consume_events.ts";
 import { deliverNotifications, type NotificationRow } from "./delivery.ts";
+import { streamFigures, tableFigures } from "./metrics.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 4; // the newest of migrations/notification
+const schemaVersion = 5; // the newest of migrations/notification
 
 await runService("notification", readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification");
@@ -35,6 +37,9 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
     predecessorWaitMs: config.predecessorWaitMs,
   };
   const app = notificationApp({ operators: config.debug ? operators : undefined, checks, log });
+  tellOfPool(database);
+  askDatabase(() => tableFigures(database));
+  askStream(() => streamFigures(link, config.stream.name, config.consumer.durable));
   const loops = [
     {
       name: "consumer",

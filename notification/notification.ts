@@ -15,6 +15,7 @@ export interface Notification {
   type: string;
   occurred_at: string;
   payload: Record<string, string | number>;
+  traceparent?: string; // while traces are written
 }
 
 // The message can't become a notification, however often it is delivered.

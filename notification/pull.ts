@@ -81,6 +81,10 @@ export class Pulled {
     this.sequence = Number(tokens[deliveries + 1]);
   }
 
+  header(name: string): string | undefined {
+    return this.#message.headers?.get(name).slice(0, 255) || undefined;
+  }
+
   ack(): void {
     this.#answer("+ACK");
   }

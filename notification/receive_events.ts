@@ -8,6 +8,7 @@ import {
   type ReturnedRow,
 } from "@kenri/shared/leases";
 import { type Database, query, type Transaction as Session } from "@kenri/shared/postgres";
+import { tracing } from "@kenri/shared/tracing";
 import { type NotificationContent, type NotificationRow, notifications } from "./delivery.ts";
 import type { Notification } from "./notification.ts";
 
@@ -56,8 +57,9 @@ function storeNew(
        select (payload->>'event_id')::uuid as event_id,
          payload->>'user_id' as user_id, aggregate_key, (payload->>'version')::bigint as version,
          payload->>'event_type' as type, (payload->>'occurred_at')::timestamptz as occurred_at,
-         payload
-       from rows from (unnest($1::text[]), jsonb_array_elements($2)) as message (aggregate_key, payload)
+         payload, traceparent
+       from rows from (unnest($1::text[]), jsonb_array_elements($2), unnest($7::text[]))
+         as message (aggregate_key, payload, traceparent)
      ), new_event as (
        insert into processed_events (event_id)
        select event_id from received order by event_id
@@ -77,9 +79,9 @@ function storeNew(
      ), stored as (
        insert into notifications
          (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
-          payload_json, awaits_predecessor, next_retry_at, ${leaseColumns})
+          payload_json, traceparent, awaits_predecessor, next_retry_at, ${leaseColumns})
        select event_id, event_id, user_id, aggregate_key, version, type, occurred_at,
-         payload, awaits_predecessor,
+         payload, traceparent, awaits_predecessor,
          case when awaits_predecessor then now() + make_interval(secs => $3::float8 / 1000) end,
          ${leaseValues}
        from new_notification
@@ -96,6 +98,7 @@ function storeNew(
       lease?.worker,
       lease?.leaseMs,
       lease?.token,
+      tracing ? received.map(({ traceparent }) => traceparent) : [],
     ],
   );
 }

@@ -1,7 +1,7 @@
 import type { Log } from "@kenri/shared/log";
-import { overdueNotifications } from "@kenri/shared/metrics";
 import { type Database, query, type Transaction } from "@kenri/shared/postgres";
 import { deleteInBatches } from "@kenri/shared/retention";
+import { overdueNotifications } from "./metrics.ts";
 
 export interface RetentionOptions {
   days: number;

@@ -1,14 +1,17 @@
 import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { Handler, HonoRequest } from "hono";
+import type { Context, Handler, HonoRequest } from "hono";
 import { BatchFull } from "./batch.ts";
 import { completed, describeApi } from "./description.ts";
 import { ApiError, tooManyWaiting, unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
+import type { Series } from "./histogram.ts";
 import type { Log } from "./log.ts";
-import { metrics } from "./metrics.ts";
+import { histogram, metrics, shortSeconds } from "./metrics.ts";
 import { apiPage } from "./pages/api_page.tsx";
 import { pageAnswer } from "./pages/page.tsx";
 import { isNotAdmitted, isUnavailable } from "./postgres.ts";
+import { scrape } from "./scrape.ts";
+import { nameRequest } from "./tracing.ts";
 
 // What both services answer alike: errors in one shape, health, metrics and the API description.
 
@@ -17,8 +20,11 @@ export type Checks = Record<string, () => Promise<boolean> | boolean>;
 
 export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono {
   const app = new OpenAPIHono();
-  app.notFound(() => answerError(new ApiError("NOT_FOUND", "there is no such path")));
-  app.onError((error) => answerError(toApiError(error, log)));
+  app.notFound(() => {
+    observeUnrouted(404);
+    return answerError(new ApiError("NOT_FOUND", "there is no such path"));
+  });
+  app.onError((error, context) => answerError(toApiError(error, context, log)));
   const json = (body: unknown) => Response.json(body);
   addRoute(app, plainRoute("/livez", "Liveness", "The process runs"), () => json({ status: "ok" }));
   const readyz = plainRoute("/readyz", "Readiness", "Everything it needs is there");
@@ -35,7 +41,7 @@ export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono 
     plainRoute("/metrics", "Figures", "In the Prometheus text format", "text/plain"),
     async () => {
       const headers = { "Content-Type": metrics.contentType };
-      return new Response(await metrics.metrics(), { headers });
+      return new Response(await scrape(), { headers });
     },
   );
   // Made when somebody asks: by then all routes are there.
@@ -54,18 +60,59 @@ export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono 
   return app;
 }
 
+// What the log says of a request that failed, where its handler knows more than its route.
+declare module "hono" {
+  interface ContextVariableMap {
+    about?: Record<string, unknown>;
+  }
+}
+
 // Registers a route with its description, and the refusal of every other method on its path.
 export function addRoute(app: OpenAPIHono, route: RouteConfig, handler: Handler): void {
   app.openAPIRegistry.registerPath(completed(route));
   const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
   const method = route.method.toUpperCase();
-  app.on(method, path, handler);
+  app.on(method, path, observed(method, route.path, handler));
   const allow = method === "GET" ? "GET, HEAD" : method;
-  app.all(path, ({ req }) => {
+  const refuse: Handler = ({ req }) => {
     throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
       Allow: allow,
     });
-  });
+  };
+  app.all(path, observed("other", route.path, refuse));
+}
+
+const requests = histogram(
+  "kenri_http_request_duration_seconds",
+  "HTTP requests, from their headers to the answer; its `_count` is their number",
+  shortSeconds,
+  ["route", "status"],
+);
+
+// By the pattern of the route, as the paths would be without number.
+function observed(method: string, route: string, handler: Handler): Handler {
+  const ofStatus: Record<number, Series> = {};
+  return async (context, next) => {
+    const from = performance.now();
+    nameRequest(method, route);
+    let status = 500;
+    try {
+      const response: Response = await handler(context, next);
+      status = response.status;
+      return response;
+    } catch (error) {
+      status = statusOf(error);
+      throw error;
+    } finally {
+      const series = ofStatus[status] ??= requests.labels(route, `${status}`);
+      series.observe((performance.now() - from) / 1_000);
+    }
+  };
+}
+
+// No such path, or refused before it was looked at.
+export function observeUnrouted(status: number): void {
+  requests.labels("none", `${status}`).observe(0);
 }
 
 // A part of the path, decoded. Hono leaves what it can't decode as it is, and then "%ff" would be
@@ -113,12 +160,23 @@ async function failedChecks(checks: Checks): Promise<string[]> {
   return results.flat();
 }
 
-function toApiError(error: unknown, log: Log): ApiError {
+// With which status an error is answered.
+export function statusOf(error: unknown): number {
+  return knownError(error)?.status ?? 500;
+}
+
+function toApiError(error: unknown, { req, get }: Context, log: Log): ApiError {
+  const known = knownError(error);
+  if (known) return known;
+  log.error("A request failed: {error}", { error, method: req.method, ...get("about") });
+  return new ApiError("INTERNAL_ERROR", "the request failed because of an error in the service");
+}
+
+function knownError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (error instanceof BatchFull) return tooManyWaiting();
   if (isUnavailable(error) || isNotAdmitted(error)) {
     return unavailable("the database can't be reached, try again with the same Idempotency-Key");
   }
-  log.error("A request failed: {error}", { error });
-  return new ApiError("INTERNAL_ERROR", "the request failed because of an error in the service");
+  return undefined;
 }

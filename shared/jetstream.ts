@@ -13,6 +13,7 @@ import {
 } from "nats";
 import { reasonOf, StartRefused } from "./errors.ts";
 import type { Log } from "./log.ts";
+import { counter, gauge } from "./metrics.ts";
 import { pause } from "./signals.ts";
 
 // One connection and its life. Nothing survives it: whoever held the session asks for the next
@@ -21,6 +22,12 @@ export interface Session {
   connection: NatsConnection;
   signal: AbortSignal; // aborted when the connection is lost, or the service stops
 }
+
+const isConnected = gauge("kenri_nats_connected", "1 while the connection to NATS is there");
+const connections = counter(
+  "kenri_nats_connections_total",
+  "connections to NATS that were made; above 1 they were lost meanwhile",
+);
 
 const retryMs = 500;
 const reportEveryMs = 30_000;
@@ -83,10 +90,13 @@ export class NatsLink {
       const lost = new AbortController();
       const session = { connection, signal: AbortSignal.any([lost.signal, stop]) };
       this.#session = session;
+      isConnected.set(1);
+      connections.inc();
       this.#reportedAt = -Infinity;
       this.#log.info("Connected to NATS at {server}", { server: connection.getServer() });
       void connection.closed().then((error) => {
         this.#session = undefined;
+        isConnected.set(0);
         lost.abort();
         if (!stop.aborted) this.#log.warn("The connection to NATS was lost", { error });
       });

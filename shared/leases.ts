@@ -1,5 +1,5 @@
+import type { Claimed, Settlement } from "./job.ts";
 import { type Database, query } from "./postgres.ts";
-import type { Claimed, Settlement } from "./worker.ts";
 
 // The moves that every table of leased rows has in common once they are claimed (claims.ts): try
 // again, release, give up, and the heartbeat. What it means to be done the owner of the table says.

@@ -1,59 +1,57 @@
-import { Counter, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, type Metric, Registry } from "prom-client";
+import { Histogram } from "./histogram.ts";
+
+// The figures of this process. What each means stands in docs/metrics.md, in the same words.
 
 export const metrics = new Registry();
 
-function counter<Label extends string>(
+export function counter<Label extends string = never>(
   name: string,
   help: string,
-  labelNames: Label[],
+  labelNames: Label[] = [],
 ): Counter<Label> {
   return new Counter({ name, help, labelNames, registers: [metrics] });
 }
 
-export const workerClaimed = counter("kenri_worker_claimed_total", "Rows claimed", ["worker"]);
-export const workerTakenOver = counter(
-  "kenri_worker_lease_expired_total",
-  "Rows claimed because the lease of another worker had run out",
-  ["worker"],
-);
-export const workerLeaseLost = counter(
-  "kenri_worker_lease_lost_total",
-  "Settles that changed nothing, because the lease was lost",
-  ["worker"],
-);
-export const workerSettled = counter("kenri_worker_settled_total", "Rows settled, by outcome", [
-  "worker",
-  "outcome",
-]);
+export function gauge<Label extends string = never>(
+  name: string,
+  help: string,
+  labelNames: Label[] = [],
+): Gauge<Label> {
+  return new Gauge({ name, help, labelNames, registers: [metrics] });
+}
 
-export const messagesReceived = counter("notification_receive_total", "Messages, by outcome", [
-  "outcome",
-]);
+export function histogram(
+  name: string,
+  help: string,
+  bounds: readonly number[],
+  labelNames: string[] = [],
+): Histogram {
+  const made = new Histogram(name, help, labelNames, bounds);
+  metrics.registerMetric(made as unknown as Metric); // of which the registry uses name and get
+  return made;
+}
 
-export const overdueNotifications = new Gauge({
-  name: "notification_overdue_current",
-  help: "Notifications older than the retention that are not finished, at the last clean-up",
-  registers: [metrics],
-});
+// Of one step: a statement, a request, a send.
+export const shortSeconds = [
+  ...[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+];
+// Of the way of an event, which may wait for a retry or for the end of an outage.
+export const delaySeconds = [
+  ...[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600],
+];
 
-export const eventsChecked = counter(
-  "entitlement_reconcile_checked_total",
-  "Events that were looked for at the notification service, by what was found",
-  ["state"],
-);
-export const eventsMended = counter(
-  "entitlement_reconcile_mended_total",
-  "Events put back to be published, because they were not received",
-  [],
-);
-export const unreceivedEvents = new Gauge({
-  name: "entitlement_unreceived_current",
-  help: "Events known not to be received, at the last reconciliation",
-  labelNames: ["state"],
-  registers: [metrics],
-});
-export const provenUntil = new Gauge({
-  name: "entitlement_proven_until_timestamp_seconds",
-  help: "Until when all events are known to be received, but those that are counted as unreceived",
-  registers: [metrics],
-});
+// A figure that comes into being with its first 1 is no increase to Prometheus.
+export function fromZero(counter: Counter.Internal): Counter.Internal {
+  counter.inc(0);
+  return counter;
+}
+
+// One for each value of a label.
+export function countersBy<Value extends string>(
+  values: readonly Value[],
+  counterOf: (value: Value) => Counter.Internal,
+): Record<Value, Counter.Internal> {
+  const entries = values.map((value) => [value, fromZero(counterOf(value))]);
+  return Object.fromEntries(entries);
+}

@@ -1,5 +1,5 @@
 import { reasonOf, unavailable } from "./errors.ts";
-import { answerError } from "./http.ts";
+import { answerError, observeUnrouted } from "./http.ts";
 import type { Log } from "./log.ts";
 import { aborted, pause } from "./signals.ts";
 
@@ -82,6 +82,7 @@ function listen(address: Address, answer: Deno.ServeHandler, log: Log): Server {
 
 // The connection ends with this answer, so that the next request looks for another replica.
 function refuse(): Response {
+  observeUnrouted(503);
   const refusal = answerError(
     unavailable("the service is stopping, try again with the same Idempotency-Key"),
   );

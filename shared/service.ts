@@ -1,6 +1,7 @@
 import { SettingsError } from "./config.ts";
 import { type Log, startLog } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
+import { tellOfProcess } from "./scrape.ts";
 import { type App, serve } from "./serve.ts";
 import { aborted, pause } from "./signals.ts";
 
@@ -28,6 +29,7 @@ export async function runService<Config extends Settings>(
   build: (config: Config, life: Life) => Service,
 ): Promise<never> {
   const log = startLog(name);
+  tellOfProcess(name);
   const config = readOrExit(readConfig, log);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();

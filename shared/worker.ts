@@ -1,48 +1,17 @@
-import { type Backoff, backoffMs } from "./backoff.ts";
+import { backoffMs } from "./backoff.ts";
 import { Batch } from "./batch.ts";
 import { reasonOf } from "./errors.ts";
 import type { Handover, Offer } from "./handover.ts";
+import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
 import type { Log } from "./log.ts";
-import { workerClaimed, workerLeaseLost, workerSettled, workerTakenOver } from "./metrics.ts";
 import { isUnavailable } from "./postgres.ts";
-import { type InHand, type LeaseOptions, RowsInHand } from "./rows_in_hand.ts";
+import { type InHand, RowsInHand } from "./rows_in_hand.ts";
 import { Bell, pause } from "./signals.ts";
-import { Trouble } from "./trouble.ts";
+import { inSpan, linked, tracing } from "./tracing.ts";
+import { secondsSince, WorkerReport } from "./worker_report.ts";
 
 // Claim → work → settle, for rows that wait in a table. A claim leases rows to this worker under a
 // fresh token; each settle presents the token, so a worker that lost its lease leaves no effect.
-
-export interface Claimed {
-  id: string;
-  key: string; // rows of one key are worked on one after the other, in the order of the claim
-  attempts: number; // failed ones so far; a lease that ran out is one of them
-  takenOver: boolean;
-}
-
-export type Outcome<Result> =
-  | { kind: "done"; result: Result }
-  | { kind: "retry"; error: string } // this row failed, later it may not
-  | { kind: "failed"; error: string } // this row fails whenever it is tried
-  | { kind: "unavailable"; error: string }; // the other side is away: no row is to blame
-
-export type Settlement<Row, Result> =
-  | { row: Row; kind: "done"; result: Result }
-  | { row: Row; kind: "retry"; error: string; delayMs: number }
-  | { row: Row; kind: "failed"; error: string; attempted: boolean }
-  | { row: Row; kind: "released" };
-
-export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
-  name: string;
-  worker: string; // whose leases they are, for people
-  batchSize: number;
-  pollIntervalMs: number;
-  maxAttempts: number;
-  backoff: Backoff;
-  claim(limit: number): Promise<Row[]>;
-  work(row: Row): Promise<Outcome<Result>>;
-  // Returns the ids of the rows that were still leased to this worker.
-  settle(settlements: Settlement<Row, Result>[]): Promise<Set<string>>;
-}
 
 interface Finished<Row, Result> {
   held: InHand<Row>;
@@ -54,13 +23,11 @@ const batchesInHand = 4;
 
 export class Worker<Row extends Claimed, Result> {
   readonly #job: Job<Row, Result>;
-  readonly #log: Log;
   readonly #abandon: AbortSignal;
   readonly #held: RowsInHand<Row>;
   readonly #room = new Bell();
   readonly #settling: Batch<Finished<Row, Result>, void>;
-  readonly #otherSide: Trouble;
-  readonly #table: Trouble;
+  readonly #report: WorkerReport<Row, Result>;
   #wake: Bell | undefined;
   #wakeWhenSettled = false;
   #otherSideAway: string | undefined; // why
@@ -70,18 +37,9 @@ export class Worker<Row extends Claimed, Result> {
   // `abandon` bounds how long rows in hand may still be worked on after the end of a run.
   constructor(job: Job<Row, Result>, log: Log, abandon: AbortSignal) {
     this.#job = job;
-    this.#log = log;
     this.#abandon = abandon;
     this.#held = new RowsInHand(job);
-    const worker = job.name;
-    this.#otherSide = new Trouble(
-      (error) => log.warn("{worker} waits for the other side: {error}", { worker, error }),
-      () => log.info("{worker} goes on", { worker }),
-    );
-    this.#table = new Trouble(
-      (error) => log.error("{worker} can't use its table: {error}", { worker, error }),
-      () => log.info("{worker} can use its table again", { worker }),
-    );
+    this.#report = new WorkerReport(job, log);
     this.#settling = new Batch({
       flush: (finished) => this.#settle(finished),
       mayBeOneItem: (error) => !isUnavailable(error),
@@ -99,8 +57,8 @@ export class Worker<Row extends Claimed, Result> {
     const heartbeat = this.#keepLeases(ended.signal);
     while (!signal.aborted) {
       const idleMs = await this.runOnce(signal);
-      if (this.#otherSideAway) this.#otherSide.fails("work", this.#otherSideAway);
-      else this.#otherSide.works("work");
+      if (this.#otherSideAway) this.#report.otherSide.fails("work", this.#otherSideAway);
+      else this.#report.otherSide.works("work");
       if (idleMs === 0) continue;
       // New rows are no reason to ask the other side more often whether it is back.
       if (this.#otherSideAway) await pause(idleMs, signal);
@@ -142,7 +100,7 @@ export class Worker<Row extends Claimed, Result> {
       lease: { worker, leaseMs, token: crypto.randomUUID() },
       take: (written) => {
         this.#offered -= rows;
-        workerClaimed.inc({ worker: this.#job.name }, written.length);
+        this.#report.claimed(written);
         this.#start(this.#held.add(written, leasedFrom));
         this.#room.ring();
       },
@@ -150,23 +108,23 @@ export class Worker<Row extends Claimed, Result> {
   }
 
   async #claim(limit: number): Promise<number> {
-    const { name } = this.#job;
     try {
       if (this.#held.anyRanOut) await this.#held.renew(); // lest we take them over from ourselves
       const leasedFrom = performance.now();
       const rows = await this.#job.claim(limit);
-      this.#table.works("claim");
-      workerClaimed.inc({ worker: name }, rows.length);
-      workerTakenOver.inc({ worker: name }, rows.filter(({ takenOver }) => takenOver).length);
+      this.#report.table.works("claim");
+      this.#report.claimSeconds.observe(secondsSince(leasedFrom));
+      this.#report.claimed(rows);
       this.#start(this.#held.add(rows, leasedFrom));
       return rows.length;
     } catch (error) {
-      this.#table.fails("claim", error);
+      this.#report.table.fails("claim", error);
       return 0;
     }
   }
 
   #start(claimed: InHand<Row>[]): void {
+    this.#report.inHand(this.#held.size);
     const lines = Map.groupBy(claimed, ({ row }) => row.key);
     for (const line of lines.values()) void this.#workOn(line);
   }
@@ -210,11 +168,19 @@ export class Worker<Row extends Claimed, Result> {
 
   // What is thrown is a bug, most likely one that only this row meets.
   async #outcomeOf(row: Row): Promise<Outcome<Result>> {
+    const from = performance.now();
     try {
-      return await this.#job.work(row);
+      return tracing ? await this.#traced(row) : await this.#job.work(row);
     } catch (error) {
       return { kind: "retry", error: reasonOf(error) };
+    } finally {
+      this.#report.workSeconds.observe(secondsSince(from));
     }
+  }
+
+  #traced(row: Row): Promise<Outcome<Result>> {
+    const { step, traceparentOf } = this.#job;
+    return inSpan(step, traceparentOf(row), (traceparent) => this.#job.work(row, traceparent));
   }
 
   // Outcomes are kept until the table took them: what was done must not be done again.
@@ -222,7 +188,7 @@ export class Worker<Row extends Claimed, Result> {
     const { held } = finished;
     if (!this.#held.has(held)) return; // given back meanwhile
     this.#settling.add(finished).catch(async (error) => {
-      this.#table.fails(held.row.id, error);
+      this.#report.table.fails(held.row.id, error);
       await pause(this.#job.pollIntervalMs, this.#abandon);
       this.#finish(finished);
     });
@@ -230,33 +196,25 @@ export class Worker<Row extends Claimed, Result> {
 
   async #settle(finished: Finished<Row, Result>[]): Promise<void[]> {
     const settlements = finished.map(({ settlement }) => settlement);
-    const owned = await this.#job.settle(settlements);
-    this.#count(settlements, owned);
+    const from = performance.now();
+    const owned = await linked(
+      `settle ${this.#job.name}`,
+      () => settlements.map(({ row }) => this.#job.traceparentOf(row)),
+      () => this.#job.settle(settlements),
+    );
+    this.#report.settleSeconds.observe(secondsSince(from));
+    this.#report.settled(settlements, owned);
     for (const { held } of finished) {
       this.#held.drop(held);
-      this.#table.works(held.row.id);
+      this.#report.table.works(held.row.id);
     }
+    this.#report.inHand(this.#held.size);
     this.#room.ring();
     if (this.#wakeWhenSettled && settlements.some(({ kind }) => kind !== "released")) {
       this.#wakeWhenSettled = false;
       this.#wake?.ring();
     }
     return Array.from(finished, () => undefined);
-  }
-
-  #count(settlements: Settlement<Row, Result>[], owned: Set<string>): void {
-    const worker = this.#job.name;
-    const kinds = Map.groupBy(
-      settlements.filter(({ row }) => owned.has(row.id)),
-      ({ kind }) => kind,
-    );
-    for (const [outcome, { length }] of kinds) workerSettled.inc({ worker, outcome }, length);
-    workerLeaseLost.inc({ worker }, settlements.length - owned.size);
-    for (const settlement of settlements) {
-      if (settlement.kind !== "failed" || !owned.has(settlement.row.id)) continue;
-      const { row, error } = settlement;
-      this.#log.error("{worker} gave up on {id}: {error}", { worker, id: row.id, error });
-    }
   }
 
   async #keepLeases(signal: AbortSignal): Promise<void> {
@@ -277,10 +235,10 @@ export class Worker<Row extends Claimed, Result> {
   async #renewLeases(): Promise<boolean> {
     try {
       await this.#held.renew();
-      this.#table.works("heartbeat");
+      this.#report.table.works("heartbeat");
       return true;
     } catch (error) {
-      this.#table.fails("heartbeat", error);
+      this.#report.table.fails("heartbeat", error);
       return false;
     }
   }
@@ -289,6 +247,6 @@ export class Worker<Row extends Claimed, Result> {
     const rows = this.#held.dropAll();
     if (rows.length === 0) return;
     await this.#job.settle(rows.map((row) => ({ row, kind: "released" })))
-      .catch((error) => this.#table.fails("release", error));
+      .catch((error) => this.#report.table.fails("release", error));
   }
 }

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { Handover } from "./handover.ts";
 import type { Log } from "./log.ts";
-import { type Claimed, type Job, type Settlement, Worker } from "./worker.ts";
+import type { Claimed, Job, Settlement } from "./job.ts";
+import { Worker } from "./worker.ts";
 
 export type Work = Job<Claimed, string>["work"];
 
@@ -108,6 +109,9 @@ export function start(
       work,
       settle: (settlements) => table.settle(settlements),
       extend: (rows) => table.extend(rows),
+      step: { name: "test", kind: "client" },
+      traceparentOf: () => null,
+      about: () => ({}),
     },
     { info: at("info"), warn: at("warn"), error: at("error") } as unknown as Log,
     abandon.signal,

@@ -8,7 +8,7 @@ import {
   settleEvents,
 } from "../entitlement/outbox.ts";
 import { openDatabase } from "../shared/postgres.ts";
-import type { Settlement } from "../shared/worker.ts";
+import type { Settlement } from "../shared/job.ts";
 import { startNats } from "../tools/servers/nats.ts";
 import { ask, settingsOf } from "./entitlement.ts";
 import {

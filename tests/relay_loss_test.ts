@@ -193,7 +193,7 @@ async function insertLeased(ownerUrl: string, key: string): Promise<OutboxRow> {
     token,
     claimedAt,
     ...none,
-    content: { ...content, traceparent: null },
+    content: { ...content, traceparent: null, age_seconds: 0 },
   };
 }
 

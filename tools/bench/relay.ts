@@ -189,7 +189,7 @@ async function messagesOf(database: BenchDatabase, events: number): Promise<Even
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await claimEvents(pool, lease, events);
   await pool.end();
-  return rows.map(toMessage);
+  return rows.map((row) => toMessage(row));
 }
 
 const lease = { worker: "bench", leaseMs: 60_000 };
