@@ -38,7 +38,7 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
     config.commit,
   );
   tellOfPool(database);
-  askDatabase(() => outboxFigures(database));
+  askDatabase(() => outboxFigures(database), log);
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>

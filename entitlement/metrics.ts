@@ -58,13 +58,13 @@ export async function outboxFigures(database: Database): Promise<Figure[]> {
     database,
     `select
        (select count(*) from (
-          select from outbox_events where unfinished order by created_at limit $1) as some) as backlog,
+          select from outbox_events where unfinished order by created_at limit $1) as waiting) as backlog,
        coalesce((
          select extract(epoch from now() - created_at)::float8
          from outbox_events where unfinished order by created_at limit 1), 0) as age,
        (select count(*) from (
           select from outbox_events where not unfinished and published_at is null
-          order by event_id limit $1) as some) as failed`,
+          order by event_id limit $1) as given_up) as failed`,
     [countUpTo],
   );
   if (!found) return [];

@@ -38,7 +38,7 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
   };
   const app = notificationApp({ operators: config.debug ? operators : undefined, checks, log });
   tellOfPool(database);
-  askDatabase(() => tableFigures(database));
+  askDatabase(() => tableFigures(database), log);
   askStream(() => streamFigures(link, config.stream.name, config.consumer.durable));
   const loops = [
     {

@@ -75,14 +75,14 @@ export async function tableFigures(database: Database): Promise<Figure[]> {
     `select
        (select count(*) from (
           select from notifications where unfinished
-          order by created_at, version limit $1) as some) as backlog,
+          order by created_at, version limit $1) as waiting) as backlog,
        coalesce((
          select extract(epoch from now() - created_at)::float8
          from notifications where unfinished order by created_at, version limit 1), 0) as age,
        (select count(*) from (
-          select from notification_dlq order by dlq_id limit $1) as some) as deliveries,
+          select from notification_dlq order by dlq_id limit $1) as dead) as deliveries,
        (select count(*) from (
-          select from notification_nats_dlq where operation_id is null order by dlq_id limit $1) as some) as advisories`,
+          select from notification_nats_dlq where operation_id is null order by dlq_id limit $1) as dead) as advisories`,
     [countUpTo],
   );
   if (!found) return [];

@@ -1,6 +1,8 @@
 import type { Gauge } from "prom-client";
+import type { Log } from "./log.ts";
 import { gauge, metrics } from "./metrics.ts";
-import type { Database } from "./postgres.ts";
+import { type Database, isUnavailable } from "./postgres.ts";
+import { Trouble } from "./trouble.ts";
 import manifest from "./deno.json" with { type: "json" };
 
 // What is looked up when somebody asks for the figures, and not counted as it happens.
@@ -88,8 +90,23 @@ const databaseUp = gauge(
   "1 when the database answered the questions of a scrape, 0 when it did not",
 );
 
-export function askDatabase(ask: () => Promise<Figure[]>): void {
-  lookUps.push(askSometimes(ask, (answered) => databaseUp.set(answered ? 1 : 0)));
+export function askDatabase(ask: () => Promise<Figure[]>, log: Log): void {
+  const trouble = new Trouble(
+    (error) => log.error("Figures of the tables can't be read: {error}", { error }),
+    () => log.info("Figures of the tables can be read again"),
+  );
+  const askSafely = async () => {
+    try {
+      const figures = await ask();
+      trouble.works("figures");
+      return figures;
+    } catch (error) {
+      // Of an outage they tell who have to do with it.
+      if (!isUnavailable(error)) trouble.fails("figures", error);
+      throw error;
+    }
+  };
+  lookUps.push(askSometimes(askSafely, (answered) => databaseUp.set(answered ? 1 : 0)));
 }
 
 export function askStream(ask: () => Promise<Figure[]>): void {
