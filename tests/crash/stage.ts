@@ -31,7 +31,10 @@ export class Stage {
       (database) => commitChanges(database, changes, { idempotencyTtlMs: 3_600_000 }),
     );
     answers.forEach((answer, i) =>
-      this.answered.push({ request: requests[i] as ChangeRequest, answer })
+      this.answered.push({
+        request: requests[i] as ChangeRequest,
+        answer: { ...answer, replayed: answer.outcome === "replayed" },
+      })
     );
   }
 
