@@ -82,7 +82,8 @@ export async function tableFigures(database: Database): Promise<Figure[]> {
        (select count(*) from (
           select from notification_dlq order by dlq_id limit $1) as dead) as deliveries,
        (select count(*) from (
-          select from notification_nats_dlq where operation_id is null order by dlq_id limit $1) as dead) as advisories`,
+          select from notification_nats_dlq where operation_id is null
+          order by dlq_id limit $1) as dead) as advisories`,
     [countUpTo],
   );
   if (!found) return [];

@@ -135,8 +135,10 @@ Deno.test("what waits and what was given up is looked up in the tables", async (
   );
   await ask(
     system.notification.ownerUrl,
-    `insert into notification_nats_dlq (advisory_id, kind, stream, consumer, stream_seq, advised_at)
-     values ('a', 'MAX_DELIVERIES', 's', 'c', 1, now())`,
+    `insert into notification_nats_dlq
+       (advisory_id, kind, stream, consumer, stream_seq, advised_at, operation_id)
+     values ('dead', 'MAX_DELIVERIES', 's', 'c', 1, now(), null),
+       ('sent back', 'MAX_DELIVERIES', 's', 'c', 2, now(), gen_random_uuid())`,
   );
   await ask(
     system.notification.ownerUrl,

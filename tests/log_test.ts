@@ -1,0 +1,63 @@
+// What the log says of a failure leads to its event, and gives nothing away.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { call, grant, post, someFields } from "./api.ts";
+import { ask, startEntitlement } from "./entitlement.ts";
+import { publish } from "./events.ts";
+import { freshPlace, startNotification } from "./notification.ts";
+import { insertEvents, untilAll } from "./outbox.ts";
+import type { LogLine, ServiceProcess } from "./services.ts";
+import { until } from "./wait.ts";
+
+async function lineOf({ log }: ServiceProcess, message: RegExp): Promise<LogLine> {
+  await until(`${message} is logged`, () => log.some((line) => message.test(line.message)));
+  return log.find((line) => message.test(line.message)) as LogLine;
+}
+
+Deno.test("a request that failed is found by its trace, and its key stands there hashed only", async () => {
+  await using kenri = await startEntitlement();
+  await ask(kenri.database.ownerUrl, "drop table idempotency_keys");
+  const key = "secret-purchase-17";
+  const fields = { ...someFields, user_id: "ann-of-the-log", purchase_id: "purchase-of-the-log" };
+  const answer = await post(kenri.url, "grants", fields, key, { "X-Trace-Id": "order-17" });
+  assert.equal(answer.status, 500);
+  const line = await lineOf(kenri.service, /^A request failed/);
+  assert.equal(line["trace_id"], "order-17");
+  assert.equal(line["idempotency_key_sha256"], createHash("sha256").update(key).digest("hex"));
+  const all = JSON.stringify(kenri.service.log);
+  for (const secret of [key, "ann-of-the-log", "purchase-of-the-log"]) {
+    assert.ok(!all.includes(secret), secret);
+  }
+});
+
+Deno.test("an event that was given up is named with its trace, by the worker that did", async () => {
+  await using kenri = await startEntitlement();
+  const [id] = await insertEvents(kenri.database.ownerUrl, [
+    { key: "ann:sku", version: 1, payload: { trace_id: "order-18" } },
+  ]);
+  await untilAll(kenri.database.ownerUrl, "FAILED");
+  const line = await lineOf(kenri.service, /gave up/);
+  const { worker, event_id, trace_id, outcome } = line;
+  assert.deepEqual([worker, event_id, trace_id, outcome], ["relay", id, "order-18", "failed"]);
+});
+
+Deno.test("a message that can't be read is named by what its headers say", async () => {
+  await using place = await freshPlace();
+  await using service = await startNotification(place);
+  const id = crypto.randomUUID();
+  const headers = { "Nats-Msg-Id": id, trace_id: "order-19" };
+  await publish(place.natsUrl, place.subject, [{ headers, body: new Uint8Array([255]) }]);
+  const line = await lineOf(service, /is refused for good/);
+  const { event_id, trace_id, outcome } = line;
+  assert.deepEqual([event_id, trace_id, outcome], [id, "order-19", "unreadable"]);
+});
+
+Deno.test("refusals are no problem of the service, and leave no line", async () => {
+  await using kenri = await startEntitlement();
+  const lines = kenri.service.log.length;
+  await grant(kenri.url);
+  await grant(kenri.url);
+  await post(kenri.url, "grants", {}, "key");
+  await call(`${kenri.url}/nowhere`);
+  assert.equal(kenri.service.log.length, lines, JSON.stringify(kenri.service.log));
+});
