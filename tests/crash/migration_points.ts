@@ -1,4 +1,5 @@
 import { type FaultPoint, statement } from "./fault_point.ts";
+import { newestVersion } from "../migrated.ts";
 import type { Counts } from "./observer.ts";
 
 export interface MigrationPoint {
@@ -9,6 +10,7 @@ export interface MigrationPoint {
   seen: string;
 }
 
+const all = await newestVersion("entitlement");
 const seen = "Services that wait for the migrations are not ready meanwhile, and take no change";
 
 export const migrationPoints: MigrationPoint[] = [
@@ -36,14 +38,14 @@ export const migrationPoints: MigrationPoint[] = [
   {
     dies: "between the migrations and the rights of the service",
     at: statement("before", "revoke all on schema public"),
-    leaves: { "entitlement migrations": 3 },
+    leaves: { "entitlement migrations": all },
     next: "Nothing is to be applied; the rights are given in one transaction",
     seen,
   },
   {
     dies: "between the two databases",
     at: statement("before", "pg_try_advisory_lock", 2),
-    leaves: { "entitlement migrations": 3 },
+    leaves: { "entitlement migrations": all },
     next: "The first database is up to date, the second one is migrated",
     seen,
   },
