@@ -3,7 +3,7 @@
 import type { NewLease } from "../../shared/handover.ts";
 import type { Lease, LeasedRow } from "../../shared/leases.ts";
 import type { Database } from "../../shared/postgres.ts";
-import type { Settlement } from "../../shared/worker.ts";
+import type { Settlement } from "../../shared/job.ts";
 import type { Changed, LeasedTables, RealCalls, View } from "./real_calls.ts";
 import { type Event, events, type Held, type Place, type Row } from "./state.ts";
 

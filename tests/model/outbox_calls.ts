@@ -110,7 +110,7 @@ function commitOf(event: Event): Commit {
       traceId: "",
       traceparent: null,
     },
-    answer: { status: 200, body: "", replayed: false },
+    answer: { status: 200, body: "", outcome: "applied" },
     at: bornAt(event),
     eventId: idOf(event),
     version,
