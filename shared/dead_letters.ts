@@ -2,7 +2,7 @@ import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "./cursor.ts";
 import { ApiError } from "./errors.ts";
-import { errorAnswer } from "./fields.ts";
+import { errorAnswer, textSchema } from "./fields.ts";
 import { valid } from "./operations.ts";
 
 // What was given up and waits for somebody, in one form for all layers.
@@ -52,7 +52,7 @@ export interface ErrorCount extends Record<string, unknown> {
 
 const listRequest = z.object({
   layer: z.string().optional(),
-  error: z.string().optional(),
+  error: textSchema().optional(),
   id: z.string().optional(),
   ...pageFields(),
 });

@@ -22,6 +22,14 @@ function problemOf(value: string): string | undefined {
   return undefined;
 }
 
+// Any text that PostgreSQL can be asked for.
+export function textSchema(): z.ZodString {
+  return z.string().refine(
+    (value) => !value.includes("\0") && value.isWellFormed(),
+    "must be well-formed Unicode without a NUL",
+  );
+}
+
 export function problemsOf(error: z.ZodError): string {
   return error.issues.map(({ path, message }) =>
     path.length === 0 ? "request body is invalid" : `${path.join(".")} ${message}`

@@ -18,7 +18,7 @@ export const operationFields = {
 // A time as people write it. PostgreSQL has no year 0.
 export function momentSchema(): z.ZodISODateTime {
   return z.iso.datetime({ offset: true, error: "must be a time such as 2026-01-02T03:04:05Z" })
-    .regex(/^(?!0000)/, "must be after the year 0");
+    .regex(/^(?!0000)/, "must be after the year 0").openapi({ format: "date-time" });
 }
 
 export interface Operation {

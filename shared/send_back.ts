@@ -2,6 +2,7 @@ import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "./cursor.ts";
 import { type DeadLetter, type DeadLetters, readId, tableOf } from "./dead_letters.ts";
+import { textSchema } from "./fields.ts";
 import { ApiError } from "./errors.ts";
 import {
   newOperation,
@@ -32,7 +33,7 @@ const bodySchema = z.object({
     maxIds,
     `must name at most ${maxIds}`,
   ).optional(),
-  error: z.string().optional(),
+  error: textSchema().optional(),
   ...operationFields,
   ...pageFields(),
 });

@@ -26,6 +26,18 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "binary", maxLength: 300 }),
 );
 
+/** As people and machines write it, also where PostgreSQL can't follow. */
+export const anyTime: fc.Arbitrary<string> = fc.oneof(
+  fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+  fc.tuple(
+    fc.constantFrom("0001-01-01", "2026-01-02", "9999-12-31", "2026-02-30", "0000-01-01"),
+    fc.constantFrom("T00:00:00", "T23:59:59", "T23:59:60", "T24:00:00", "T12:00"),
+    fc.oneof(fc.constantFrom("", ".5"), fc.nat(400).map((length) => `.${"1".repeat(length)}`)),
+    fc.constantFrom("Z", "z", "", "+00:00", "-12:00", "+15:59", "+16:00", "+23:59", "-23:59"),
+  ).map((parts) => parts.join("")),
+  anyText,
+);
+
 /** What a header can carry at all: Latin-1 without control characters. */
 export const headerText: fc.Arbitrary<string> = fc.string({
   unit: fc.integer({ min: 0x20, max: 0xff }).filter((code) => code !== 0x7f)

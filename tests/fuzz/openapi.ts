@@ -13,6 +13,7 @@ export interface Schema {
   minLength?: number;
   maxLength?: number;
   pattern?: string;
+  format?: string;
   minimum?: number;
   maximum?: number;
 }

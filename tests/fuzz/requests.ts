@@ -1,6 +1,6 @@
 // Requests made of a route's description: good ones, good ones with one thing broken, and garbage.
 import fc from "fast-check";
-import { anyText, headerText } from "./fuzz.ts";
+import { anyText, anyTime, headerText } from "./fuzz.ts";
 import type { Parameter, Route, Schema } from "./openapi.ts";
 
 export interface FuzzRequest {
@@ -124,27 +124,40 @@ const goodText = fc.oneof(
     .map((text) => `a${text.replaceAll(/\p{Cc}/gu, "")}`),
 );
 
+const goodTime = fc.date({
+  min: new Date("2026-01-01"),
+  max: new Date("2027-01-01"),
+  noInvalidDate: true,
+})
+  .map((date) => date.toISOString());
 const goodHeader = fc.stringMatching(/^[\x21-\x7e]{1,60}$/);
 
 function goodValue(schema: Schema, text = goodText): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum);
   switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
     case "object":
-      return fc.record(
-        Object.fromEntries(
-          Object.entries(schema.properties ?? {}).map(([name, of]) => [name, goodValue(of)]),
-        ),
-      );
+      return goodObject(schema);
     case "array":
-      return fc.array(goodValue(schema.items ?? {}));
+      return fc.array(goodValue(schema.items ?? {}), { minLength: 1, maxLength: 5 });
     case "integer":
     case "number":
       return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1_000 });
     case "boolean":
       return fc.boolean();
-    default:
-      return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : text;
   }
+  if (schema.format === "date-time") return goodTime;
+  if (schema.format === "uuid") return fc.uuid();
+  return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : text;
+}
+
+function goodObject(
+  { properties = {}, required = [] }: Schema,
+): fc.Arbitrary<Record<string, unknown>> {
+  const values = Object.entries(properties).map(([name, of]) => [
+    name,
+    required.includes(name) ? goodValue(of) : fc.option(goodValue(of), { nil: undefined }),
+  ]);
+  return fc.record(Object.fromEntries(values)); // JSON leaves out what is undefined
 }
 
 function brokenText(parameter: Parameter): fc.Arbitrary<string | undefined> {
@@ -156,9 +169,15 @@ function brokenText(parameter: Parameter): fc.Arbitrary<string | undefined> {
 function brokenValue(schema: Schema): fc.Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {});
   if (names.length === 0) return fc.oneof(anyText, fc.jsonValue());
-  return fc.record({
-    good: goodValue(schema) as fc.Arbitrary<Record<string, unknown>>,
-    name: fc.constantFrom(...names),
-    value: fc.oneof(anyText, fc.jsonValue(), fc.constant(undefined)),
-  }).map(({ good, name, value }) => ({ ...good, [name]: value }));
+  const name = fc.constantFrom(...names);
+  const broken = name.chain((name) =>
+    fc.tuple(fc.constant(name), brokenMember(schema.properties?.[name]))
+  );
+  return fc.tuple(goodObject(schema), broken)
+    .map(([good, [name, value]]) => ({ ...good, [name]: value }));
+}
+
+function brokenMember({ format }: Schema = {}): fc.Arbitrary<unknown> {
+  const ofItsKind = format === "date-time" ? anyTime : anyText;
+  return fc.oneof(ofItsKind, fc.jsonValue(), fc.constant(undefined));
 }
