@@ -8,6 +8,7 @@ import {
   natsSubject,
   notAbove,
   number,
+  pageUrl,
   parseSettings,
   port,
   prefixed,
@@ -41,6 +42,7 @@ export const schema = z.object({
     "reconcile.enabled": flag().prefault("true"),
     "reconcile.interval": duration(maxTimerMs).prefault("1h"),
     "debug.enabled": flag().prefault("false"),
+    "console.peer-url": pageUrl().optional(),
   }),
   ...prefixed("entitlement.outbox", workerSettings),
   "nats.url": serverUrls("nats:", "tls:"),
@@ -61,6 +63,7 @@ export interface Config {
   retention: RetentionOptions & { enabled: boolean; intervalMs: number };
   reconcile: ReconcileOptions & { enabled: boolean };
   debug: boolean;
+  consolePeerUrl: string | undefined; // of the other half, for links
   shutdownGraceMs: number;
 }
 
@@ -101,6 +104,7 @@ export function readConfig(
       graceSeconds: Math.ceil(settings["entitlement.nats.duplicate-window"] / 1_000) + 60,
     },
     debug: settings["entitlement.debug.enabled"],
+    consolePeerUrl: settings["entitlement.console.peer-url"],
     shutdownGraceMs: settings["shutdown.grace"],
   };
 }

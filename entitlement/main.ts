@@ -6,6 +6,7 @@ import { askDatabase, tellOfPool } from "@kenri/shared/scrape";
 import { runService } from "@kenri/shared/service";
 import { entitlementApp } from "./app.ts";
 import { readConfig } from "./config.ts";
+import { addEntitlementConsole } from "./console.tsx";
 import { outboxFigures } from "./metrics.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./receiver.ts";
@@ -39,6 +40,7 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
   );
   tellOfPool(database);
   askDatabase(() => outboxFigures(database), log);
+  const console = config.debug ? [addEntitlementConsole(app, config.consolePeerUrl)] : [];
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
@@ -72,6 +74,7 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
       ...(config.outbox.enabled ? [relay] : []),
       ...(config.retention.enabled ? [retention] : []),
       ...(config.outbox.enabled && config.reconcile.enabled ? [reconciliation] : []),
+      ...console,
     ],
     close: async () => {
       await link.close();

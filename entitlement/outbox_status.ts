@@ -1,5 +1,5 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
-import { countErrors, type DeadLetters } from "@kenri/shared/dead_letters";
+import { countErrors, type DeadLetters, type ErrorCount } from "@kenri/shared/dead_letters";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import { findState } from "./reconcile_now.ts";
@@ -32,6 +32,8 @@ const statusSchema = z.object({
   unreceived: z.int(),
   oldest: z.array(rowSchema),
 }).openapi("OutboxStatus");
+
+export type OutboxStatus = Omit<z.infer<typeof statusSchema>, "errors"> & { errors: ErrorCount[] };
 
 export const statusRoute: RouteConfig = {
   method: "get",

@@ -88,6 +88,8 @@ const stateSchema = z.object({
   })),
 }).openapi("Reconciliation");
 
+export type Reconciliation = z.infer<typeof stateSchema>;
+
 export const reconciliationRoute: RouteConfig = {
   method: "get",
   path: "/debug/entitlement/reconciliation",

@@ -8,6 +8,7 @@ import {
   natsSubject,
   notAbove,
   number,
+  pageUrl,
   parseSettings,
   port,
   prefixed,
@@ -71,6 +72,7 @@ export const schema = z.object({
     "retention.retention-days": count().prefault("30"),
     "retention.cleanup-interval": duration(maxTimerMs).prefault("1h"),
     "debug.enabled": flag().prefault("false"),
+    "console.peer-url": pageUrl().optional(),
   }),
   ...prefixed("notification.delivery", workerSettings),
   "nats.url": serverUrls("nats:", "tls:"),
@@ -95,6 +97,7 @@ export interface Config {
   failingUserIdPrefix: string;
   retention: RetentionOptions & { enabled: boolean; intervalMs: number };
   debug: boolean;
+  consolePeerUrl: string | undefined; // of the other half, for links
   shutdownGraceMs: number;
 }
 
@@ -153,6 +156,7 @@ export function readConfig(
       days: settings["notification.retention.retention-days"],
     },
     debug: settings["notification.debug.enabled"],
+    consolePeerUrl: settings["notification.console.peer-url"],
     shutdownGraceMs: settings["shutdown.grace"],
   };
 }

@@ -1,5 +1,5 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
-import { countErrors, type DeadLetters } from "@kenri/shared/dead_letters";
+import { countErrors, type DeadLetters, type ErrorCount } from "@kenri/shared/dead_letters";
 import type { NatsLink } from "@kenri/shared/jetstream";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
@@ -32,6 +32,10 @@ const statusSchema = z.object({
   errors: z.array(z.looseObject({})),
   oldest: z.array(rowSchema),
 }).openapi("DeliveryStatus");
+
+export type DeliveryStatus =
+  & Omit<z.infer<typeof statusSchema>, "errors">
+  & { errors: ErrorCount[] };
 
 export const statusRoute: RouteConfig = {
   method: "get",

@@ -26,6 +26,8 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("Inbox");
 
+export type Inbox = z.infer<typeof answerSchema>;
+
 export const inboxRoute: RouteConfig = {
   method: "get",
   path: "/debug/notification/inbox/{user_id}",

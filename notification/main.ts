@@ -10,6 +10,7 @@ import { captureAdvisories } from "./capture_advisories.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
+import { addNotificationConsole } from "./console.tsx";
 import { consumeEvents } from "./consume_events.ts";
 import { deliverNotifications, type NotificationRow } from "./delivery.ts";
 import { streamFigures, tableFigures } from "./metrics.ts";
@@ -40,7 +41,9 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
   tellOfPool(database);
   askDatabase(() => tableFigures(database), log);
   askStream(() => streamFigures(link, config.stream.name, config.consumer.durable));
+  const console = config.debug ? [addNotificationConsole(app, config.consolePeerUrl)] : [];
   const loops = [
+    ...console,
     {
       name: "consumer",
       run: (signal: AbortSignal) =>

@@ -140,6 +140,18 @@ function isDecodable(text: string): boolean {
   }
 }
 
+// Where people find a page; with a path or without. It is written into links, so a password in it
+// would be shown.
+export function pageUrl(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>> {
+  return text().transform((written, context) => {
+    const url = URL.canParse(written) ? new URL(written) : undefined;
+    const isPage = url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}` === "";
+    if (isPage) return `${url.origin}${url.pathname}`.replace(/\/$/, "");
+    context.addIssue("must be a url that begins with http:// or https://, without a password");
+    return z.NEVER;
+  });
+}
+
 // A name, an IPv4 address, or an IPv6 address, which stands in brackets in a url. Permissions are
 // made of it, so nothing else may slip in.
 function isHost(value: string): boolean {

@@ -10,13 +10,7 @@ const late = () => new ApiError("REQUEST_TIMEOUT", `request body took over ${max
 // The JSON value in a request's body. Reading stops at the limits of size and time, so that neither
 // a huge nor a half-sent body holds the service up.
 export async function readJson(request: Request): Promise<unknown> {
-  if (!request.body) throw new ApiError("BAD_REQUEST", "request body is required");
-  if (!isJson(request.headers.get("Content-Type"))) {
-    throw new ApiError("UNSUPPORTED_MEDIA_TYPE", "Content-Type must be application/json");
-  }
-  if (Number(request.headers.get("Content-Length")) > maxBytes) throw tooLarge();
-  const bytes = await readBytes(request.body);
-  if (bytes.length === 0) throw new ApiError("BAD_REQUEST", "request body is required");
+  const bytes = await readBody(request, jsonType, "application/json");
   try {
     return JSON.parse(strictUtf8.decode(bytes));
   } catch {
@@ -24,12 +18,26 @@ export async function readJson(request: Request): Promise<unknown> {
   }
 }
 
+// The fields of a form, as a browser sends them.
+export async function readFields(request: Request): Promise<URLSearchParams> {
+  const bytes = await readBody(request, formType, "application/x-www-form-urlencoded");
+  return new URLSearchParams(new TextDecoder().decode(bytes));
+}
+
+async function readBody(request: Request, type: RegExp, name: string): Promise<Uint8Array> {
+  if (!request.body) throw new ApiError("BAD_REQUEST", "request body is required");
+  if (!type.test(request.headers.get("Content-Type")?.trim() ?? "")) {
+    throw new ApiError("UNSUPPORTED_MEDIA_TYPE", `Content-Type must be ${name}`);
+  }
+  if (Number(request.headers.get("Content-Length")) > maxBytes) throw tooLarge();
+  const bytes = await readBytes(request.body);
+  if (bytes.length === 0) throw new ApiError("BAD_REQUEST", "request body is required");
+  return bytes;
+}
+
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
-
-function isJson(contentType: string | null): boolean {
-  return contentType !== null && jsonType.test(contentType.trim());
-}
+const formType = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
 async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const reader = chunksOf(body);

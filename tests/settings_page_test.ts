@@ -6,8 +6,8 @@ import { schema as notification } from "../notification/config.ts";
 const page = await Deno.readTextFile(new URL("../docs/settings.md", import.meta.url));
 const shapes: Record<string, unknown> = { ...entitlement.shape, ...notification.shape };
 
-// What the page says instead of a default that is worked out.
-const workedOut = ["the host's name", "from stream and durable", "likewise"];
+// What the page says instead of a default that is worked out, or none.
+const workedOut = ["the host's name", "from stream and durable", "likewise", "not set"];
 // Read only by the migrations.
 const ofMigrations = [
   ["entitlement.migration.database.url", "entitlement.database.url"],

@@ -3,19 +3,30 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import { createHash } from "node:crypto";
 import { style } from "./style.ts";
 
-// A page is one answer: no script, nothing from elsewhere, and its style within it.
+// What all pages have around them. Unless it names files in its head, a page is one answer: no script,
+// nothing from elsewhere, and its style within it.
 
-export function Page({ title, children }: { title: string; children: Child }): JSX.Element {
+interface PageParts {
+  title: string;
+  head?: Child;
+  bar?: Child; // above the page
+  children: Child;
+}
+
+const ownStyle = <style dangerouslySetInnerHTML={{ __html: style }} />;
+
+export function Page({ title, head = ownStyle, bar, children }: PageParts): JSX.Element {
   return (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{title}</title>
-        <style dangerouslySetInnerHTML={{ __html: style }} />
+        {head}
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>
+        {bar}
         <div class="page">{children}</div>
       </body>
     </html>

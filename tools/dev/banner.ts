@@ -10,7 +10,8 @@ export function banner(entitlement: string, notification: string): string {
       -d '{"user_id":"ann","stock_keeping_unit":"book","reason":"purchase","purchase_id":"purchase-1"}'
     curl ${notification}/debug/notification/inbox/ann
 
-  What flows, what waits, what was given up: deno task ops status
+  What flows, what waits, what was given up: ${entitlement}/console,
+  ${notification}/console, or deno task ops status
 
   Ctrl-C stops everything.
 `;

@@ -22,10 +22,31 @@ export function devSettings(
   };
   const own = Object.keys(settings).filter((name) => read(name) !== undefined);
   for (const name of own) settings[name] = read(name) ?? "";
+  Object.assign(settings, consoleSettings(settings, read));
   for (const service of ["entitlement", "notification"]) {
     Object.assign(settings, databaseSettings(service, read, urls.postgres));
   }
   return settings;
+}
+
+// The halves of the console lead to each other.
+function consoleSettings(
+  settings: Settings,
+  read: (name: string) => string | undefined,
+): Settings {
+  const links: Settings = {};
+  for (
+    const [service, other] of [["ENTITLEMENT", "NOTIFICATION"], ["NOTIFICATION", "ENTITLEMENT"]]
+  ) {
+    const name = `${service}_CONSOLE_PEER_URL`;
+    const host = settings[`${other}_HTTP_HOST`] ?? "";
+    const url = `http://${host.includes(":") ? `[${host}]` : host}:${
+      settings[`${other}_HTTP_PORT`]
+    }`;
+    const peer = read(name) ?? (URL.canParse(url) ? url : undefined);
+    if (peer !== undefined) links[name] = peer;
+  }
+  return links;
 }
 
 // A given database is migrated by its own owner, who is the service's role if no other is named.

@@ -1,0 +1,38 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import { ApiError, type ErrorCode } from "../errors.ts";
+
+// The console asks its own service as any other operator does, only within the process: what it shows
+// is what the API answers, and what it changes goes the same way.
+
+export type Query = Record<string, string | undefined>;
+
+export interface Api {
+  get<Answer>(path: string, query?: Query): Promise<Answer>;
+  post<Answer>(path: string, body: Record<string, unknown>): Promise<Answer>;
+}
+
+export function apiOf(app: OpenAPIHono): Api {
+  const ask = async <Answer>(path: string, init?: RequestInit): Promise<Answer> => {
+    const answer = await app.request(path, init);
+    if (answer.ok) return await answer.json();
+    const { code, message }: { code: ErrorCode; message: string } = await answer.json();
+    throw new ApiError(code, message);
+  };
+  return {
+    get: (path, query = {}) => ask(`${path}${queryOf(query)}`),
+    post: (path, body) =>
+      ask(path, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+  };
+}
+
+// Beginning with its question mark; empty without a value.
+export function queryOf(query: Query): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] =>
+    entry[1] !== undefined
+  );
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+}

@@ -1,0 +1,175 @@
+import type { JSX } from "hono/jsx/jsx-runtime";
+import type { DeadLetter, ErrorCount, Layer } from "../dead_letters.ts";
+import { pageAnswer } from "./answers.ts";
+import { type Api, queryOf } from "./ask.ts";
+import type { ShowPage } from "./console.tsx";
+import { takeNote } from "./forms.ts";
+import { ConsolePage, Facts, Json, NextPage, type Site, Table, When } from "./layout.tsx";
+import { confirmPath, deadLettersPath } from "./send_back_page.tsx";
+import { age, ageOf, whole } from "./text.ts";
+import { EventLink } from "./timeline_page.tsx";
+
+// What was given up: how often for which error, one by one, and each with all that is known of it.
+
+export const deadLetterPath = `${deadLettersPath}/one`;
+
+// What is in each layer, in a sentence.
+export type Layers = Partial<Record<Layer, string>>;
+
+type CountOfLayer = ErrorCount & { layer: string };
+
+export interface DeadLetterList {
+  dead_letters: DeadLetter[];
+  next_cursor?: string;
+}
+
+export function deadLettersPage(site: Site, layers: Layers): ShowPage {
+  return async (context, api) => {
+    const { req } = context;
+    const layer = req.query("layer") ?? Object.keys(layers)[0] ?? "";
+    const error = req.query("error");
+    const [{ errors }, list] = await Promise.all([
+      api.get<{ errors: CountOfLayer[] }>(`/debug/${site.service}/dead-letters/errors`),
+      listOf(api, site, { layer, error, cursor: req.query("cursor") }),
+    ]);
+    return pageAnswer(
+      context,
+      <ConsolePage site={site} path={deadLettersPath} title="Dead letters" note={takeNote(context)}>
+        <p>
+          What was given up and waits for somebody. When its cause is mended, send it back: nothing
+          is ever done twice by that.
+        </p>
+        <Errors errors={errors} />
+        {Object.keys(layers).length > 1 && (
+          <nav class="tabs" aria-label="Layers">
+            {Object.keys(layers).map((name) => (
+              <a
+                href={`${deadLettersPath}${queryOf({ layer: name })}`}
+                aria-current={name === layer ? "true" : undefined}
+              >
+                {name}
+              </a>
+            ))}
+          </nav>
+        )}
+        <h2>One by one: {layer}</h2>
+        <p class="muted">{layers[layer as Layer]}</p>
+        {error !== undefined && (
+          <p>
+            Only those with the error <q>{error}</q>.{" "}
+            <a href={`${deadLettersPath}${queryOf({ layer })}`}>Show all</a>
+          </p>
+        )}
+        <Selection layer={layer} list={list} />
+        <NextPage
+          href={list.next_cursor &&
+            `${deadLettersPath}${queryOf({ layer, error, cursor: list.next_cursor })}`}
+        />
+      </ConsolePage>,
+    );
+  };
+}
+
+function listOf(
+  api: Api,
+  { service }: Site,
+  wanted: { layer: string; error?: string | undefined; cursor?: string | undefined },
+): Promise<DeadLetterList> {
+  return api.get(`/debug/${service}/dead-letters`, wanted);
+}
+
+function Errors({ errors }: { errors: CountOfLayer[] }): JSX.Element {
+  return (
+    <Table
+      label="Errors, the most frequent first"
+      columns={["Layer", "Count", "Oldest", "Error", ""]}
+      rows={errors.map(({ layer, count, oldest, error }) => [
+        layer,
+        whole(count),
+        ageOf(oldest),
+        <a class="error" href={`${deadLettersPath}${queryOf({ layer, error })}`}>{error}</a>,
+        <a class="button" href={`${confirmPath}${queryOf({ layer, error })}`}>Send all back…</a>,
+      ])}
+      none="Nothing was given up."
+    />
+  );
+}
+
+function Selection({ layer, list }: { layer: string; list: DeadLetterList }): JSX.Element {
+  const { dead_letters } = list;
+  if (dead_letters.length === 0) return <p class="empty">None.</p>;
+  return (
+    <form method="get" action={confirmPath}>
+      <input type="hidden" name="layer" value={layer} />
+      <Table
+        label="Dead letters, the oldest first"
+        columns={["Choose", "Id", "Age", "Event", "Error"]}
+        rows={dead_letters.map(({ id, age_seconds, event_id, error }) => [
+          <label class="choose">
+            <input type="checkbox" name="id" value={id} />
+            <span class="hidden">Choose {id}</span>
+          </label>,
+          <a href={`${deadLetterPath}${queryOf({ layer, id })}`}>
+            {id === event_id ? "Show" : id}
+          </a>,
+          age(age_seconds),
+          <EventLink id={event_id} />,
+          <span class="error">{error}</span>,
+        ])}
+        none=""
+      />
+      <button type="submit">Send the chosen back…</button>
+    </form>
+  );
+}
+
+export function deadLetterPage(site: Site, layers: Layers): ShowPage {
+  return async (context, api) => {
+    const layer = context.req.query("layer") ?? "";
+    const id = context.req.query("id") ?? "";
+    const { dead_letters: [dead] } = await api.get<DeadLetterList>(
+      `/debug/${site.service}/dead-letters`,
+      { layer, id },
+    );
+    return pageAnswer(
+      context,
+      <ConsolePage site={site} path={deadLettersPath} title={`Dead letter ${id}`}>
+        {dead
+          ? <OneDeadLetter dead={dead} about={layers[layer as Layer]} />
+          : <p class="empty">It is no dead letter, or no longer one.</p>}
+        <p>
+          <a href={`${deadLettersPath}${queryOf({ layer })}`}>All of {layer}</a>
+        </p>
+      </ConsolePage>,
+    );
+  };
+}
+
+function OneDeadLetter(
+  { dead, about }: { dead: DeadLetter; about: string | undefined },
+): JSX.Element {
+  const { layer, id, event_id, error, since, age_seconds, attempts, payload } = dead;
+  return (
+    <article class="card">
+      <p class="muted">{about}</p>
+      <p class="bad error">{error}</p>
+      <Facts
+        facts={[
+          ["layer", layer],
+          ["event", <EventLink id={event_id} />],
+          [
+            "since",
+            <span>
+              <When at={since} />, for {age(age_seconds)}
+            </span>,
+          ],
+          ["attempts", attempts ?? "–"],
+        ]}
+      />
+      <Json value={payload} label="Payload" />
+      <p>
+        <a class="button" href={`${confirmPath}${queryOf({ layer, id })}`}>Send it back…</a>
+      </p>
+    </article>
+  );
+}

@@ -1,0 +1,57 @@
+import type { Context } from "hono";
+import { getCookie, setCookie } from "hono/cookie";
+import { Buffer } from "node:buffer";
+import { ApiError } from "../errors.ts";
+import { readFields } from "../request_body.ts";
+
+// Forms that change something come from a page of this console and from nowhere else. The browser
+// says so itself, and a token that only this console's pages have is in the form and in a cookie.
+// Nothing is kept by the service, so any replica may get the form.
+
+const cookieName = "kenri_form";
+const tokenPattern = /^[0-9a-f]{32}$/;
+const cookie = { path: "/console", httpOnly: true, sameSite: "Strict" } as const;
+
+export function formToken(context: Context): string {
+  const known = getCookie(context, cookieName);
+  if (known && tokenPattern.test(known)) return known;
+  const token = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("hex");
+  setCookie(context, cookieName, token, cookie);
+  return token;
+}
+
+export async function readForm(context: Context): Promise<URLSearchParams> {
+  const { req } = context;
+  if (!isOwnPage(req.header("Sec-Fetch-Site"), req.header("Origin"), new URL(req.url).host)) {
+    throw new ApiError("FORBIDDEN", "this form was not sent from a page of this console");
+  }
+  const fields = await readFields(req.raw);
+  const token = getCookie(context, cookieName);
+  if (!token || !tokenPattern.test(token) || fields.get("token") !== token) {
+    throw new ApiError("FORBIDDEN", "this form has expired, load its page again");
+  }
+  return fields;
+}
+
+// Where a browser says neither, the token alone decides.
+function isOwnPage(site: string | undefined, origin: string | undefined, host: string): boolean {
+  if (site !== undefined) return site === "same-origin";
+  if (origin === undefined) return true;
+  return URL.canParse(origin) && new URL(origin).host === host;
+}
+
+// What the next page says of what was just done, once.
+const noteName = "kenri_note";
+const maxNote = 1_500; // a browser keeps a cookie of 4 kB, and each byte may take two here
+
+export function leaveNote(context: Context, note: string): void {
+  const written = Buffer.from(note.slice(0, maxNote)).toString("base64url");
+  setCookie(context, noteName, written, { ...cookie, maxAge: 60 });
+}
+
+export function takeNote(context: Context): string | undefined {
+  const written = getCookie(context, noteName);
+  if (!written) return undefined;
+  setCookie(context, noteName, "", { ...cookie, maxAge: 0 });
+  return Buffer.from(written, "base64url").toString();
+}

@@ -1,0 +1,169 @@
+import type { Child } from "hono/jsx";
+import type { JSX } from "hono/jsx/jsx-runtime";
+import { Page } from "../pages/page.tsx";
+
+// What all pages of the console have around them.
+
+export interface Site {
+  service: string;
+  other: string;
+  peerUrl: string | undefined; // of the other service, for links
+  pages: { path: string; title: string }[];
+}
+
+interface PageParts {
+  site: Site;
+  path: string; // which page of the site it belongs to
+  title: string;
+  note?: string | undefined; // what has just been done
+  children: Child;
+}
+
+const head = (
+  <>
+    <link rel="stylesheet" href="/console/style.css" />
+    <link rel="icon" href="/console/icon.svg" type="image/svg+xml" />
+    <script type="module" src="/console/live.js" />
+  </>
+);
+
+export function ConsolePage({ site, path, title, note, children }: PageParts): JSX.Element {
+  return (
+    <Page
+      title={`${title} · ${site.service} · Kenri`}
+      head={head}
+      bar={<Bar {...{ site, path }} />}
+    >
+      <main id="main">
+        <h1>{title}</h1>
+        {note && <p class="note" role="status">{note}</p>}
+        {children}
+      </main>
+      <footer class="muted">
+        Times are UTC. The same for programs: <a href="/docs">API</a>,{" "}
+        <a href="/metrics">metrics</a>; in a terminal: <code>deno task ops</code>.
+      </footer>
+    </Page>
+  );
+}
+
+function Bar({ site, path }: { site: Site; path: string }): JSX.Element {
+  const { service, other, peerUrl, pages } = site;
+  return (
+    <div class="bar">
+      <header>
+        <a class="brand" href="/console">
+          Kenri <b>{service}</b>
+        </a>
+        <nav aria-label="Console">
+          {pages.map((page) => (
+            <a href={page.path} aria-current={page.path === path ? "page" : undefined}>
+              {page.title}
+            </a>
+          ))}
+        </nav>
+        {peerUrl && <a class="peer" href={`${peerUrl}/console`}>{other} ↗</a>}
+      </header>
+    </div>
+  );
+}
+
+// A place whose content is brought up to date by the script, where it runs.
+export function Live({ name, children }: { name: string; children: Child }): JSX.Element {
+  return <div data-live={name}>{children}</div>;
+}
+
+export function LiveState(): JSX.Element {
+  return (
+    <p class="live muted">
+      <span data-live-state>
+        As of <When at={new Date().toISOString()} />.
+      </span>{" "}
+      <a href="">Reload</a>
+      <button type="button" class="quiet" data-live-pause hidden>Pause</button>
+    </p>
+  );
+}
+
+export function When({ at }: { at: string | null | undefined }): JSX.Element {
+  if (!at) return <span class="muted">–</span>;
+  const written = at.replace("T", " ").replace(/(\.\d{3})\d*Z$/, "$1");
+  return <time datetime={at}>{written}</time>;
+}
+
+export type Tone = "good" | "warn" | "bad" | "muted";
+
+// By its word, its shape and its colour.
+export function State({ tone, word }: { tone: Tone; word: string }): JSX.Element {
+  return <span class={`state ${tone}`}>{word}</span>;
+}
+
+const toneOf: Record<string, Tone> = {
+  PUBLISHED: "good",
+  SENT: "good",
+  FAILED: "bad",
+  NOT_RECEIVED: "bad",
+  MISSING: "bad",
+  DEAD: "bad",
+  DELETED: "muted",
+};
+
+export function Status({ status }: { status: string }): JSX.Element {
+  return <State tone={toneOf[status] ?? "warn"} word={status} />;
+}
+
+export function Json({ value, label }: { value: unknown; label: string }): JSX.Element {
+  return <pre tabindex={0} role="region" aria-label={label}>{JSON.stringify(value, null, 2)}</pre>;
+}
+
+export function Facts({ facts }: { facts: [string, Child][] }): JSX.Element {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface TableParts {
+  label: string;
+  columns: string[];
+  rows: Child[][];
+  none: string; // what to say when there are no rows
+}
+
+// On a phone each row is a card, so each cell tells its column. The roles are said because a browser
+// forgets them where a table is not shown as one.
+export function Table({ label, columns, rows, none }: TableParts): JSX.Element {
+  if (rows.length === 0) return <p class="empty">{none}</p>;
+  return (
+    <table role="table" aria-label={label}>
+      <thead role="rowgroup">
+        <tr role="row">
+          {columns.map((column) => <th role="columnheader" scope="col">{column}</th>)}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {rows.map((row) => (
+          <tr role="row">
+            {row.map((cell, i) => <td role="cell" data-label={columns[i]}>{cell}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function NextPage({ href }: { href: string | undefined }): JSX.Element | null {
+  return href
+    ? (
+      <p class="next">
+        <a href={href} rel="next">Next page</a>
+      </p>
+    )
+    : null;
+}

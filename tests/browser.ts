@@ -1,0 +1,195 @@
+// A real Chromium without a window, driven over its own protocol: what a person does, and what the
+// browser complains of.
+
+/** Where there is none, tests that need it are skipped. */
+export const chromium = await findChromium();
+
+async function findChromium(): Promise<string | undefined> {
+  for (const name of ["chromium", "chromium-browser", "google-chrome", "chrome"]) {
+    const found = await new Deno.Command("which", { args: [name], stderr: "null" }).output()
+      .catch(() => undefined);
+    if (found?.success) return new TextDecoder().decode(found.stdout).trim();
+  }
+  return undefined;
+}
+
+export interface TabOptions {
+  width?: number;
+  height?: number;
+  dark?: boolean;
+  scripts?: boolean;
+}
+
+export interface Tab {
+  /** Errors of scripts, what could not be loaded, and what the Content-Security-Policy refused. */
+  problems: string[];
+  goto(url: string): Promise<void>;
+  /** Does what leads to another page, and waits for it. */
+  leave(action: () => Promise<unknown>): Promise<void>;
+  // deno-lint-ignore no-explicit-any
+  evaluate(expression: string): Promise<any>;
+  press(key: "Tab" | "Enter" | "Space"): Promise<void>;
+  type(text: string): Promise<void>;
+  screenshot(): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+export interface Browser extends AsyncDisposable {
+  open(options?: TabOptions): Promise<Tab>;
+}
+
+export async function startBrowser(): Promise<Browser> {
+  const folder = await Deno.makeTempDir({ prefix: "kenri-chromium-" });
+  const child = new Deno.Command(chromium ?? "chromium", {
+    args: [
+      ...["--headless=new", "--remote-debugging-port=0", `--user-data-dir=${folder}`],
+      ...["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"],
+      ...["--hide-scrollbars", "--disable-background-networking", "--lang=en", "about:blank"],
+    ],
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const { url, rest } = await debuggerUrl(child.stderr);
+  const connection = await connect(url);
+  return {
+    open: (options = {}) => openTab(connection, options),
+    async [Symbol.asyncDispose]() {
+      await connection.send("Browser.close").catch(() => {});
+      await child.status;
+      await connection.close();
+      await rest;
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+async function debuggerUrl(stderr: ReadableStream<Uint8Array>) {
+  const found = Promise.withResolvers<string>();
+  let said = "";
+  const reading = (async () => {
+    for await (const text of stderr.pipeThrough(new TextDecoderStream() as never)) {
+      said += text;
+      const [, url] = /DevTools listening on (ws:\S+)/.exec(said) ?? [];
+      if (url) found.resolve(url);
+    }
+    found.reject(new Error(`Chromium ended: ${said}`));
+  })();
+  return { url: await found.promise, rest: reading };
+}
+
+// deno-lint-ignore no-explicit-any
+type Result = any;
+type Listener = (method: string, params: Result) => void;
+
+interface Connection {
+  send(method: string, params?: Result, sessionId?: string): Promise<Result>;
+  listen(sessionId: string, listener: Listener): void;
+  close(): Promise<void>;
+}
+
+async function connect(url: string): Promise<Connection> {
+  const socket = new WebSocket(url);
+  const opened = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  socket.onopen = () => opened.resolve();
+  socket.onclose = () => closed.resolve();
+  const waiting = new Map<number, PromiseWithResolvers<Result>>();
+  const listeners = new Map<string, Listener>();
+  socket.onmessage = ({ data }) => {
+    const { id, result, error, method, params, sessionId } = JSON.parse(data);
+    if (id === undefined) return listeners.get(sessionId)?.(method, params);
+    const waits = waiting.get(id);
+    waiting.delete(id);
+    if (error) waits?.reject(new Error(error.message));
+    else waits?.resolve(result);
+  };
+  await opened.promise;
+  let last = 0;
+  return {
+    send(method, params, sessionId) {
+      const id = ++last;
+      const waits = Promise.withResolvers<Result>();
+      waiting.set(id, waits);
+      socket.send(JSON.stringify({ id, method, params: params ?? {}, sessionId }));
+      return waits.promise;
+    },
+    listen: (sessionId, listener) => void listeners.set(sessionId, listener),
+    async close() {
+      socket.close();
+      await closed.promise;
+    },
+  };
+}
+
+const keys = {
+  Tab: { key: "Tab", code: "Tab", windowsVirtualKeyCode: 9 },
+  Enter: { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" },
+  Space: { key: " ", code: "Space", windowsVirtualKeyCode: 32, text: " " },
+};
+
+async function openTab(connection: Connection, options: TabOptions): Promise<Tab> {
+  const { width = 1280, height = 900, dark = false, scripts = true } = options;
+  const { browserContextId } = await connection.send("Target.createBrowserContext");
+  const { targetId } = await connection.send("Target.createTarget", {
+    url: "about:blank",
+    browserContextId,
+  });
+  const { sessionId } = await connection.send("Target.attachToTarget", { targetId, flatten: true });
+  const send = (method: string, params?: Result) => connection.send(method, params, sessionId);
+  const problems: string[] = [];
+  let loaded = Promise.withResolvers<void>();
+  connection.listen(sessionId, (method, params) => {
+    if (method === "Page.loadEventFired") loaded.resolve();
+    if (method === "Runtime.exceptionThrown") problems.push(params.exceptionDetails.text);
+    if (method === "Log.entryAdded" && params.entry.level === "error") {
+      problems.push(`${params.entry.text} ${params.entry.url ?? ""}`);
+    }
+    if (method === "Runtime.consoleAPICalled" && params.type === "error") {
+      problems.push(JSON.stringify(params.args));
+    }
+  });
+  for (const domain of ["Page", "Runtime", "Log"]) await send(`${domain}.enable`);
+  await send("Emulation.setDeviceMetricsOverride", {
+    width,
+    height,
+    deviceScaleFactor: 1,
+    mobile: width < 600,
+  });
+  await send("Emulation.setEmulatedMedia", {
+    features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }],
+  });
+  await send("Emulation.setScriptExecutionDisabled", { value: !scripts });
+
+  const leave = async (action: () => Promise<unknown>) => {
+    loaded = Promise.withResolvers<void>();
+    await action();
+    await loaded.promise;
+  };
+  return {
+    problems,
+    leave,
+    goto: (url) => leave(() => send("Page.navigate", { url })),
+    async evaluate(expression) {
+      const { result, exceptionDetails } = await send("Runtime.evaluate", {
+        expression,
+        awaitPromise: true,
+        returnByValue: true,
+      });
+      if (exceptionDetails) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
+      return result.value;
+    },
+    async press(key) {
+      await send("Input.dispatchKeyEvent", { type: "keyDown", ...keys[key] });
+      await send("Input.dispatchKeyEvent", { type: "keyUp", ...keys[key] });
+    },
+    type: (text) => send("Input.insertText", { text }),
+    async screenshot() {
+      const { data } = await send("Page.captureScreenshot", { format: "png" });
+      return Uint8Array.fromBase64(data);
+    },
+    close: async () => {
+      await connection.send("Target.disposeBrowserContext", { browserContextId });
+    },
+  };
+}
