@@ -3,6 +3,7 @@ import { AckPolicy, DeliverPolicy, type JetStreamManager, type StoredMsg } from 
 import { z } from "zod";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
 import { natsNamePattern } from "@kenri/shared/config";
+import { isStorableTime } from "@kenri/shared/fields";
 import {
   ensureConsumer,
   ensureStream,
@@ -114,13 +115,11 @@ async function capture(
 }
 
 // Anybody may publish here. What PostgreSQL or NATS would not take must not come again and again:
-// a NUL, a time beyond their years or written with a far-away offset, a name of no possible stream.
+// a NUL, a time that can't be stored, a name of no possible stream.
 const text = z.string().max(500).refine((value) => !value.includes("\0"));
-const time = z.iso.datetime({ offset: true }).transform((value) => new Date(value))
-  .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999);
 const advisorySchema = z.object({
   id: text.min(1),
-  timestamp: time,
+  timestamp: z.iso.datetime({ offset: true }).refine(isStorableTime),
   stream: text.regex(natsNamePattern),
   consumer: text,
   stream_seq: z.int().min(1),
@@ -149,7 +148,7 @@ async function findMessage(
 ): Promise<StoredMsg | undefined> {
   try {
     const message = await manager.streams.getMessage(advisory.stream, { seq: advisory.stream_seq });
-    return message.time <= advisory.timestamp ? message : undefined;
+    return message.time <= new Date(advisory.timestamp) ? message : undefined;
   } catch (error) {
     const code = (error as { api_error?: { err_code?: number } }).api_error?.err_code;
     if (code === messageNotFound || code === streamNotFound) return undefined;
@@ -179,7 +178,7 @@ async function storeAdvisory(
       advisory.stream_seq,
       advisory.deliveries ?? null,
       advisory.reason ?? null,
-      advisory.timestamp.toISOString(),
+      advisory.timestamp,
       copy ? storable(copy.subject) : null,
       copy ? JSON.stringify(headersOf(copy)) : null,
       copy ? Buffer.from(copy.data) : null,

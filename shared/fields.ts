@@ -30,6 +30,11 @@ export function textSchema(): z.ZodString {
   );
 }
 
+// Of an ISO time: PostgreSQL has no year 0 and no offset of 16 hours, and reads no endless fraction.
+export function isStorableTime(value: string): boolean {
+  return !/^0000/.test(value) && !/[+-](1[6-9]|2\d):\d\d$/.test(value) && value.length <= 40;
+}
+
 export function problemsOf(error: z.ZodError): string {
   return error.issues.map(({ path, message }) =>
     path.length === 0 ? "request body is invalid" : `${path.join(".")} ${message}`

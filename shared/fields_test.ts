@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "@hono/zod-openapi";
-import { fieldSchema, problemsOf } from "./fields.ts";
+import { fieldSchema, isStorableTime, problemsOf } from "./fields.ts";
 
 const schema = z.object({ name: fieldSchema() });
 
@@ -58,4 +58,12 @@ Deno.test("every field that is wrong is named; what is no object is an invalid b
   for (const value of [null, [], "text", 1]) {
     assert.equal(problems(value), "request body is invalid");
   }
+});
+
+Deno.test("a time is storable where PostgreSQL has its year, its offset and the length of its fraction", () => {
+  const good = ["2026-01-02T03:04:05Z", "0001-01-01T00:00:00.123456789-15:59", "9999-12-31T23:59Z"];
+  const bad = ["0000-01-01T00:00:00Z", "2026-01-02T03:04:05+16:00", "2026-01-02T03:04:05-23:59"]
+    .concat(`2026-01-02T03:04:05.${"1".repeat(100)}Z`);
+  for (const time of good) assert.ok(isStorableTime(time), time);
+  for (const time of bad) assert.ok(!isStorableTime(time), time);
 });

@@ -2,7 +2,7 @@ import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Handler, HonoRequest } from "hono";
 import { pageFields, pageOf, readCursor } from "./cursor.ts";
 import { ApiError } from "./errors.ts";
-import { errorAnswer, fieldSchema, problemsOf } from "./fields.ts";
+import { errorAnswer, fieldSchema, isStorableTime, problemsOf } from "./fields.ts";
 import { type Database, query, utc } from "./postgres.ts";
 import { readJson } from "./request_body.ts";
 import { uuidv7 } from "./uuid.ts";
@@ -15,10 +15,10 @@ export const operationFields = {
   dry_run: z.boolean("must be true or false").default(false),
 };
 
-// A time as people write it. PostgreSQL has no year 0.
+// A time as people write it.
 export function momentSchema(): z.ZodISODateTime {
   return z.iso.datetime({ offset: true, error: "must be a time such as 2026-01-02T03:04:05Z" })
-    .regex(/^(?!0000)/, "must be after the year 0").openapi({ format: "date-time" });
+    .refine(isStorableTime, "must be a time that can be stored");
 }
 
 export interface Operation {
