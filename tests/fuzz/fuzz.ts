@@ -29,12 +29,18 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
 /** As people and machines write it, also where PostgreSQL can't follow. */
 export const anyTime: fc.Arbitrary<string> = fc.oneof(
   fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
-  fc.tuple(
-    fc.constantFrom("0001-01-01", "2026-01-02", "9999-12-31", "2026-02-30", "0000-01-01"),
-    fc.constantFrom("T00:00:00", "T23:59:59", "T23:59:60", "T24:00:00", "T12:00"),
-    fc.oneof(fc.constantFrom("", ".5"), fc.nat(400).map((length) => `.${"1".repeat(length)}`)),
-    fc.constantFrom("Z", "z", "", "+00:00", "-12:00", "+15:59", "+16:00", "+23:59", "-23:59"),
-  ).map((parts) => parts.join("")),
+  {
+    weight: 4,
+    arbitrary: fc.tuple(
+      fc.constantFrom("2026-01-02", "2026-02-30", "0000-01-01", "0001-01-01", "9999-12-31"),
+      fc.constantFrom("T00:00:00", "T23:59:59", "T12:00", "T23:59:60", "T24:00:00"),
+      fc.oneof(
+        fc.constantFrom("", ".5"),
+        fc.integer({ min: 1, max: 400 }).map((length) => `.${"1".repeat(length)}`),
+      ),
+      fc.constantFrom("Z", "+00:00", "-12:00", "+15:59", "+16:00", "+23:59", "-23:59", "z", ""),
+    ).map((parts) => parts.join("")),
+  },
   anyText,
 );
 
