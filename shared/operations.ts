@@ -18,7 +18,10 @@ export const operationFields = {
 // A time as people write it.
 export function momentSchema(): z.ZodISODateTime {
   return z.iso.datetime({ offset: true, error: "must be a time such as 2026-01-02T03:04:05Z" })
-    .refine(isStorableTime, "must be a time that can be stored");
+    .refine(
+      isStorableTime,
+      "must be after the year 0, offset by less than 16 hours, in 40 characters",
+    );
 }
 
 export interface Operation {

@@ -76,11 +76,14 @@ Deno.test("within the duplicate window the stream itself takes a replay for what
 Deno.test("a range that is not over, or is none, is refused", async () => {
   await using stack = await startStack();
   const from = "2026-01-01T00:00:00Z";
+  const unstorable = "must be after the year 0, offset by less than 16 hours, in 40 characters";
   const cases: [unknown, string][] = [
     [{ from, to: "9999-01-01T00:00:00Z" }, "to must not be to come"],
     [{ from, to: "2025-01-01T00:00:00Z" }, "from must not be after to"],
     [{ from, to: "yesterday" }, "to must be a time such as 2026-01-02T03:04:05Z"],
-    [{ from: "0000-01-01T00:00:00Z", to: from }, "from must be after the year 0"],
+    [{ from: "0000-01-01T00:00:00Z", to: from }, `from ${unstorable}`],
+    [{ from: "2025-01-01T00:00:00+16:00", to: from }, `from ${unstorable}`],
+    [{ from, to: `2026-01-01T00:00:00.${"1".repeat(200)}Z` }, `to ${unstorable}`],
     [{ to: from }, "from must be a time such as 2026-01-02T03:04:05Z"],
     [{ from, to: from, limit: 1_001 }, "limit must be at most 1000"],
     [{ from, to: from, who: "" }, "who is required"],
