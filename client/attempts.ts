@@ -31,7 +31,7 @@ export async function askUntilAnswered(
   const deadline = performance.now() + deadlineMs;
   for (let attempts = 1;; attempts++) {
     signal?.throwIfAborted();
-    const leftMs = deadline - performance.now();
+    const leftMs = Math.max(1, deadline - performance.now()); // a pause may have been longer than asked
     const outcome = await attempt(fetch, url, init, Math.min(attemptTimeoutMs, leftMs), signal);
     if ("status" in outcome && outcome.status < 500) return outcome;
     const retryAfter = "headers" in outcome ? outcome.headers.get("Retry-After") : null;

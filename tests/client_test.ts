@@ -168,13 +168,13 @@ Deno.test("a key that would not arrive as it is never leaves", async () => {
 });
 
 Deno.test("without an answer it gives up at its deadline, and says why", async () => {
-  const closed = kenriClient(`http://127.0.0.1:${freePort()}`, { deadlineMs: 500 });
+  const closed = kenriClient(`http://127.0.0.1:${freePort()}`, { deadlineMs: 2_000 });
   const refused = await closed.list("ann").catch((error) => error);
   assert.ok(refused instanceof Unavailable);
   assert.ok(refused.attempts > 1 && refused.cause instanceof TypeError);
 
   await using silent = openSilence();
-  const unheard = kenriClient(silent.url, { deadlineMs: 500, attemptTimeoutMs: 50 });
+  const unheard = kenriClient(silent.url, { deadlineMs: 2_000, attemptTimeoutMs: 50 });
   const late = await unheard.grant("late-1", purchase()).catch((error) => error);
   assert.ok(late instanceof Unavailable);
   assert.ok(late.attempts > 1, `${late.attempts}`);

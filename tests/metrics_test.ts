@@ -4,8 +4,8 @@ import { call, grant, list, post, revoke } from "./api.ts";
 import { freshDatabase } from "./databases.ts";
 import { ask, settingsOf, startEntitlement } from "./entitlement.ts";
 import { samplesOf, scrapeOf, valueOf } from "./metrics.ts";
-import { insertEvents, manyEvents } from "./outbox.ts";
 import { ownDatabase } from "./own_database.ts";
+import { insertEvents, manyEvents } from "./outbox.ts";
 import { startService } from "./services.ts";
 import { startSystem, untilReady } from "./system.ts";
 import { until } from "./wait.ts";
@@ -195,7 +195,7 @@ Deno.test("however often and by how many it is scraped, the tables are asked onc
 });
 
 Deno.test("a scrape reads what waits and not what is done, by a plan from when nothing was", async () => {
-  await using database = await freshDatabase("entitlement");
+  await using database = await ownDatabase(); // no other transaction keeps what is done in the index
   const settings = {
     ...settingsOf(database.serviceUrl),
     ENTITLEMENT_OUTBOX_ENABLED: "false",

@@ -1,12 +1,9 @@
 // Migrations while the services serve: what they write is never held up for long, by the newest
 // migrations of ours nor by those that the next release may bring.
 import assert from "node:assert/strict";
-import { openDatabase } from "../shared/postgres.ts";
-import { receiveEvents } from "../notification/receive_events.ts";
-import { readNotification } from "../notification/notification.ts";
+import { openDatabase, query } from "../shared/postgres.ts";
 import { startReplicas } from "./changes.ts";
 import { dropDatabase, type Service, uniqueName, urlOf, withClient } from "./databases.ts";
-import { bodyOf, eventOf } from "./events.ts";
 import { fillNotifications, fillOutbox, finishedRows } from "./full_tables.ts";
 import { startLoad } from "./load.ts";
 import { migrateWith, newestVersion } from "./migrated.ts";
@@ -147,7 +144,7 @@ async function longestLockWait(
   });
 }
 
-// As the notification service of either version stores what comes in.
+// What the notification service of either version stores, in the columns that both have.
 function startReceiving({ serviceUrl }: Urls) {
   const database = openDatabase(serviceUrl, "notification");
   let received = 0;
@@ -156,7 +153,17 @@ function startReceiving({ serviceUrl }: Urls) {
   const receive = async () => {
     for (; !stopped; received++) {
       const from = performance.now();
-      await receiveEvents(database, [readNotification(bodyOf(eventOf()))], 1_000);
+      await query(
+        database,
+        `with new_event as (
+           insert into processed_events (event_id) values ($1) returning event_id
+         )
+         insert into notifications
+           (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json)
+         select event_id, event_id, $2, $2 || ':book', 1, 'EntitlementGranted', now(), '{}'
+         from new_event`,
+        [crypto.randomUUID(), `user-${received}`],
+      );
       slowestMs = Math.max(slowestMs, performance.now() - from);
     }
   };

@@ -70,7 +70,9 @@ async function runTests(args: string[]): Promise<Counts> {
     passed: count("passed"),
     failed: count("failed"),
     ignored: count("ignored"),
-    failedFiles: [...new Set(failures.match(/[\w./-]+_test\.ts(?=:\d+:\d+$)/gm))],
+    failedFiles: [
+      ...new Set(failures.match(/[\w./-]+_test\.ts(?=:\d+:\d+$| \(uncaught error\)$)/gm)),
+    ],
   };
   // A file that can't be loaded fails without being counted.
   return success || counts.failed > 0 ? counts : { ...counts, failed: 1 };
