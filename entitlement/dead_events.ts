@@ -1,8 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import type { DeadLetter, ErrorCount } from "@kenri/shared/dead_letters";
+import type { DeadLetter } from "@kenri/shared/dead_letters";
+import { deadRows, type DeadTable } from "@kenri/shared/dead_rows";
 import { listOf } from "@kenri/shared/leases";
 import type { Operation } from "@kenri/shared/operations";
-import { type Database, query, utc } from "@kenri/shared/postgres";
+import { type Database, query } from "@kenri/shared/postgres";
 import type { SendBack, SentBack } from "@kenri/shared/send_back";
 import type { Bell } from "@kenri/shared/signals";
 
@@ -12,86 +13,21 @@ export function deadEvents(database: Database, committed: Bell): SendBack {
   return {
     layer: "outbox",
     idSchema: z.uuid().transform((id) => id.toLowerCase()),
-    find: ({ after, error, limit }) =>
-      error === undefined
-        ? findDead(database, after ?? firstId, limit)
-        : findDeadOfError(database, after ?? firstId, limit, error),
-    findByIds: (ids) => findDeadByIds(database, ids),
-    countByError: (limit) => countByError(database, limit),
+    ...deadRows<DeadLetter>(database, deadOutbox),
     sendBack: (dead, operation) => sendBackEvents(database, dead, operation, committed),
   };
 }
 
-const firstId = "00000000-0000-0000-0000-000000000000";
-
-// FAILED, as the index of what is FAILED has it.
-const isDead = "not unfinished and published_at is null";
-
-const columns = `'outbox' as layer, event_id as id, event_id,
-       coalesce(last_error, 'unknown') as error, attempt_count as attempts, payload,
-       ${utc("created_at")} as since,
-       extract(epoch from now() - created_at)::float8 as age_seconds`;
-
-function findDead(database: Database, after: string, limit: number): Promise<DeadLetter[]> {
-  return query<DeadLetter>(
-    database,
-    `select ${columns}
-     from outbox_events
-     where ${isDead}
-       and event_id > $1
-     order by event_id
-     limit $2`,
-    [after, limit],
-  );
-}
-
-function findDeadOfError(
-  database: Database,
-  after: string,
-  limit: number,
-  error: string,
-): Promise<DeadLetter[]> {
-  return query<DeadLetter>(
-    database,
-    `select ${columns}
-     from outbox_events
-     where ${isDead}
-       and event_id > $1
-       and coalesce(last_error, 'unknown') = $3
-     order by event_id
-     limit $2`,
-    [after, limit, error],
-  );
-}
-
-function findDeadByIds(database: Database, ids: string[]): Promise<DeadLetter[]> {
-  return query<DeadLetter>(
-    database,
-    `select ${columns}
-     from outbox_events
-     where status = 'FAILED'
-       and event_id = any($1::uuid[])
-     order by event_id`,
-    [listOf(ids)],
-  );
-}
-
-function countByError(database: Database, limit: number): Promise<ErrorCount[]> {
-  return query<ErrorCount>(
-    database,
-    `select error, count(*) as count, ${utc("min(created_at)")} as oldest
-     from (
-       select coalesce(last_error, 'unknown') as error, created_at
-       from outbox_events
-       where ${isDead}
-       order by event_id
-       limit $1
-     ) as dead
-     group by error
-     order by count desc, error`,
-    [limit],
-  );
-}
+const deadOutbox: DeadTable = {
+  name: "outbox_events",
+  id: "event_id",
+  idType: "uuid",
+  beforeAll: "00000000-0000-0000-0000-000000000000",
+  isDead: "not unfinished and published_at is null", // which is to say FAILED
+  error: "coalesce(last_error, 'unknown')",
+  since: "created_at",
+  columns: "'outbox' as layer, event_id as id, event_id, attempt_count as attempts, payload",
+};
 
 async function sendBackEvents(
   database: Database,

@@ -1,9 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import type { DeadLetter, ErrorCount } from "@kenri/shared/dead_letters";
+import type { DeadLetter } from "@kenri/shared/dead_letters";
+import { deadRows, type DeadTable } from "@kenri/shared/dead_rows";
 import { reasonOf } from "@kenri/shared/errors";
 import { listOf } from "@kenri/shared/leases";
 import type { Operation } from "@kenri/shared/operations";
-import { type Database, isUnavailable, query, utc } from "@kenri/shared/postgres";
+import { type Database, isUnavailable, query } from "@kenri/shared/postgres";
 import type { SendBack, SentBack } from "@kenri/shared/send_back";
 import type { Bell } from "@kenri/shared/signals";
 import { type Notification, readNotification } from "./notification.ts";
@@ -18,23 +19,22 @@ export interface AdvisoryParts {
 }
 
 export function deadAdvisories(parts: AdvisoryParts): SendBack {
-  const { database } = parts;
+  const { find, findByIds, countByError } = deadRows<AdvisoryRow>(
+    parts.database,
+    notificationNatsDlq,
+  );
   return {
     layer: "advisory",
     idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
-    find: async ({ after, error, limit }) => {
-      const rows = error === undefined
-        ? await findDead(database, after ?? "0", limit)
-        : await findDeadOfError(database, after ?? "0", limit, error);
-      return rows.map(toDeadLetter);
-    },
-    findByIds: async (ids) => (await findDeadByIds(database, ids)).map(toDeadLetter),
-    countByError: (limit) => countByError(database, limit),
-    sendBack: (dead, operation) => receiveAgain(parts, dead, operation),
+    find: async (wanted) => (await find(wanted)).map(toDeadLetter),
+    findByIds: async (ids) => (await findByIds(ids)).map(toDeadLetter),
+    countByError,
+    sendBack: async (dead, operation) =>
+      receiveAgain(parts, await findByIds(dead.map(({ id }) => id)), operation),
   };
 }
 
-interface AdvisoryRow extends Record<string, unknown> {
+interface AdvisoryRow {
   id: string;
   error: string;
   since: string;
@@ -45,71 +45,17 @@ interface AdvisoryRow extends Record<string, unknown> {
   body: Uint8Array | null;
 }
 
-const columns = `dlq_id::text as id, coalesce(reason, kind) as error, deliveries as attempts,
-       stream_seq, message_headers as headers, message_body as body,
-       ${utc("advised_at")} as since,
-       extract(epoch from now() - advised_at)::float8 as age_seconds`;
-
-function findDead(database: Database, after: string, limit: number): Promise<AdvisoryRow[]> {
-  return query<AdvisoryRow>(
-    database,
-    `select ${columns}
-     from notification_nats_dlq
-     where operation_id is null
-       and dlq_id > $1
-     order by dlq_id
-     limit $2`,
-    [after, limit],
-  );
-}
-
-function findDeadOfError(
-  database: Database,
-  after: string,
-  limit: number,
-  error: string,
-): Promise<AdvisoryRow[]> {
-  return query<AdvisoryRow>(
-    database,
-    `select ${columns}
-     from notification_nats_dlq
-     where operation_id is null
-       and dlq_id > $1
-       and coalesce(reason, kind) = $3
-     order by dlq_id
-     limit $2`,
-    [after, limit, error],
-  );
-}
-
-function findDeadByIds(database: Database, ids: string[]): Promise<AdvisoryRow[]> {
-  return query<AdvisoryRow>(
-    database,
-    `select ${columns}
-     from notification_nats_dlq
-     where operation_id is null
-       and dlq_id = any($1::bigint[])
-     order by dlq_id`,
-    [listOf(ids)],
-  );
-}
-
-function countByError(database: Database, limit: number): Promise<ErrorCount[]> {
-  return query<ErrorCount>(
-    database,
-    `select error, count(*) as count, ${utc("min(advised_at)")} as oldest
-     from (
-       select coalesce(reason, kind) as error, advised_at
-       from notification_nats_dlq
-       where operation_id is null
-       order by dlq_id
-       limit $1
-     ) as dead
-     group by error
-     order by count desc, error`,
-    [limit],
-  );
-}
+const notificationNatsDlq: DeadTable = {
+  name: "notification_nats_dlq",
+  id: "dlq_id",
+  idType: "bigint",
+  beforeAll: "0",
+  isDead: "operation_id is null",
+  error: "coalesce(reason, kind)",
+  since: "advised_at",
+  columns: `dlq_id::text as id, deliveries as attempts, stream_seq, message_headers as headers,
+       message_body as body`,
+};
 
 type Copy =
   | { notification: Notification }
@@ -142,12 +88,11 @@ function toDeadLetter({ body, headers, stream_seq, ...row }: AdvisoryRow): DeadL
 // then the row is marked, so whatever ends in between is done again without a second effect.
 async function receiveAgain(
   { database, received, predecessorWaitMs }: AdvisoryParts,
-  dead: DeadLetter[],
+  rows: AdvisoryRow[],
   operation: Operation,
 ): Promise<SentBack> {
   const refused = new Map<string, string>();
   const done: { id: string; eventId: string }[] = [];
-  const rows = await findDeadByIds(database, dead.map(({ id }) => id));
   for (const { id, body } of rows) {
     const copy = readCopy(body);
     if ("problem" in copy) {

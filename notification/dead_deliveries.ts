@@ -1,8 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import type { DeadLetter, ErrorCount } from "@kenri/shared/dead_letters";
+import type { DeadLetter } from "@kenri/shared/dead_letters";
+import { deadRows, type DeadTable } from "@kenri/shared/dead_rows";
 import { listOf } from "@kenri/shared/leases";
 import type { Operation } from "@kenri/shared/operations";
-import { type Database, query, utc } from "@kenri/shared/postgres";
+import { type Database, query } from "@kenri/shared/postgres";
 import type { SendBack, SentBack } from "@kenri/shared/send_back";
 import type { Bell } from "@kenri/shared/signals";
 
@@ -12,76 +13,22 @@ export function deadDeliveries(database: Database, received: Bell): SendBack {
   return {
     layer: "delivery",
     idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
-    find: ({ after, error, limit }) =>
-      error === undefined
-        ? findDead(database, after ?? "0", limit)
-        : findDeadOfError(database, after ?? "0", limit, error),
-    findByIds: (ids) => findDeadByIds(database, ids),
-    countByError: (limit) => countByError(database, limit),
+    ...deadRows<DeadLetter>(database, notificationDlq),
     sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, received),
   };
 }
 
-const columns = `'delivery' as layer, dlq_id::text as id, event_id, error_message as error,
-       null as attempts, payload_json as payload, ${utc("created_at")} as since,
-       extract(epoch from now() - created_at)::float8 as age_seconds`;
-
-function findDead(database: Database, after: string, limit: number): Promise<DeadLetter[]> {
-  return query<DeadLetter>(
-    database,
-    `select ${columns}
-     from notification_dlq
-     where dlq_id > $1
-     order by dlq_id
-     limit $2`,
-    [after, limit],
-  );
-}
-
-function findDeadOfError(
-  database: Database,
-  after: string,
-  limit: number,
-  error: string,
-): Promise<DeadLetter[]> {
-  return query<DeadLetter>(
-    database,
-    `select ${columns}
-     from notification_dlq
-     where dlq_id > $1
-       and error_message = $3
-     order by dlq_id
-     limit $2`,
-    [after, limit, error],
-  );
-}
-
-function findDeadByIds(database: Database, ids: string[]): Promise<DeadLetter[]> {
-  return query<DeadLetter>(
-    database,
-    `select ${columns}
-     from notification_dlq
-     where dlq_id = any($1::bigint[])
-     order by dlq_id`,
-    [listOf(ids)],
-  );
-}
-
-function countByError(database: Database, limit: number): Promise<ErrorCount[]> {
-  return query<ErrorCount>(
-    database,
-    `select error, count(*) as count, ${utc("min(created_at)")} as oldest
-     from (
-       select error_message as error, created_at
-       from notification_dlq
-       order by dlq_id
-       limit $1
-     ) as dead
-     group by error
-     order by count desc, error`,
-    [limit],
-  );
-}
+const notificationDlq: DeadTable = {
+  name: "notification_dlq",
+  id: "dlq_id",
+  idType: "bigint",
+  beforeAll: "0",
+  isDead: "true",
+  error: "error_message",
+  since: "created_at",
+  columns: `'delivery' as layer, dlq_id::text as id, event_id, null as attempts,
+       payload_json as payload`,
+};
 
 // The dead letter goes in the statement that makes its notification PENDING, so a later failure has
 // room for its own. A notification that was deleted for its age comes back from the dead letter.

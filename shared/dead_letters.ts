@@ -1,6 +1,7 @@
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "./cursor.ts";
+import type { DeadRows } from "./dead_rows.ts";
 import { ApiError } from "./errors.ts";
 import { errorAnswer, textSchema } from "./fields.ts";
 import { valid } from "./operations.ts";
@@ -12,16 +13,11 @@ import { valid } from "./operations.ts";
 
 export type Layer = "outbox" | "advisory" | "delivery";
 
-export interface DeadLetters {
+// The oldest are found first, after the given id; with an error only those of exactly that one; by ids
+// those that are dead letters.
+export interface DeadLetters extends DeadRows<DeadLetter> {
   layer: Layer;
   idSchema: z.ZodType<string>;
-  // The oldest first, after the given id; with an error only those of exactly that one.
-  find(wanted: { after: string | undefined; error: string | undefined; limit: number }): Promise<
-    DeadLetter[]
-  >;
-  // Those of the ids that are dead letters.
-  findByIds(ids: string[]): Promise<DeadLetter[]>;
-  countByError(limit: number): Promise<ErrorCount[]>;
 }
 
 const deadLetterSchema = z.object({
