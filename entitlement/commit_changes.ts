@@ -28,16 +28,20 @@ export async function commitChanges(
   lease?: NewLease,
 ): Promise<Written<OutboxRow, Answer[]>> {
   const requests = changes.map(toRequest);
-  const replays = await findReplays(database, requests);
-  const fresh = requests.filter((_, i) => !replays[i]);
-  if (fresh.length === 0) return { result: replays as Answer[], leased: [], othersWait: false };
-  const committed = await commitRequests(database, fresh, options, lease);
-  const answers = committed.result.values();
-  return {
-    ...committed,
-    result: replays.map((replay) => replay ?? answers.next().value as Answer),
-  };
+  const known = repeatsCome ? await findReplays(database, requests) : [];
+  const fresh = requests.filter((_, i) => !known[i]);
+  const committed = fresh.length === 0
+    ? { result: [], leased: [], othersWait: false }
+    : await commitRequests(database, fresh, options, lease);
+  const decided = committed.result.values();
+  const result = requests.map((_, i) => known[i] ?? decided.next().value as Answer);
+  repeatsCome = result.some(({ outcome }) => outcome === "replayed");
+  return { ...committed, result };
 }
+
+// Requests are repeated in waves, when clients could not reach us or gave up waiting. Only then does
+// it pay to look for answers before the locks.
+let repeatsCome = false;
 
 // Once stored and while it is valid an answer does not change, so it is found without a lock. What
 // is not found here may be on its way: that is decided under the locks.

@@ -1,6 +1,6 @@
 // Natural batching. A caller hands over one item and gets a promise of its result, as if it were
-// alone. While a flush is under way the next items gather, and then go together in one call. There
-// is no timer: an idle batch flushes at once, a busy one grows with its load.
+// alone. While a flush is under way the next items gather, and then go together in one call: an idle
+// batch flushes at once, a busy one grows with its load.
 
 export class BatchFull extends Error {
   override readonly name = "BatchFull";
@@ -27,6 +27,9 @@ interface Waiting<Item, Result> {
 
 const noKeys: readonly string[] = [];
 
+// A flush that waits for a lock must not hold up those that came after it.
+const gatherMs = 5;
+
 export class Batch<Item, Result> {
   readonly #options: BatchOptions<Item, Result>;
   readonly #ready: Waiting<Item, Result>[] = [];
@@ -34,7 +37,9 @@ export class Batch<Item, Result> {
   readonly #held = new Map<string, Waiting<Item, Result>[]>();
   #waiting = 0;
   #flushes = 0;
+  #underWay = 0;
   #scheduled = false;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: BatchOptions<Item, Result>) {
     this.#options = options;
@@ -82,23 +87,44 @@ export class Batch<Item, Result> {
 
   // Flushing waits for the end of this turn, so that all that arrived in it goes together.
   #schedule(): void {
-    if (this.#scheduled || this.#flushes >= this.#options.maxFlushes) return;
+    if (this.#scheduled || !this.#mayFlush) return;
+    if (!this.#enough) {
+      this.#gathering ??= setTimeout(() => this.#flushNext(), gatherMs);
+      return;
+    }
     this.#scheduled = true;
     queueMicrotask(() => {
       this.#scheduled = false;
-      while (this.#ready.length > 0 && this.#flushes < this.#options.maxFlushes) {
-        void this.#flush(this.#ready.splice(0, this.#options.maxItems));
-      }
+      while (this.#mayFlush && this.#enough) this.#flushNext();
+      this.#schedule();
     });
+  }
+
+  get #mayFlush(): boolean {
+    return this.#ready.length > 0 && this.#flushes < this.#options.maxFlushes;
+  }
+
+  // Beside another a flush begins with as many as are under way. With fewer it would pay for a few
+  // what is paid once for all, and the many that come next would wait for it.
+  get #enough(): boolean {
+    return this.#ready.length >= Math.min(this.#underWay, this.#options.maxItems);
+  }
+
+  #flushNext(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    void this.#flush(this.#ready.splice(0, this.#options.maxItems));
   }
 
   async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
     this.#flushes++;
     this.#waiting -= batch.length;
+    this.#underWay += batch.length;
     try {
       await this.#settle(batch);
     } finally {
       this.#flushes--;
+      this.#underWay -= batch.length;
       for (const { keys } of batch) this.#free(keys);
       this.#schedule();
     }

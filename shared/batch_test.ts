@@ -107,3 +107,54 @@ Deno.test("a failure that no item is to blame for ends the trying one by one", a
   assert.deepEqual(reasons, ["bad", "away", "away", "away"]);
   assert.equal(flushes, 3);
 });
+
+Deno.test("beside another a flush begins with as many items as are under way", async () => {
+  const flushes: { size: number; end: () => void }[] = [];
+  const batch = new Batch({
+    flush: async (some: number[]) => {
+      await new Promise<void>((end) => flushes.push({ size: some.length, end }));
+      return some;
+    },
+    maxItems: 10,
+    maxFlushes: 2,
+    maxWaiting: Infinity,
+  });
+  const add = async (count: number) => {
+    const added = Array.from({ length: count }, (_, i) => batch.add(i));
+    await Promise.resolve();
+    return added;
+  };
+  const sizes = () => flushes.map(({ size }) => size);
+  const all = await add(4);
+  all.push(...await add(3));
+  assert.deepEqual(sizes(), [4]);
+  all.push(...await add(1));
+  assert.deepEqual(sizes(), [4, 4]);
+  all.push(...await add(2));
+  flushes[0]?.end();
+  await all[0];
+  assert.deepEqual(sizes(), [4, 4]);
+  flushes[1]?.end();
+  await turn();
+  assert.deepEqual(sizes(), [4, 4, 2]);
+  flushes[2]?.end();
+  await Promise.all(all);
+});
+
+Deno.test("a flush that takes long holds up nobody for long", async () => {
+  const gate = Promise.withResolvers<void>();
+  const batch = new Batch({
+    flush: async (some: string[]) => {
+      if (some.includes("slow")) await gate.promise;
+      return some;
+    },
+    maxItems: 10,
+    maxFlushes: 2,
+    maxWaiting: Infinity,
+  });
+  const slow = [batch.add("slow"), batch.add("slow")];
+  await turn();
+  assert.equal(await batch.add("quick"), "quick");
+  gate.resolve();
+  await Promise.all(slow);
+});
