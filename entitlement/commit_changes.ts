@@ -107,7 +107,7 @@ export function sha256(text: string): string {
 }
 
 export function lockNumber(text: string): bigint {
-  return createHash("sha256").update(text).digest().readBigInt64BE(0);
+  return BigInt.asIntN(64, BigInt(`0x${sha256(text).slice(0, 16)}`));
 }
 
 // One number for the idempotency key and one for the entitlement of each request. All numbers are

@@ -5,6 +5,7 @@ import { startServers } from "../servers/servers.ts";
 import { startList, startReplay } from "./answers.ts";
 import { startCommit } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
+import { makeWalFiles } from "./database.ts";
 import { startDeliver, startDeliverDrain } from "./deliver.ts";
 import { fullOf, heldOf, replicasOf } from "./growth.ts";
 import { startLatency } from "./latency.ts";
@@ -84,11 +85,14 @@ async function measure(work: Work, { quick }: Bench): Promise<Round[]> {
 }
 
 const { quick, json, names } = readOptions(Deno.args);
-// Commits carry their time: latencies are measured from it.
 await using servers = await startServers({
-  postgresSettings: { track_commit_timestamp: "on" },
+  postgresSettings: {
+    track_commit_timestamp: "on", // latencies are measured from the time of the commit
+    min_wal_size: "1GB", // the files that were made are kept
+  },
 });
 const machine = await machineFacts(servers); // before there is any load
+await makeWalFiles(servers.postgres);
 const lines: Line[] = [];
 for (const name of names) {
   if (!json) console.error(`measuring ${name} …`);
