@@ -26,6 +26,7 @@ export interface Entitlements {
 
 export type ErrorCode =
   | "BAD_REQUEST"
+  | "UNAUTHORIZED"
   | "FORBIDDEN"
   | "NOT_FOUND"
   | "METHOD_NOT_ALLOWED"

@@ -1,4 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Door } from "@kenri/shared/access/door";
 import { Batch } from "@kenri/shared/batch";
 import { addRoute, type Checks, createApp } from "@kenri/shared/http";
 import type { Handover } from "@kenri/shared/handover";
@@ -18,6 +19,7 @@ export interface AppParts {
   committed: Handover<OutboxRow>;
   operators?: OperatorParts | undefined; // nothing of their side exists unless it is switched on
   checks: Checks;
+  door: Door;
   log: Log;
 }
 
@@ -31,8 +33,8 @@ const queriesAtOnce = 2;
 const maxWaiting = 1_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
-  const { database, committed, operators, checks, log } = parts;
-  const app = createApp("Kenri entitlement", checks, log);
+  const { database, committed, operators, checks, door, log } = parts;
+  const app = createApp("Kenri entitlement", checks, door, log);
   const changes = new Batch({
     flush: (items: Change[]) =>
       stepTogether(

@@ -1,5 +1,6 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { Batch } from "@kenri/shared/batch";
+import type { ScopedRoute } from "@kenri/shared/description";
 import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
 import type { Context, Handler } from "hono";
 import type { Answer } from "./decide_change.ts";
@@ -53,7 +54,7 @@ const routes = {
   REVOKE: { path: "/v1/entitlements/revokes", verb: "Revoke", reason: "refund", version: 2 },
 };
 
-export function changeRoute(action: Action): RouteConfig {
+export function changeRoute(action: Action): ScopedRoute {
   const { path, verb, reason, version } = routes[action];
   const status = statusAfter[action];
   const named = { user_id: "ann", stock_keeping_unit: "book" };
@@ -69,6 +70,7 @@ export function changeRoute(action: Action): RouteConfig {
   return {
     method: "post",
     path,
+    scope: "entitlements:write",
     operationId: `${verb.toLowerCase()}Entitlement`,
     tags: ["Entitlements"],
     summary: `${verb} a user's right to one stock keeping unit`,

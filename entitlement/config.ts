@@ -1,4 +1,11 @@
 import {
+  accessOptions,
+  accessSettings,
+  issuerIsWhole,
+  loopbackUnlessAccess,
+} from "@kenri/shared/access/settings";
+import type { AccessOptions } from "@kenri/shared/access/door";
+import {
   count,
   duration,
   flag,
@@ -45,18 +52,22 @@ export const schema = z.object({
     "console.peer-url": pageUrl().optional(),
   }),
   ...prefixed("entitlement.outbox", workerSettings),
+  ...accessSettings,
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
   "hostname": text().optional(),
 }).check(
   notAbove("entitlement.outbox.backoff-jitter-min", "entitlement.outbox.backoff-jitter-max"),
+  issuerIsWhole,
+  loopbackUnlessAccess("entitlement.http.host"),
 );
 
 export interface Config {
   databaseUrl: string;
   natsUrl: string;
   http: { hostname: string; port: number };
+  access: AccessOptions;
   stream: WantedStream;
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
@@ -78,6 +89,7 @@ export function readConfig(
       hostname: settings["entitlement.http.host"],
       port: settings["entitlement.http.port"],
     },
+    access: accessOptions(settings),
     stream: {
       name: settings["entitlement.nats.stream"],
       subject: settings["entitlement.nats.subject"],

@@ -1,4 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Door } from "@kenri/shared/access/door";
 import { addConsole } from "@kenri/shared/console";
 import { Table, When } from "@kenri/shared/console/layout";
 import { flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline";
@@ -26,8 +27,12 @@ const counters = {
 };
 type Rates = Samples<keyof typeof counters>;
 
-export function addEntitlementConsole(app: OpenAPIHono, peerUrl: string | undefined): Loop {
-  return addConsole(app, {
+export function addEntitlementConsole(
+  app: OpenAPIHono,
+  door: Door,
+  peerUrl: string | undefined,
+): Loop {
+  return addConsole(app, door, {
     site: { service: "entitlement", other: "notification", peerUrl },
     ways: [
       { by: "user_id", title: "user" },

@@ -1,5 +1,6 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { Batch } from "@kenri/shared/batch";
+import type { ScopedRoute } from "@kenri/shared/description";
 import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
@@ -30,9 +31,10 @@ const example = {
   }],
 };
 
-export const listRoute: RouteConfig = {
+export const listRoute: ScopedRoute = {
   method: "get",
   path: "/v1/users/{user_id}/entitlements",
+  scope: "entitlements:read",
   operationId: "listEntitlements",
   tags: ["Entitlements"],
   summary: "All entitlements of a user",

@@ -1,3 +1,4 @@
+import { doorOf } from "@kenri/shared/access/door";
 import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
@@ -21,6 +22,7 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
   const link = new NatsLink(config.natsUrl, "entitlement", log);
   const committed = new Handover<OutboxRow>();
   const ask = receiverOver(link, config.stream.subject);
+  const door = doorOf(config.access, log);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),
@@ -35,12 +37,12 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
     natsIsThere: checks["NATS can't be reached"],
   };
   const app = entitlementApp(
-    { database, committed, operators: config.debug ? operators : undefined, checks, log },
+    { database, committed, operators: config.debug ? operators : undefined, checks, door, log },
     config.commit,
   );
   tellOfPool(database);
   askDatabase(() => outboxFigures(database), log);
-  const console = config.debug ? [addEntitlementConsole(app, config.consolePeerUrl)] : [];
+  const console = config.debug ? [addEntitlementConsole(app, door, config.consolePeerUrl)] : [];
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>

@@ -1,5 +1,6 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { countErrors, type DeadLetters, type ErrorCount } from "@kenri/shared/dead_letters";
+import type { ScopedRoute } from "@kenri/shared/description";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import { findState } from "./reconcile_now.ts";
@@ -35,9 +36,10 @@ const statusSchema = z.object({
 
 export type OutboxStatus = Omit<z.infer<typeof statusSchema>, "errors"> & { errors: ErrorCount[] };
 
-export const statusRoute: RouteConfig = {
+export const statusRoute: ScopedRoute = {
   method: "get",
   path: "/debug/entitlement/status",
+  scope: "debug:read",
   summary: "Status",
   description: `What waits, what was given up, and the ${shownAtMost} events that wait longest`,
   responses: {

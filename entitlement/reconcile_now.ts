@@ -1,6 +1,12 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
-import { momentSchema, operationFields, operationRoute, readBody } from "@kenri/shared/operations";
+import type { ScopedRoute } from "@kenri/shared/description";
+import {
+  momentSchema,
+  operationFields,
+  operationRoute,
+  readOperation,
+} from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import { type AuditedEvent, checkAudit, checkedAtOnce, firstId } from "./received.ts";
@@ -50,8 +56,11 @@ export interface ReconcileNowParts extends SettleParts {
 const positionSchema = z.tuple([timeSchema(), z.uuid(), timeSchema()]);
 
 export function reconcileNow(parts: ReconcileNowParts): Handler {
-  return async ({ req }) => {
-    const { since, cursor, who, reason, dry_run, ...asked } = await readBody(req, bodySchema);
+  return async (context) => {
+    const { since, cursor, who, reason, dry_run, ...asked } = await readOperation(
+      context,
+      bodySchema,
+    );
     const { database, ask } = parts;
     const graceSeconds = asked.grace_seconds ?? parts.graceSeconds;
     // The end is set by the first call: else one would never come to it on a busy day.
@@ -90,9 +99,10 @@ const stateSchema = z.object({
 
 export type Reconciliation = z.infer<typeof stateSchema>;
 
-export const reconciliationRoute: RouteConfig = {
+export const reconciliationRoute: ScopedRoute = {
   method: "get",
   path: "/debug/entitlement/reconciliation",
+  scope: "debug:read",
   summary: "Reconciliation",
   description: "Until when all events are known to be received, and which were not",
   responses: {

@@ -6,7 +6,7 @@ import {
   type Operation,
   operationFields,
   operationRoute,
-  readBody,
+  readOperation,
 } from "@kenri/shared/operations";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Bell } from "@kenri/shared/signals";
@@ -39,8 +39,8 @@ export const replayRoute = operationRoute(
 );
 
 export function replay(database: Database, committed: Bell): Handler {
-  return async ({ req }) => {
-    const { from, to, limit, who, reason, dry_run } = await readBody(req, bodySchema);
+  return async (context) => {
+    const { from, to, limit, who, reason, dry_run } = await readOperation(context, bodySchema);
     // Else what is published meanwhile would be in the range again.
     if (Date.parse(to) > Date.now()) throw new ApiError("BAD_REQUEST", "to must not be to come");
     if (Date.parse(from) > Date.parse(to)) {

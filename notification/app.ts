@@ -1,4 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Door } from "@kenri/shared/access/door";
 import { type Checks, createApp } from "@kenri/shared/http";
 import type { Log } from "@kenri/shared/log";
 import { addOperatorRoutes, type OperatorParts } from "./operator_routes.ts";
@@ -6,11 +7,12 @@ import { addOperatorRoutes, type OperatorParts } from "./operator_routes.ts";
 export interface AppParts {
   operators: OperatorParts | undefined; // nothing of their side exists unless it is switched on
   checks: Checks;
+  door: Door;
   log: Log;
 }
 
-export function notificationApp({ operators, checks, log }: AppParts): OpenAPIHono {
-  const app = createApp("Kenri notification", checks, log);
+export function notificationApp({ operators, checks, door, log }: AppParts): OpenAPIHono {
+  const app = createApp("Kenri notification", checks, door, log);
   if (operators) addOperatorRoutes(app, operators);
   return app;
 }

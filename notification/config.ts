@@ -1,4 +1,11 @@
 import {
+  accessOptions,
+  accessSettings,
+  issuerIsWhole,
+  loopbackUnlessAccess,
+} from "@kenri/shared/access/settings";
+import type { AccessOptions } from "@kenri/shared/access/door";
+import {
   count,
   duration,
   flag,
@@ -75,12 +82,15 @@ export const schema = z.object({
     "console.peer-url": pageUrl().optional(),
   }),
   ...prefixed("notification.delivery", workerSettings),
+  ...accessSettings,
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
   "hostname": text().optional(),
 }).check(
   notAbove("notification.delivery.backoff-jitter-min", "notification.delivery.backoff-jitter-max"),
+  issuerIsWhole,
+  loopbackUnlessAccess("notification.http.host"),
   prefixIsThere,
   injectionIsEnabled,
 );
@@ -89,6 +99,7 @@ export interface Config {
   databaseUrl: string;
   natsUrl: string;
   http: { hostname: string; port: number };
+  access: AccessOptions;
   stream: WantedStream;
   consumer: ConsumerOptions;
   advisories: AdvisoryOptions[];
@@ -114,6 +125,7 @@ export function readConfig(
       hostname: settings["notification.http.host"],
       port: settings["notification.http.port"],
     },
+    access: accessOptions(settings),
     stream: {
       name: stream,
       subject: settings["notification.nats.subject"],

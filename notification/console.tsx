@@ -1,4 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Door } from "@kenri/shared/access/door";
 import { addConsole } from "@kenri/shared/console";
 import { Table, When } from "@kenri/shared/console/layout";
 import { flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline";
@@ -24,8 +25,12 @@ const counters = {
 };
 type Rates = Samples<keyof typeof counters>;
 
-export function addNotificationConsole(app: OpenAPIHono, peerUrl: string | undefined): Loop {
-  return addConsole(app, {
+export function addNotificationConsole(
+  app: OpenAPIHono,
+  door: Door,
+  peerUrl: string | undefined,
+): Loop {
+  return addConsole(app, door, {
     site: { service: "notification", other: "entitlement", peerUrl },
     ways: [{ by: "user_id", title: "user" }, { by: "event_id", title: "event" }],
     layers: {

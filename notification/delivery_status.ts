@@ -1,5 +1,6 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { countErrors, type DeadLetters, type ErrorCount } from "@kenri/shared/dead_letters";
+import type { ScopedRoute } from "@kenri/shared/description";
 import type { NatsLink } from "@kenri/shared/jetstream";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
@@ -37,9 +38,10 @@ export type DeliveryStatus =
   & Omit<z.infer<typeof statusSchema>, "errors">
   & { errors: ErrorCount[] };
 
-export const statusRoute: RouteConfig = {
+export const statusRoute: ScopedRoute = {
   method: "get",
   path: "/debug/notification/status",
+  scope: "debug:read",
   summary: "Status",
   description:
     `What waits, what was given up, and the ${shownAtMost} notifications waiting longest`,

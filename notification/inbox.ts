@@ -1,5 +1,6 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/cursor";
+import type { ScopedRoute } from "@kenri/shared/description";
 import { ApiError } from "@kenri/shared/errors";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { pathPart } from "@kenri/shared/http";
@@ -28,9 +29,10 @@ const answerSchema = z.object({
 
 export type Inbox = z.infer<typeof answerSchema>;
 
-export const inboxRoute: RouteConfig = {
+export const inboxRoute: ScopedRoute = {
   method: "get",
   path: "/debug/notification/inbox/{user_id}",
+  scope: "notifications:read",
   operationId: "listNotifications",
   summary: "The notifications of a user",
   description: "The newest first. Those that arrive meanwhile don't shift the pages.",

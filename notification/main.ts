@@ -1,3 +1,4 @@
+import { doorOf } from "@kenri/shared/access/door";
 import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
@@ -25,6 +26,7 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
+  const door = doorOf(config.access, log);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),
@@ -37,11 +39,16 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
     consumer: { stream: config.stream.name, durable: config.consumer.durable },
     predecessorWaitMs: config.predecessorWaitMs,
   };
-  const app = notificationApp({ operators: config.debug ? operators : undefined, checks, log });
+  const app = notificationApp({
+    operators: config.debug ? operators : undefined,
+    checks,
+    door,
+    log,
+  });
   tellOfPool(database);
   askDatabase(() => tableFigures(database), log);
   askStream(() => streamFigures(link, config.stream.name, config.consumer.durable));
-  const console = config.debug ? [addNotificationConsole(app, config.consolePeerUrl)] : [];
+  const console = config.debug ? [addNotificationConsole(app, door, config.consolePeerUrl)] : [];
   const loops = [
     ...console,
     {

@@ -1,7 +1,8 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "./cursor.ts";
 import type { DeadRows } from "./dead_rows.ts";
+import type { ScopedRoute } from "./description.ts";
 import { ApiError } from "./errors.ts";
 import { errorAnswer, textSchema } from "./fields.ts";
 import { valid } from "./operations.ts";
@@ -53,7 +54,7 @@ const listRequest = z.object({
   ...pageFields(),
 });
 
-export function deadLettersRoute(service: string): RouteConfig {
+export function deadLettersRoute(service: string): ScopedRoute {
   const schema = z.object({
     dead_letters: z.array(deadLetterSchema),
     next_cursor: z.string().optional(),
@@ -61,6 +62,7 @@ export function deadLettersRoute(service: string): RouteConfig {
   return {
     method: "get",
     path: `/debug/${service}/dead-letters`,
+    scope: "debug:read",
     summary: "Dead letters",
     description: "What was given up, the oldest first; by layer, error or id",
     request: { query: listRequest },
@@ -107,10 +109,11 @@ export function readId({ idSchema }: DeadLetters, id: string): string {
 // Of so many the errors are counted; more of them tell nothing new.
 const countedAtMost = 10_000;
 
-export function errorsRoute(service: string): RouteConfig {
+export function errorsRoute(service: string): ScopedRoute {
   return {
     method: "get",
     path: `/debug/${service}/dead-letters/errors`,
+    scope: "debug:read",
     summary: "Dead letters by error",
     description: `How many were given up for which error, of the oldest ${countedAtMost} a layer`,
     responses: {

@@ -2,6 +2,7 @@
 // knows which HTTP status a code means.
 const statusOfCode = {
   BAD_REQUEST: 400,
+  UNAUTHORIZED: 401,
   FORBIDDEN: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,

@@ -1,7 +1,10 @@
-import { OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { Context, Handler, HonoRequest } from "hono";
+import { OpenAPIHono, z } from "@hono/zod-openapi";
+import type { Context, Handler, HonoRequest, Next } from "hono";
+import { admit, isPublic, needScope } from "./access/admit.ts";
+import type { Scope } from "./access/caller.ts";
+import type { Door } from "./access/door.ts";
 import { BatchFull } from "./batch.ts";
-import { completed, describeApi } from "./description.ts";
+import { completed, describeApi, type ScopedRoute } from "./description.ts";
 import { ApiError, tooManyWaiting, unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
 import type { Series } from "./histogram.ts";
@@ -18,8 +21,9 @@ import { nameRequest } from "./tracing.ts";
 // What the service needs, by what to say when it is missing.
 export type Checks = Record<string, () => Promise<boolean> | boolean>;
 
-export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono {
+export function createApp(title: string, checks: Checks, door: Door, log: Log): OpenAPIHono {
   const app = new OpenAPIHono();
+  app.use((context, next) => admitFirst(context, door, next));
   app.notFound(() => {
     observeUnrouted(404);
     return answerError(new ApiError("NOT_FOUND", "there is no such path"));
@@ -38,7 +42,13 @@ export function createApp(title: string, checks: Checks, log: Log): OpenAPIHono 
   });
   addRoute(
     app,
-    plainRoute("/metrics", "Figures", "In the Prometheus text format", "text/plain"),
+    plainRoute(
+      "/metrics",
+      "Figures",
+      "In the Prometheus text format",
+      "text/plain",
+      "metrics:read",
+    ),
     async () => {
       const headers = { "Content-Type": metrics.contentType };
       return new Response(await scrape(), { headers });
@@ -67,12 +77,28 @@ declare module "hono" {
   }
 }
 
+// Everybody else is refused before a route is looked for and before any of the body is read.
+async function admitFirst(context: Context, door: Door, next: Next): Promise<Response | void> {
+  let elsewhere: Response | undefined;
+  try {
+    elsewhere = await admit(context, door);
+  } catch (error) {
+    nameRequest(context.req.method, "none"); // its path may name a user
+    observeUnrouted(statusOf(error));
+    throw error;
+  }
+  return elsewhere ?? await next();
+}
+
 // Registers a route with its description, and the refusal of every other method on its path.
-export function addRoute(app: OpenAPIHono, route: RouteConfig, handler: Handler): void {
+export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler): void {
+  if (isPublic(route.path) !== (route.scope === "public")) {
+    throw new Error(`Whether ${route.path} is public must be said in its route and at the door`);
+  }
   app.openAPIRegistry.registerPath(completed(route));
   const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
   const method = route.method.toUpperCase();
-  app.on(method, path, observed(method, route.path, handler));
+  app.on(method, path, observed(method, route.path, scoped(route.scope, handler)));
   const allow = method === "GET" ? "GET, HEAD" : method;
   const refuse: Handler = ({ req }) => {
     throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
@@ -80,6 +106,14 @@ export function addRoute(app: OpenAPIHono, route: RouteConfig, handler: Handler)
     });
   };
   app.all(path, observed("other", route.path, refuse));
+}
+
+function scoped(scope: Scope | "public", handler: Handler): Handler {
+  if (scope === "public") return handler;
+  return (context, next) => {
+    needScope(context, scope);
+    return handler(context, next);
+  };
 }
 
 const requests = histogram(
@@ -135,11 +169,13 @@ function plainRoute(
   summary: string,
   description: string,
   type = "application/json",
-): RouteConfig {
+  scope: ScopedRoute["scope"] = "public",
+): ScopedRoute {
   const schema = type === "application/json" ? z.looseObject({}) : z.string();
   return {
     method: "get",
     path,
+    scope,
     summary,
     responses: { 200: { description, content: { [type]: { schema } } } },
   };
@@ -168,7 +204,12 @@ export function statusOf(error: unknown): number {
 function toApiError(error: unknown, { req, get }: Context, log: Log): ApiError {
   const known = knownError(error);
   if (known) return known;
-  log.error("A request failed: {error}", { error, method: req.method, ...get("about") });
+  log.error("A request failed: {error}", {
+    error,
+    method: req.method,
+    caller: get("caller")?.name || undefined,
+    ...get("about"),
+  });
   return new ApiError("INTERNAL_ERROR", "the request failed because of an error in the service");
 }
 

@@ -1,6 +1,7 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
-import type { Handler, HonoRequest } from "hono";
+import { z } from "@hono/zod-openapi";
+import type { Context, Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "./cursor.ts";
+import type { ScopedRoute } from "./description.ts";
 import { ApiError } from "./errors.ts";
 import { errorAnswer, fieldSchema, isStorableTime, problemsOf } from "./fields.ts";
 import { type Database, query, utc } from "./postgres.ts";
@@ -10,7 +11,7 @@ import { uuidv7 } from "./uuid.ts";
 // What an operator changes by hand. Each operation says who and why, and is kept in a table.
 
 export const operationFields = {
-  who: fieldSchema(),
+  who: fieldSchema().openapi({ description: "Whoever shows a credential is its name instead" }),
   reason: fieldSchema(),
   dry_run: z.boolean("must be true or false").default(false),
 };
@@ -34,11 +35,15 @@ export function newOperation({ who, reason }: { who: string; reason: string }): 
   return { id: uuidv7(), who, reason };
 }
 
-export async function readBody<Schema extends z.ZodType>(
-  { raw }: HonoRequest,
+// Who has shown a credential can't be somebody else.
+export async function readOperation<Schema extends z.ZodType>(
+  { req, get }: Context,
   schema: Schema,
 ): Promise<z.output<Schema>> {
-  return valid(schema.safeParse(await readJson(raw)));
+  const body = await readJson(req.raw);
+  const who = get("caller")?.name;
+  const isSigned = who && typeof body === "object" && body !== null;
+  return valid(schema.safeParse(isSigned ? { ...body, who } : body));
 }
 
 export function valid<Value>(parsed: z.ZodSafeParseResult<Value>): Value {
@@ -52,10 +57,11 @@ export function operationRoute(
   description: string,
   body: z.ZodType,
   answer: z.ZodType,
-): RouteConfig {
+): ScopedRoute {
   return {
     method: "post",
     path,
+    scope: "operations:write",
     summary,
     description,
     request: { body: { required: true, content: { "application/json": { schema: body } } } },
@@ -86,7 +92,7 @@ const recordSchema = z.object({
 
 export type OperationRecord = z.infer<typeof recordSchema>;
 
-export function operationsRoute(service: string): RouteConfig {
+export function operationsRoute(service: string): ScopedRoute {
   const schema = z.object({
     operations: z.array(recordSchema),
     next_cursor: z.string().optional(),
@@ -94,6 +100,7 @@ export function operationsRoute(service: string): RouteConfig {
   return {
     method: "get",
     path: `/debug/${service}/operations`,
+    scope: "debug:read",
     summary: "Record of operations",
     description: "What operators have changed: who, when, why, and from which state",
     request: { query: listRequest },

@@ -1,7 +1,8 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "./cursor.ts";
 import { type DeadLetter, type DeadLetters, readId, tableOf } from "./dead_letters.ts";
+import type { ScopedRoute } from "./description.ts";
 import { textSchema } from "./fields.ts";
 import { ApiError } from "./errors.ts";
 import {
@@ -9,7 +10,7 @@ import {
   type Operation,
   operationFields,
   operationRoute,
-  readBody,
+  readOperation,
 } from "./operations.ts";
 
 // Sends dead letters back to where they were given up: one, several, or all of an error, a page at a
@@ -51,7 +52,7 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("SentBack");
 
-export function sendBackRoute(service: string): RouteConfig {
+export function sendBackRoute(service: string): ScopedRoute {
   return operationRoute(
     `/operations/${service}/dead-letters/send-back`,
     "Send dead letters back",
@@ -62,9 +63,9 @@ export function sendBackRoute(service: string): RouteConfig {
 }
 
 export function sendBack(tables: SendBack[]): Handler {
-  return async ({ req }) => {
-    const { layer, ids, error, who, reason, dry_run, limit, cursor } = await readBody(
-      req,
+  return async (context) => {
+    const { layer, ids, error, who, reason, dry_run, limit, cursor } = await readOperation(
+      context,
       bodySchema,
     );
     if ((ids === undefined) === (error === undefined)) {

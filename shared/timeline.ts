@@ -1,4 +1,5 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
+import type { ScopedRoute } from "./description.ts";
 import { ApiError } from "./errors.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "./fields.ts";
 
@@ -49,7 +50,7 @@ export type Asked<Allowed extends By> = {
   [Name in Allowed]: { by: Name; value: z.output<(typeof idSchemas)[Name]> };
 }[Allowed];
 
-export function timelineRoute(service: string, allowed: readonly By[], extra = {}): RouteConfig {
+export function timelineRoute(service: string, allowed: readonly By[], extra = {}): ScopedRoute {
   const answer = z.object({ events: z.array(eventSchema), ...extra }).openapi("Timeline");
   const query = z.object(
     Object.fromEntries(allowed.map((name) => [name, idSchemas[name].optional()])),
@@ -57,6 +58,7 @@ export function timelineRoute(service: string, allowed: readonly By[], extra = {
   return {
     method: "get",
     path: `/debug/${service}/timeline`,
+    scope: "debug:read",
     summary: "Timeline of events",
     description: `What became of events in this service, by one of ${allowed.join(", ")}`,
     request: { query },

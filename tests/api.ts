@@ -47,8 +47,9 @@ export function grant(
   url: string,
   fields: Partial<Fields> = {},
   key: string = crypto.randomUUID(),
+  headers: Record<string, string> = {},
 ): Promise<Answer> {
-  return post(url, "grants", { ...someFields, ...fields }, key);
+  return post(url, "grants", { ...someFields, ...fields }, key, headers);
 }
 
 export function revoke(

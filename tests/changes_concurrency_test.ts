@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
 import { entitlementApp } from "../entitlement/app.ts";
+import { openDoor } from "../shared/access/door.ts";
 import { type Database, openDatabase } from "../shared/postgres.ts";
 import { Handover } from "../shared/handover.ts";
 import {
@@ -158,6 +159,7 @@ function changesOf(database: Database): (request: ChangeRequest) => Promise<Resp
     database,
     committed: new Handover(),
     checks: {},
+    door: openDoor,
     log: getLogger("test"),
   }, { idempotencyTtlMs: 60_000 });
   return async (request) => await app.fetch(toHttp("http://localhost", request, "trace"));

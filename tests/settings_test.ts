@@ -35,9 +35,14 @@ Deno.test("every setting is refused where it makes no sense, by its own name", (
     count: ["", "0", "-1", "1.5", "many", "1e9"],
     factor: ["", "-0.1", "1000", "half"],
     hostname: ["", " "],
+    tokens: ["", ";", "secret", "shop sha256:secret debug:read", "shop debug:read"],
+    algorithms: ["", " ", "none", "HS256", "RS256 HS512", "secret"],
   };
   const kindOf = (key: string) => {
     if (key.endsWith("url")) return "url";
+    if (key === "access.tokens") return "tokens";
+    if (key === "access.jwt.algorithms") return "algorithms";
+    if (/jwt\.(issuer|audience)$/.test(key)) return "hostname";
     if (/host$/.test(key)) return "host";
     if (/hostname$/.test(key)) return "hostname";
     if (/port$/.test(key)) return "port";

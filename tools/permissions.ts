@@ -1,10 +1,12 @@
 // The permissions that a service needs follow from its settings: its own address, its database, its
-// NATS servers, the names of its own settings, and the host's name for the locked_by column.
+// NATS servers, the issuer whose tokens it takes, the names of its own settings, and the host's name
+// for the locked_by column.
 
 interface Addresses {
   http: { hostname: string; port: number };
   databaseUrl: string;
   natsUrl: string;
+  access: { jwt: { jwksUrl: string } | undefined };
 }
 
 // Read by the PostgreSQL client on its own account; it shall find them unset.
@@ -16,11 +18,12 @@ const ignoredEnvironment = [
 ];
 
 export function permissionFlags(config: Addresses, environment: string[]): string[] {
-  const { http, databaseUrl, natsUrl } = config;
+  const { http, databaseUrl, natsUrl, access } = config;
   const addresses = [
     `${bracketed(http.hostname)}:${http.port}`,
     address(databaseUrl, 5432),
     ...natsUrl.split(",").map((url) => address(url, 4222)),
+    ...(access.jwt ? [webAddress(access.jwt.jwksUrl)] : []),
   ];
   return [
     `--allow-net=${[...new Set(addresses)].join()}`,
@@ -33,6 +36,10 @@ export function permissionFlags(config: Addresses, environment: string[]): strin
 // An IPv6 address stands in a url with its brackets already.
 function bracketed(hostname: string): string {
   return hostname.includes(":") ? `[${hostname}]` : hostname;
+}
+
+function webAddress(url: string): string {
+  return address(url, url.startsWith("https:") ? 443 : 80);
 }
 
 function address(url: string, defaultPort: number): string {

@@ -1,4 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Within } from "../access/admit.ts";
+import type { Caller } from "../access/caller.ts";
 import { ApiError, type ErrorCode } from "../errors.ts";
 
 // The console asks its own service as any other operator does, only within the process: what it shows
@@ -11,9 +13,11 @@ export interface Api {
   post<Answer>(path: string, body: Record<string, unknown>): Promise<Answer>;
 }
 
-export function apiOf(app: OpenAPIHono): Api {
+// In the name of the caller, with no more than that caller's scopes.
+export function apiOf(app: OpenAPIHono, caller: Caller): Api {
+  const within: Within = { caller };
   const ask = async <Answer>(path: string, init?: RequestInit): Promise<Answer> => {
-    const answer = await app.request(path, init);
+    const answer = await app.request(path, init, within);
     if (answer.ok) return await answer.json();
     const { code, message }: { code: ErrorCode; message: string } = await answer.json();
     throw new ApiError(code, message);

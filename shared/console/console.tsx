@@ -1,6 +1,9 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Child } from "hono/jsx";
+import { needScope, signInPath } from "../access/admit.ts";
+import type { Caller, Scope } from "../access/caller.ts";
+import type { Door } from "../access/door.ts";
 import { ApiError } from "../errors.ts";
 import type { Loop } from "../loop.ts";
 import { style } from "../pages/style.ts";
@@ -18,6 +21,7 @@ import { operationsPage, operationsPath } from "./operations_page.tsx";
 import { fragmentsOf, type Look, lookAround, pipelinePage } from "./pipeline_page.tsx";
 import { type Counted, readCounters, Samples } from "./samples.ts";
 import { confirmPage, confirmPath, deadLettersPath, sendBackNow } from "./send_back_page.tsx";
+import { signIn, signInPage, signOut, signOutPage, signOutPath } from "./sign_in_page.tsx";
 import { type SearchBy, timelinePage, timelinePath } from "./timeline_page.tsx";
 import script from "./live.js" with { type: "text" };
 import consoleStyle from "./console.css" with { type: "text" };
@@ -30,11 +34,12 @@ export type ShowPage = (context: Context, api: Api) => Promise<Response> | Respo
 export interface Route {
   method: "GET" | "POST";
   path: string;
+  scope: Scope | "public";
   answer: ShowPage;
 }
 
 export interface Half<Status, Counter extends string> {
-  site: Omit<Site, "pages">;
+  site: Omit<Site, "pages" | "asksWho">;
   ways: SearchBy[];
   layers: Layers;
   counters: Record<Counter, Counted>;
@@ -47,11 +52,13 @@ export interface Half<Status, Counter extends string> {
 // Returns the loop that keeps its figures.
 export function addConsole<Status, Counter extends string>(
   app: OpenAPIHono,
+  door: Door,
   half: Half<Status, Counter>,
 ): Loop {
   const { ways, layers, more } = half;
   const site: Site = {
     ...half.site,
+    asksWho: !door.open,
     pages: [
       { path: "/console", title: "Pipeline" },
       { path: timelinePath, title: "Timeline" },
@@ -60,7 +67,7 @@ export function addConsole<Status, Counter extends string>(
       { path: operationsPath, title: "Record" },
     ],
   };
-  const api = apiOf(app);
+  const api = apiOf(app, itself);
   const samples = new Samples(readCounters(half.counters));
   const look = () =>
     lookAround(
@@ -72,34 +79,49 @@ export function addConsole<Status, Counter extends string>(
     (atMs) => samples.take(atMs),
   );
   const around = { before: half.before?.(site), after: half.after?.(site) };
-  addPages(app, site, api, [
+  addPages(app, site, [
     get("/console", pipelinePage({ site, ways, look, ...around })),
     get(timelinePath, timelinePage(site, ways)),
     ...more.map(({ path, page }) => get(path, page(site))),
     get(deadLettersPath, deadLettersPage(site, layers)),
     get(deadLetterPath, deadLetterPage(site, layers)),
-    get(confirmPath, confirmPage(site)),
-    { method: "POST", path: confirmPath, answer: sendBackNow(site) },
+    { ...get(confirmPath, confirmPage(site)), scope: "operations:write" },
+    { ...post(confirmPath, sendBackNow(site)), scope: "operations:write" },
     get(operationsPath, operationsPage(site)),
     get("/console/live", () => live.listen()),
     file("/console/live.js", script, "text/javascript"),
-    file("/console/style.css", style + consoleStyle, "text/css"),
-    file("/console/icon.svg", icon, "image/svg+xml"),
+    { ...file("/console/style.css", style + consoleStyle, "text/css"), scope: "public" },
+    { ...file("/console/icon.svg", icon, "image/svg+xml"), scope: "public" },
+    { ...get(signInPath, signInPage(site)), scope: "public" },
+    { ...post(signInPath, signIn(site, door)), scope: "public" },
+    get(signOutPath, signOutPage(site)),
+    post(signOutPath, signOut),
   ]);
   return { name: "console", run: (signal) => live.run(signal) };
 }
 
-const get = (path: string, answer: ShowPage): Route => ({ method: "GET", path, answer });
+// What it shows to all who watch, each of whom may see it.
+const itself: Caller = { name: "console", scopes: new Set(["debug:read"]) };
+
+const get = (path: string, answer: ShowPage): Route => ({
+  method: "GET",
+  path,
+  scope: "debug:read",
+  answer,
+});
+
+const post = (path: string, answer: ShowPage): Route => ({ ...get(path, answer), method: "POST" });
 
 function file(path: string, text: string, type: string): Route {
   return get(path, (context) => fileAnswer(context, text, type));
 }
 
-function addPages(app: OpenAPIHono, site: Site, api: Api, routes: Route[]): void {
-  for (const { method, path, answer } of routes) {
+function addPages(app: OpenAPIHono, site: Site, routes: Route[]): void {
+  for (const { method, path, scope, answer } of routes) {
     app.on(method, path, async (context) => {
       try {
-        return await answer(context, api);
+        if (scope !== "public") needScope(context, scope);
+        return await answer(context, apiOf(app, context.get("caller") ?? nobody));
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         return errorPage(site, context, error);
@@ -115,6 +137,9 @@ function addPages(app: OpenAPIHono, site: Site, api: Api, routes: Route[]): void
     });
   }
 }
+
+// On a public page.
+const nobody: Caller = { name: "", scopes: new Set() };
 
 function errorPage(site: Site, context: Context, error: ApiError): Response {
   const { status, message, headers } = error;

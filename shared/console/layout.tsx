@@ -8,6 +8,7 @@ export interface Site {
   service: string;
   other: string;
   peerUrl: string | undefined; // of the other service, for links
+  asksWho: boolean; // whoever comes has to sign in
   pages: { path: string; title: string }[];
 }
 
@@ -48,7 +49,7 @@ export function ConsolePage({ site, path, title, note, children }: PageParts): J
 }
 
 function Bar({ site, path }: { site: Site; path: string }): JSX.Element {
-  const { service, other, peerUrl, pages } = site;
+  const { service, other, peerUrl, asksWho, pages } = site;
   return (
     <div class="bar">
       <header>
@@ -63,6 +64,7 @@ function Bar({ site, path }: { site: Site; path: string }): JSX.Element {
           ))}
         </nav>
         {peerUrl && <a class="peer" href={`${peerUrl}/console`}>{other} ↗</a>}
+        {asksWho && <a class="peer" href="/console/sign-out">Sign out</a>}
       </header>
     </div>
   );

@@ -66,6 +66,7 @@ async function askFor(
         : (
           <SendBackForm
             {...{ wanted, number, signed, problem, token: formToken(context) }}
+            caller={context.get("caller")?.name ?? ""}
             more={tried?.more ?? false}
           />
         )}
@@ -83,11 +84,12 @@ interface FormParts {
   more: boolean;
   signed: Signed;
   problem: string | undefined;
+  caller: string; // empty where nobody has to sign in
   token: string;
 }
 
 function SendBackForm(parts: FormParts): JSX.Element {
-  const { wanted: { layer, ids, error }, number, more, signed, problem, token } = parts;
+  const { wanted: { layer, ids, error }, number, more, signed, problem, caller, token } = parts;
   const what = count(number, "dead letter");
   return (
     <form class="card stacked" method="post" action={confirmPath}>
@@ -105,15 +107,11 @@ function SendBackForm(parts: FormParts): JSX.Element {
       <input type="hidden" name="layer" value={layer} />
       {error !== undefined && <input type="hidden" name="error" value={error} />}
       {ids.map((id) => <input type="hidden" name="id" value={id} />)}
-      <label for="who">Who are you?</label>
-      <input
-        id="who"
-        name="who"
-        value={signed.who ?? ""}
-        required
-        maxlength={255}
-        autocomplete="username"
-      />
+      {caller === "" ? <Who said={signed.who ?? ""} /> : (
+        <p>
+          You are <b>{caller}</b>.
+        </p>
+      )}
       <label for="reason">Why may it succeed now?</label>
       <input
         id="reason"
@@ -126,6 +124,22 @@ function SendBackForm(parts: FormParts): JSX.Element {
       <p class="muted">Both are kept in the record of operations.</p>
       <button type="submit">Send back {what}</button>
     </form>
+  );
+}
+
+function Who({ said }: { said: string }): JSX.Element {
+  return (
+    <>
+      <label for="who">Who are you?</label>
+      <input
+        id="who"
+        name="who"
+        value={said}
+        required
+        maxlength={255}
+        autocomplete="username"
+      />
+    </>
   );
 }
 

@@ -1,0 +1,79 @@
+import type { Log } from "../log.ts";
+import { anybody, type Caller } from "./caller.ts";
+import { IssuerKeys } from "./issuer_keys.ts";
+import { type JwtOptions, type Verified, verifyJwt } from "./jwt.ts";
+import { badCredential, noCredential } from "./refusals.ts";
+import { callerByDigest, digestOf, type TokenEntry } from "./tokens.ts";
+
+// Who stands behind a credential.
+
+export interface AccessOptions {
+  tokens: TokenEntry[];
+  jwt: JwtOptions | undefined;
+}
+
+export interface Door {
+  open: boolean; // nobody is asked for a credential
+  authenticate(credential: string | undefined): Caller | Promise<Caller>;
+}
+
+export const openDoor: Door = { open: true, authenticate: () => anybody };
+
+export function doorOf({ tokens, jwt }: AccessOptions, log: Log): Door {
+  if (tokens.length === 0 && jwt === undefined) {
+    log.warn("No credentials are configured: everybody on this machine may do everything here");
+    return openDoor;
+  }
+  const clients = [...new Set(tokens.map(({ client }) => client))].join();
+  log.info("Callers need a token", { clients, issuer: jwt?.issuer });
+  const known = callerByDigest(tokens);
+  const callerByJwt = jwt && rememberJwts(jwt, log);
+  return {
+    open: false,
+    authenticate: (credential) => {
+      if (credential === undefined) throw noCredential();
+      const digest = digestOf(credential);
+      const caller = known(digest);
+      if (caller) return caller;
+      if (callerByJwt && isJwt(credential)) return callerByJwt(credential, digest);
+      throw badCredential("the token is not known, or not any more");
+    },
+  };
+}
+
+function isJwt(credential: string): boolean {
+  return credential.split(".", 4).length === 3;
+}
+
+// To verify one takes up to milliseconds of a processor, to find it here a microsecond. It is not
+// longer than a minute, so that a key which the issuer withdraws ends soon.
+const rememberedMs = 60_000;
+const rememberedAtMost = 10_000;
+
+function rememberJwts(
+  options: JwtOptions,
+  log: Log,
+): (token: string, digest: string) => Caller | Promise<Caller> {
+  const keys = new IssuerKeys(options.jwksUrl, log);
+  const remembered = new Map<string, Verified>();
+  const verify = async (token: string, digest: string) => {
+    const verified = await verifyJwt(token, options, keys);
+    if (remembered.size >= rememberedAtMost) forgetOldest(remembered);
+    const expiresAtMs = Math.min(verified.expiresAtMs, Date.now() + rememberedMs);
+    remembered.set(digest, { ...verified, expiresAtMs });
+    return verified.caller;
+  };
+  return (token, digest) => {
+    const verified = remembered.get(digest);
+    if (verified && Date.now() < verified.expiresAtMs) return verified.caller;
+    remembered.delete(digest);
+    return verify(token, digest);
+  };
+}
+
+function forgetOldest(remembered: Map<string, Verified>): void {
+  for (const [digest] of remembered) {
+    remembered.delete(digest);
+    return;
+  }
+}

@@ -1,0 +1,24 @@
+import { ApiError } from "../errors.ts";
+import type { Scope } from "./caller.ts";
+
+// What is said to those who may not pass, in the words of RFC 6750. A credential is never repeated.
+
+const challenge = 'Bearer realm="kenri"';
+
+export function noCredential(): ApiError {
+  return new ApiError("UNAUTHORIZED", "a credential is required: Authorization: Bearer TOKEN", {
+    "WWW-Authenticate": challenge,
+  });
+}
+
+export function badCredential(message: string): ApiError {
+  return new ApiError("UNAUTHORIZED", message, {
+    "WWW-Authenticate": `${challenge}, error="invalid_token"`,
+  });
+}
+
+export function scopeMissing(scope: Scope): ApiError {
+  return new ApiError("FORBIDDEN", `this needs a credential with the scope ${scope}`, {
+    "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="${scope}"`,
+  });
+}

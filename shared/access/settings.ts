@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { duration, environmentName, serverUrl, text } from "../config.ts";
+import type { AccessOptions } from "./door.ts";
+import { isLoopback } from "./loopback.ts";
+import { readEntries, type TokenEntry } from "./tokens.ts";
+
+// Who may call, as both services are told.
+
+export const accessSettings = {
+  "access.tokens": tokens().optional(),
+  "access.jwt.issuer": text().optional(),
+  "access.jwt.audience": text().optional(),
+  "access.jwt.jwks-url": keysUrl().optional(),
+  "access.jwt.algorithms": algorithms().prefault("RS256 PS256 ES256 EdDSA"),
+  "access.jwt.leeway": duration(600_000).prefault("30s"),
+};
+
+type AccessSettings = z.output<z.ZodObject<typeof accessSettings>>;
+
+export function accessOptions(settings: AccessSettings): AccessOptions {
+  const issuer = settings["access.jwt.issuer"];
+  const audience = settings["access.jwt.audience"];
+  const jwksUrl = settings["access.jwt.jwks-url"];
+  return {
+    tokens: settings["access.tokens"] ?? [],
+    jwt: issuer === undefined || audience === undefined || jwksUrl === undefined ? undefined : {
+      issuer,
+      audience,
+      jwksUrl,
+      algorithms: settings["access.jwt.algorithms"],
+      leewaySeconds: settings["access.jwt.leeway"] / 1_000,
+    },
+  };
+}
+
+const ofIssuer = ["access.jwt.issuer", "access.jwt.audience", "access.jwt.jwks-url"] as const;
+
+// One alone would be no credential, although somebody meant to ask for one.
+export const issuerIsWhole = z.superRefine<Record<string, unknown>>((settings, { addIssue }) => {
+  const missing = ofIssuer.filter((key) => settings[key] === undefined);
+  const given = ofIssuer.find((key) => settings[key] !== undefined);
+  if (given === undefined || missing.length === 0) return;
+  const message = `needs ${missing.map(environmentName).join(" and ")}, too`;
+  addIssue({ code: "custom", path: [given], message });
+});
+
+// Said also while other settings are wrong.
+export function loopbackUnlessAccess<Key extends string>(
+  host: Key,
+): z.core.$ZodCheck<Record<Key, string>> {
+  return z.refine<Record<Key, string>>(
+    (settings: Record<string, unknown>) =>
+      settings["access.tokens"] !== undefined || settings["access.jwt.issuer"] !== undefined ||
+      typeof settings[host] !== "string" || isLoopback(settings[host]),
+    {
+      path: [host],
+      message: "must be 127.0.0.1, ::1 or localhost as long as everybody may call: set " +
+        "ACCESS_TOKENS (deno task token makes one) or ACCESS_JWT_ISSUER",
+      when: () => true,
+    },
+  );
+}
+
+function tokens(): z.ZodPipe<z.ZodString, z.ZodTransform<TokenEntry[], string>> {
+  return text().transform((written, context) => {
+    try {
+      return readEntries(written);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      context.addIssue(error.message);
+      return z.NEVER;
+    }
+  });
+}
+
+function keysUrl(): z.ZodString {
+  return serverUrl("https:", "http:").refine((value) => {
+    const { protocol, hostname = "", username, password } = URL.parse(value) ?? {};
+    return (protocol === "https:" || isLoopback(hostname)) && `${username}${password}` === "";
+  }, "must begin with https:// unless it is of this machine, and be without a password");
+}
+
+// Each proves who has signed by a key that can't be used to sign.
+const asymmetric = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+];
+
+function algorithms(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], string>> {
+  return text().transform((written, context) => {
+    const named = written.split(/[\s,]+/).filter((name) => name !== "");
+    if (named.length > 0 && named.every((name) => asymmetric.includes(name))) return named;
+    context.addIssue(`must be of ${asymmetric.join(" ")}`);
+    return z.NEVER;
+  });
+}
