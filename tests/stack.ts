@@ -51,8 +51,8 @@ export const failingSends: Settings = {
 };
 
 // deno-lint-ignore no-explicit-any
-export async function look(url: string, path: string): Promise<any> {
-  const { status, json, text } = await call(`${url}${path}`);
+export async function look(url: string, path: string, headers = {}): Promise<any> {
+  const { status, json, text } = await call(`${url}${path}`, { headers });
   if (status !== 200) throw new Error(`${path} answers ${status}: ${text}`);
   return json;
 }
@@ -62,11 +62,12 @@ export async function operate(
   url: string,
   path: string,
   body: Record<string, unknown>,
+  headers: Record<string, string> = {},
   // deno-lint-ignore no-explicit-any
 ): Promise<any> {
   const { status, json, text } = await call(`${url}${path}`, {
     method: "POST",
-    headers: { "Content-Type": "application/json" },
+    headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify({ who: "kim", reason: "the channel is back", ...body }),
   });
   if (status !== 200) throw new Error(`${path} answers ${status}: ${text}`);
