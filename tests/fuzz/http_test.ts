@@ -2,6 +2,9 @@
 // The requests are made of /openapi.json, so that a new route is asked without a word here.
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { scopes } from "../../shared/access/caller.ts";
+import { newToken } from "../../shared/access/tokens.ts";
+import { bearer, newClient, tokensOf } from "../access.ts";
 import { type Answer, call } from "../api.ts";
 import { startEntitlement } from "../entitlement.ts";
 import { eventsOf } from "../events.ts";
@@ -11,6 +14,15 @@ import { inTime } from "../wait.ts";
 import { fuzz } from "./fuzz.ts";
 import { assertDescribed, type Route, routesOf } from "./openapi.ts";
 import { type FuzzRequest, requestTo } from "./requests.ts";
+
+const all = newClient("all", ...scopes);
+const some = [newClient("scraper", "metrics:read"), newClient("reader", "entitlements:read")];
+const credentials = tokensOf(all, ...some);
+const anyCredential = fc.oneof(
+  { weight: 12, arbitrary: fc.constant(bearer(all.token)) },
+  { weight: 1, arbitrary: fc.constantFrom(...some.map(({ token }) => bearer(token))) },
+  { weight: 1, arbitrary: fc.constantFrom({}, bearer(newToken())) },
+);
 
 const atOnce = 25;
 const hangsMs = 20_000;
@@ -23,7 +35,12 @@ async function askAnything(url: string, runs: number, look: Look = () => {}): Pr
   const anyRequest = fc.oneof(
     ...[...routes.values()].map((route) => ({
       weight: route.parameters.length > 0 || route.body ? 4 : 1,
-      arbitrary: requestTo(route),
+      arbitrary: fc.record({ request: requestTo(route), credential: anyCredential }).map(
+        ({ request, credential }) => ({
+          ...request,
+          headers: { ...credential, ...request.headers },
+        }),
+      ),
     })),
   );
   const requests = fc.array(anyRequest, { minLength: atOnce, maxLength: atOnce });
@@ -62,10 +79,16 @@ function assertCalm(log: LogLine[]): void {
 
 // Together, because a reconciliation asks the other service.
 Deno.test("any request is answered as described, and only what was answered is stored", async () => {
-  await using kenri = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
+  await using kenri = await startEntitlement({
+    ...credentials,
+    ENTITLEMENT_DEBUG_ENABLED: "true",
+  });
   const { stream, subject } = kenri;
   await using place = await freshPlace({ stream, subject });
-  await using service = await startNotification(place, { NOTIFICATION_DEBUG_ENABLED: "true" });
+  await using service = await startNotification(place, {
+    ...credentials,
+    NOTIFICATION_DEBUG_ENABLED: "true",
+  });
   const stored = new Set<string>();
   await askAnything(kenri.url, 600, ({ route, headers }, { status, text }) => {
     const isChange = route.startsWith("post /v1/entitlements/");

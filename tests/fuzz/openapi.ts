@@ -92,7 +92,7 @@ export function validatorOf(api: Description, schema: Schema): z.ZodType {
 }
 
 // What may be said of any path, whatever is described.
-const general = [404, 405, 408, 413, 414, 415, 431];
+const general = [401, 404, 405, 408, 413, 414, 415, 431];
 // Of how it is made inside; no message has anything of it.
 const internals =
   /\.ts\b|node_modules|\bat \w+ \(|postgres|kenri_|\bselect\b|\binsert\b|stack|zod/i;

@@ -1,0 +1,255 @@
+// The console where callers need a credential: a person signs in with one, and the pages show no more
+// than its scopes allow.
+import assert from "node:assert/strict";
+import type { Scope } from "../shared/access/caller.ts";
+import { newToken } from "../shared/access/tokens.ts";
+import { bearer, newClient, tokensOf } from "./access.ts";
+import { assertError, call } from "./api.ts";
+import { startEntitlement } from "./entitlement.ts";
+import { type Issuer, startIssuer } from "./issuer.ts";
+import { insertEvents, untilAll } from "./outbox.ts";
+import { sendRaw } from "./raw_http.ts";
+import { type Stack, startStack } from "./stack.ts";
+import { until } from "./wait.ts";
+
+const looker = newClient("kim", "debug:read");
+const mender = newClient("lee", "debug:read", "operations:write", "notifications:read");
+const shop = newClient("shop", "entitlements:write");
+const page = { Accept: "text/html" };
+
+let issuer: Issuer;
+let stack: Stack;
+Deno.test.beforeAll(async () => {
+  issuer = await startIssuer();
+  const settings = { ...issuer.settings, ...tokensOf(looker, mender, shop) };
+  stack = await startStack({ entitlement: settings, notification: settings });
+});
+Deno.test.afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+  await issuer[Symbol.asyncDispose]();
+});
+
+const paths: Record<"entitlement" | "notification", [string, Scope][]> = {
+  entitlement: [
+    ["/console", "debug:read"],
+    ["/console/timeline?by=user_id&q=ann", "debug:read"],
+    ["/console/reconciliation", "debug:read"],
+    ["/console/dead-letters", "debug:read"],
+    [
+      "/console/dead-letters/one?layer=outbox&id=00000000-0000-7000-8000-000000000000",
+      "debug:read",
+    ],
+    ["/console/dead-letters/send-back?layer=outbox", "operations:write"],
+    ["/console/operations", "debug:read"],
+    ["/console/live", "debug:read"],
+    ["/console/live.js", "debug:read"],
+    ["/console/sign-out", "debug:read"],
+  ],
+  notification: [
+    ["/console", "debug:read"],
+    ["/console/inbox?user_id=ann", "notifications:read"],
+    ["/console/dead-letters/send-back?layer=delivery", "operations:write"],
+  ],
+};
+
+async function statusOf(url: string, headers: Record<string, string>): Promise<number> {
+  const answer = await fetch(url, { headers, redirect: "manual" });
+  await answer.body?.cancel();
+  return answer.status;
+}
+
+const cookieOf = (token: string) => ({ Cookie: `kenri_credential=${token}` });
+
+Deno.test("every page needs its scope, and leads a person who is not known to sign in", async () => {
+  const scraper = newClient("scraper", "metrics:read");
+  const settings = tokensOf(scraper, looker, mender);
+  await using own = await startStack({ entitlement: settings, notification: settings });
+  for (const service of ["entitlement", "notification"] as const) {
+    for (const [path, scope] of paths[service]) {
+      const url = own[service].url + path;
+      const nobody = await fetch(url, { headers: page, redirect: "manual" });
+      await nobody.body?.cancel();
+      assert.deepEqual([nobody.status, nobody.headers.get("Location")], [303, "/console/sign-in"]);
+      assertError(await call(url), 401, "UNAUTHORIZED");
+      assert.equal(await statusOf(url, { ...page, ...cookieOf(newToken()) }), 303, path);
+      assertError(await call(url, { headers: bearer(newToken()) }), 401, "UNAUTHORIZED");
+      const lacking = scope === "debug:read" ? scraper : looker;
+      for (const shown of [cookieOf, bearer]) {
+        assert.equal(await statusOf(url, { ...page, ...shown(lacking.token) }), 403, path);
+        const status = await statusOf(url, { ...page, ...shown(mender.token) });
+        assert.ok([200, 404].includes(status), `${path}: ${status}`);
+      }
+    }
+    for (const path of ["/console/sign-in", "/console/style.css", "/console/icon.svg"]) {
+      assert.equal(await statusOf(own[service].url + path, {}), 200, path);
+    }
+  }
+});
+
+interface Browser {
+  cookies: Map<string, string>;
+  rules: Map<string, string>; // of each cookie, as they were said
+  visit(path: string, form?: Record<string, string>, more?: Record<string, string>): Promise<{
+    status: number;
+    html: string;
+    location: string | null;
+  }>;
+}
+
+function browserOf(url: string): Browser {
+  const cookies = new Map<string, string>();
+  const rules = new Map<string, string>();
+  return {
+    cookies,
+    rules,
+    visit: async (path, form, more = {}) => {
+      const answer = await fetch(url + path, {
+        method: form ? "POST" : "GET",
+        headers: {
+          ...page,
+          "Sec-Fetch-Mode": "navigate",
+          "Sec-Fetch-Site": "same-origin",
+          Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; "),
+          ...more,
+        },
+        ...(form ? { body: new URLSearchParams(form) } : {}),
+        redirect: "manual",
+      });
+      for (const line of answer.headers.getSetCookie()) {
+        const [, name = "", value = "", rule = ""] = /^([^=]+)=([^;]*);? ?(.*)$/.exec(line) ?? [];
+        rules.set(name, rule);
+        if (/Max-Age=0/.test(rule)) cookies.delete(name);
+        else cookies.set(name, value);
+      }
+      const html = await answer.text();
+      return { status: answer.status, html, location: answer.headers.get("Location") };
+    },
+  };
+}
+
+const formTokenIn = (html: string) => /name="token" value="([0-9a-f]{32})"/.exec(html)?.[1] ?? "";
+
+async function signIn(browser: Browser, credential: string) {
+  const { html } = await browser.visit("/console/sign-in");
+  return await browser.visit("/console/sign-in", { token: formTokenIn(html), credential });
+}
+
+Deno.test("a person signs in, looks, and signs out; the cookie is for this console alone", async () => {
+  const browser = browserOf(stack.entitlement.url);
+  assert.equal((await browser.visit("/console")).location, "/console/sign-in");
+  const signedIn = await signIn(browser, ` ${looker.token} `);
+  assert.deepEqual([signedIn.status, signedIn.location], [303, "/console"]);
+  assert.equal(browser.rules.get("kenri_credential"), "Path=/console; HttpOnly; SameSite=Strict");
+  assert.equal((await browser.visit("/console")).status, 200);
+  const out = await browser.visit("/console/sign-out");
+  assert.match(out.html, /You are <b>kim<\/b>, with the scopes debug:read\./);
+  assert.doesNotMatch(out.html, /kenri_[0-9a-f]/);
+  const left = await browser.visit("/console/sign-out", { token: formTokenIn(out.html) });
+  assert.deepEqual([left.status, left.location], [303, "/console/sign-in"]);
+  assert.ok(!browser.cookies.has("kenri_credential"));
+  assert.equal((await browser.visit("/console")).status, 303);
+});
+
+Deno.test("where the way may be seen the cookie goes only through encryption", async () => {
+  const { url } = stack.entitlement;
+  const browser = browserOf(url);
+  const { html } = await browser.visit("/console/sign-in");
+  const body = `${new URLSearchParams({
+    token: formTokenIn(html),
+    credential: looker.token,
+  })}`;
+  const request = [
+    "POST /console/sign-in HTTP/1.1",
+    "Host: kenri.example",
+    `Cookie: kenri_form=${browser.cookies.get("kenri_form")}`,
+    "Content-Type: application/x-www-form-urlencoded",
+    `Content-Length: ${body.length}`,
+    "",
+    body,
+  ];
+  const answer = await sendRaw(url, request.join("\r\n"));
+  assert.equal(answer?.status, 303);
+  assert.match(answer?.headers.get("Set-Cookie") ?? "", /kenri_credential=.*; Secure/);
+});
+
+Deno.test("what is no credential of an operator does not sign in, and is not repeated", async () => {
+  const browser = browserOf(stack.entitlement.url);
+  const wrong = newToken();
+  const tries: [string, number, RegExp][] = [
+    [wrong, 401, /not known/],
+    ["", 401, /not known/],
+    [shop.token, 403, /the scope debug:read/],
+    ["x".repeat(3_801), 400, /at most 3800/],
+    [await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -60 }), 401, /expired/],
+  ];
+  for (const [credential, status, message] of tries) {
+    const answer = await signIn(browser, credential);
+    assert.equal(answer.status, status, answer.html);
+    assert.match(answer.html, message);
+    if (credential !== "") assert.ok(!answer.html.includes(credential));
+    assert.ok(!browser.cookies.has("kenri_credential"));
+  }
+});
+
+Deno.test("nobody is signed in or out by a form of another page", async () => {
+  const { url } = stack.entitlement;
+  const browser = browserOf(url);
+  const { html } = await browser.visit("/console/sign-in");
+  const form = { token: formTokenIn(html), credential: looker.token };
+  const foreign = { "Sec-Fetch-Site": "cross-site" };
+  assert.equal((await browser.visit("/console/sign-in", form, foreign)).status, 403);
+  const unsigned = { ...form, token: "0".repeat(32) };
+  assert.equal((await browser.visit("/console/sign-in", unsigned)).status, 403);
+  assert.ok(!browser.cookies.has("kenri_credential"));
+  await signIn(browser, looker.token);
+  assert.equal((await browser.visit("/console/sign-out", form, foreign)).status, 403);
+  assert.equal((await browser.visit("/console/sign-out", unsigned)).status, 403);
+  assert.equal((await browser.visit("/console")).status, 200);
+});
+
+Deno.test("a session ends with its credential", async () => {
+  const browser = browserOf(stack.entitlement.url);
+  const token = await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -27 });
+  assert.equal((await signIn(browser, token)).status, 303);
+  await until("its time is over", async () => (await browser.visit("/console")).status === 303);
+});
+
+Deno.test("the cookie opens the console, and nothing that programs ask", async () => {
+  const headers = cookieOf(mender.token);
+  for (const path of ["/metrics", "/debug/entitlement/status", "/consoles"]) {
+    assertError(await call(stack.entitlement.url + path, { headers }), 401, "UNAUTHORIZED");
+  }
+});
+
+Deno.test("who sends back is who is signed in, and is not asked", async () => {
+  await using own = await startEntitlement({
+    ...tokensOf(mender),
+    ENTITLEMENT_DEBUG_ENABLED: "true",
+  });
+  const { url, database: { ownerUrl } } = own;
+  const [id] = await insertEvents(ownerUrl, [{ key: "ann:sku", version: 1, payload: {} }]);
+  await untilAll(ownerUrl, "FAILED");
+  const browser = browserOf(url);
+  await signIn(browser, mender.token);
+  const path = "/console/dead-letters/send-back";
+  const { html } = await browser.visit(`${path}?layer=outbox&id=${id}`);
+  assert.match(html, /You are <b>lee<\/b>/);
+  assert.doesNotMatch(html, /name="who"/);
+  const fields = { token: formTokenIn(html), layer: "outbox", id: `${id}`, reason: "it is back" };
+  assert.equal((await browser.visit(path, { ...fields, who: "somebody else" })).status, 303);
+  const { json } = await call(`${url}/debug/entitlement/operations`, {
+    headers: bearer(mender.token),
+  });
+  assert.equal(json.operations[0].who, "lee");
+});
+
+Deno.test("what the service asks itself can't be asked from outside", async () => {
+  const { url } = stack.entitlement;
+  for (const name of ["caller", "X-Caller", "X-Forwarded-User", "Kenri-Caller"]) {
+    assertError(
+      await call(`${url}/metrics`, { headers: { [name]: "console" } }),
+      401,
+      "UNAUTHORIZED",
+    );
+  }
+});
