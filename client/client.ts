@@ -42,7 +42,12 @@ export type {
   Patience,
 };
 
+/** What the service knows this caller by; a function is asked again before each attempt. */
+export type Token = string | ((signal: AbortSignal) => string | Promise<string>);
+
 export interface ClientOptions extends Partial<Patience> {
+  /** Shown with every request. What a function throws is a failed attempt: it is asked again. */
+  token?: Token;
   /** Sent with every request, for what stands before the service. */
   headers?: Record<string, string>;
   /** In place of the platform's, to watch or route the requests. */
@@ -70,7 +75,9 @@ export interface KenriClient {
 
 export function kenriClient(url: string | URL, options: ClientOptions = {}): KenriClient {
   const root = String(url).replace(/\/+$/, "");
-  const { fetch = globalThis.fetch } = options;
+  const { token } = options;
+  const bare = options.fetch ?? globalThis.fetch;
+  const fetch = token === undefined ? bare : showing(token, bare);
 
   function ask(path: string, request: RequestInit, call: CallOptions): Promise<Answer> {
     const headers = new Headers(options.headers);
@@ -108,6 +115,16 @@ export function kenriClient(url: string | URL, options: ClientOptions = {}): Ken
       const path = `/v1/users/${encodeURIComponent(userId)}/entitlements`;
       return read<Entitlements>(await ask(path, { method: "GET" }, call));
     },
+  };
+}
+
+function showing(token: Token, fetch: Fetch): Fetch {
+  return async (url, init) => {
+    const { signal } = init as { signal: AbortSignal }; // each attempt has one
+    const headers = new Headers(init.headers);
+    const shown = typeof token === "string" ? token : await token(signal);
+    headers.set("Authorization", `Bearer ${shown}`);
+    return await fetch(url, { ...init, headers });
   };
 }
 

@@ -10,6 +10,7 @@ import {
   Unavailable,
 } from "../client/client.ts";
 import { freePort } from "../tools/servers/free_port.ts";
+import { newClient, tokensOf } from "./access.ts";
 import { openDoor } from "./door.ts";
 import { type Entitlement, rowCounts, settingsOf, startEntitlement } from "./entitlement.ts";
 import { ownDatabase } from "./own_database.ts";
@@ -219,3 +220,30 @@ function openSilence(): AsyncDisposable & { url: string } {
     },
   };
 }
+
+Deno.test("a token is shown with every request, one from a function anew with each attempt", async () => {
+  const shop = newClient("shop", "entitlements:write", "entitlements:read");
+  await using guarded = await startEntitlement(tokensOf(shop));
+  const client = kenriClient(guarded.url, { token: shop.token });
+  const fields = purchase();
+  assert.equal((await client.grant("token-1", fields)).entitlement.version, 1);
+  assert.equal((await client.list(fields.user_id)).entitlements.length, 1);
+  const nobody = kenriClient(guarded.url);
+  await assert.rejects(
+    nobody.list("ann"),
+    (error: Refused) => error.code === "UNAUTHORIZED" && error.status === 401,
+  );
+
+  let asked = 0;
+  const issue = () => {
+    if (++asked === 1) throw new Error("the issuer is away");
+    return Promise.resolve(shop.token);
+  };
+  const { replayed } = await kenriClient(guarded.url, { token: issue }).grant("token-1", fields);
+  assert.deepEqual([replayed, asked], [true, 2]);
+  const never = kenriClient(guarded.url, {
+    token: () => Promise.reject(new Error("no token")),
+    deadlineMs: 300,
+  });
+  await assert.rejects(never.list("ann"), Unavailable);
+});

@@ -39,7 +39,10 @@ Deno.test("the demo says what keeps it from starting", async () => {
   await using stack = await startStack({ NOTIFICATION_DEBUG_ENABLED: "false" });
   const closed = await demo(stack);
   assert.equal(closed.code, 1);
-  assert.match(closed.output, /The inbox answers 404.*\n.*NOTIFICATION_DEBUG_ENABLED=true\n$/);
+  assert.match(
+    closed.output,
+    /The inbox answers 404.*\n.*NOTIFICATION_DEBUG_ENABLED=true, and KENRI_TOKEN/,
+  );
   await stack.notification.stop();
   const away = await demo(stack);
   assert.equal(away.code, 1);

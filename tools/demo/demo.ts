@@ -13,7 +13,8 @@ const usage = `deno task demo [--changes N] [--rate N] [--entitlement URL] [--no
   --changes       how many steps the story has (150)
   --rate          steps a second (10)
   --entitlement   where the services are; else as their settings ENTITLEMENT_HTTP_HOST, _PORT
-  --notification  and NOTIFICATION_HTTP_HOST, _PORT say`;
+  --notification  and NOTIFICATION_HTTP_HOST, _PORT say
+  --token         the credential, where one is asked for; better in KENRI_TOKEN`;
 
 const lookEveryMs = 250;
 // Retries of a delivery and the way back from an outage included.
@@ -24,6 +25,7 @@ interface Options {
   perSecond: number;
   entitlement: string;
   notification: string;
+  headers: Record<string, string>;
 }
 
 function readOptions(): Options {
@@ -37,13 +39,16 @@ function readOptions(): Options {
       "rate": { type: "string", default: "10" },
       "entitlement": { type: "string", default: url("ENTITLEMENT") },
       "notification": { type: "string", default: url("NOTIFICATION") },
+      "token": { type: "string" },
     },
   });
+  const token = values.token ?? Deno.env.get("KENRI_TOKEN");
   return {
     steps: wholeNumber("changes", values.changes, 10_000),
     perSecond: wholeNumber("rate", values.rate, 1_000),
     entitlement: values.entitlement.replace(/\/$/, ""),
     notification: values.notification.replace(/\/$/, ""),
+    headers: token ? { Authorization: `Bearer ${token}` } : {},
   };
 }
 
@@ -56,7 +61,7 @@ function wholeNumber(name: string, written: string, max: number): number {
 // Returns what is wrong; nothing is what a reader hopes for.
 async function run(options: Options): Promise<string[]> {
   const story = new Story(Date.now().toString(36).slice(-5));
-  const inboxes = new Inboxes(options.notification, story.users);
+  const inboxes = new Inboxes(options.notification, options.headers, story.users);
   await checkServices(options, inboxes);
   const counts = new Map<Kind, number>();
   const problems: string[] = [];
@@ -72,7 +77,7 @@ async function run(options: Options): Promise<string[]> {
     const answers = await Promise.all(
       Array.from(
         { length: step.kind === "double tap" ? 2 : 1 },
-        () => send(options.entitlement, step),
+        () => send(options.entitlement, options.headers, step),
       ),
     );
     const problem = problemWith(step, answers);
@@ -99,7 +104,10 @@ async function checkServices({ entitlement, notification }: Options, inboxes: In
     throw new Error(`No service answers at ${url}: start \`deno task dev\` in another terminal`);
   }
   await inboxes.look().catch((error: Error) => {
-    throw new Error(`${error.message}\nSwitch it on with NOTIFICATION_DEBUG_ENABLED=true`);
+    throw new Error(
+      `${error.message}\nIt takes NOTIFICATION_DEBUG_ENABLED=true, and KENRI_TOKEN where callers ` +
+        "need a credential",
+    );
   });
 }
 

@@ -14,10 +14,12 @@ export interface Arrival {
 export class Inboxes {
   readonly arrivals = new Map<string, Arrival>();
   readonly #url: string;
+  readonly #headers: Record<string, string>;
   readonly #users: string[];
 
-  constructor(url: string, users: string[]) {
+  constructor(url: string, headers: Record<string, string>, users: string[]) {
     this.#url = url;
+    this.#headers = headers;
     this.#users = users;
   }
 
@@ -35,6 +37,7 @@ export class Inboxes {
     do {
       const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
       const response = await fetch(`${this.#url}/debug/notification/inbox/${user}?${query}`, {
+        headers: this.#headers,
         signal: AbortSignal.timeout(10_000),
       });
       const page = await response.json();

@@ -13,10 +13,14 @@ const giveUpMs = 30_000;
 const retryMs = 250;
 
 // A lost connection, a 500 and a 503 tell nothing: only the repeat does.
-export async function send(url: string, step: Step): Promise<Answer> {
+export async function send(
+  url: string,
+  headers: Record<string, string>,
+  step: Step,
+): Promise<Answer> {
   const deadline = performance.now() + giveUpMs;
   for (let attempts = 1;; attempts++) {
-    const answer = await sendOnce(url, step).catch((error: Error) => error);
+    const answer = await sendOnce(url, headers, step).catch((error: Error) => error);
     if (!(answer instanceof Error) && answer.status < 500) return { ...answer, attempts };
     if (performance.now() > deadline) {
       const why = answer instanceof Error ? answer.message : answer.text;
@@ -26,10 +30,14 @@ export async function send(url: string, step: Step): Promise<Answer> {
   }
 }
 
-async function sendOnce(url: string, { action, key, fields }: Step) {
+async function sendOnce(
+  url: string,
+  headers: Record<string, string>,
+  { action, key, fields }: Step,
+) {
   const response = await fetch(`${url}/v1/entitlements/${action}`, {
     method: "POST",
-    headers: { "Idempotency-Key": key, "Content-Type": "application/json" },
+    headers: { ...headers, "Idempotency-Key": key, "Content-Type": "application/json" },
     body: JSON.stringify(fields),
     signal: AbortSignal.timeout(10_000),
   });
