@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { read, yamlOf } from "./pages.ts";
 
-const { services } = yamlOf("compose.yaml");
+const { services, secrets } = yamlOf("compose.yaml");
 const profile = "observability";
 const watchers = Object.entries(services).filter(([, service]) =>
   (service as { profiles?: string[] }).profiles?.includes(profile)
@@ -32,10 +32,18 @@ Deno.test("Prometheus asks each service where it listens, on a network that they
     );
     const [{ names, port }] = config.dns_sd_configs;
     assert.deepEqual(names, [name]);
+    const token = config.authorization.credentials_file;
+    const mounted = services.prometheus.secrets.map((secret: string) => `/run/secrets/${secret}`);
+    assert.ok(mounted.includes(token), token);
     const { environment, networks } = services[name];
     assert.equal(`${port}`, environment[`${name.toUpperCase()}_HTTP_PORT`]);
     assert.ok(networks.includes(services.prometheus.networks[0]));
   }
+});
+
+Deno.test("the token of Prometheus is a file that git ignores", () => {
+  const { file } = secrets["prometheus-token"];
+  assert.ok(read(".gitignore").split("\n").includes(file.replace("./", "/")), file);
 });
 
 Deno.test("traces go where they are received, and Grafana looks where they are", () => {

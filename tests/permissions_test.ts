@@ -54,6 +54,26 @@ Deno.test("no other address is open to it", async () => {
   assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
 });
 
+Deno.test("the host of its issuer's keys is open to it, and no other for their sake", async () => {
+  const issuer = {
+    ACCESS_JWT_ISSUER: "https://issuer.example",
+    ACCESS_JWT_AUDIENCE: "kenri",
+    ACCESS_JWT_JWKS_URL: "http://127.0.0.1:18443/keys",
+  };
+  const open = [["connect", "127.0.0.1", "18443"]];
+  const closed = [["connect", "127.0.0.1", "18444"], ["fetch", "https://issuer.example/"]];
+  const results = await outcomes([...open, ...closed], issuer);
+  assert.deepEqual(results, [...all(open, "ConnectionRefused"), ...all(closed, "NotCapable")]);
+  const flagsWith = (url: string) =>
+    servicePermissions(
+      "entitlement",
+      (name) => ({ ...settings, ...issuer, ACCESS_JWT_JWKS_URL: url })[name],
+    );
+  assert.match(flagsWith("https://issuer.example/keys")[0] ?? "", /,issuer\.example:443$/);
+  assert.match(flagsWith("http://localhost/keys")[0] ?? "", /,localhost:80$/);
+  assert.match(flagsWith("https://[fe80::1]:8443/keys")[0] ?? "", /,\[fe80::1\]:8443$/);
+});
+
 Deno.test("no file is open to it, to read or to write", async () => {
   const root = fileURLToPath(new URL("../", import.meta.url));
   const attempts = [

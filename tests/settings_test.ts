@@ -62,6 +62,72 @@ Deno.test("every setting is refused where it makes no sense, by its own name", (
   }
 });
 
+const aClient = `shop sha256:${"0".repeat(64)} entitlements:write`;
+const anIssuer = {
+  ACCESS_JWT_ISSUER: "https://issuer.example",
+  ACCESS_JWT_AUDIENCE: "kenri",
+  ACCESS_JWT_JWKS_URL: "https://issuer.example/keys",
+};
+
+Deno.test("without credentials a service listens on the loopback, and nowhere else", () => {
+  const own = ["127.0.0.1", "127.8.0.1", "::1", "localhost", "LocalHost"];
+  for (const host of own) assert.deepEqual(problemsOf({ ENTITLEMENT_HTTP_HOST: host }), []);
+  const others = ["0.0.0.0", "::", "10.0.0.1", "128.0.0.1", "example.org", "127.0.0.1.example.org"];
+  for (const host of [...others, "localhost.example.org", "::ffff:10.0.0.1", "0"]) {
+    const [problem, ...rest] = problemsOf({ ENTITLEMENT_HTTP_HOST: host });
+    assert.match(
+      problem ?? "",
+      /^ENTITLEMENT_HTTP_HOST must be .*: set ACCESS_TOKENS .* or ACCESS/,
+    );
+    assert.deepEqual(rest, []);
+    for (const credentials of [{ ACCESS_TOKENS: aClient }, anIssuer]) {
+      assert.deepEqual(problemsOf({ ENTITLEMENT_HTTP_HOST: host, ...credentials }), []);
+    }
+  }
+  const wrong = { ENTITLEMENT_HTTP_HOST: "0.0.0.0", ENTITLEMENT_HTTP_PORT: "http" };
+  assert.equal(problemsOf(wrong).length, 2, "said with all that is wrong");
+});
+
+Deno.test("an issuer is named with its audience and its keys, or not at all", () => {
+  assert.deepEqual(problemsOf(anIssuer), []);
+  for (const name of Object.keys(anIssuer)) {
+    const [problem, ...rest] = problemsOf({ ...anIssuer, [name]: undefined });
+    assert.match(problem ?? "", new RegExp(`^ACCESS_JWT_\\w+ needs ${name}, too$`));
+    assert.deepEqual(rest, []);
+  }
+  const keysAt = (url: string) => problemsOf({ ...anIssuer, ACCESS_JWT_JWKS_URL: url });
+  const here = ["http://127.0.0.1:9/keys", "http://localhost/keys", "http://[::1]:9/keys"];
+  for (const url of here) assert.deepEqual(keysAt(url), []);
+  const bad = [
+    "http://issuer.example/keys",
+    "https://u:secret@issuer.example/keys",
+    "file:///keys",
+  ];
+  for (const url of bad) {
+    assert.equal(keysAt(url).length, 1, url);
+    assert.doesNotMatch(`${keysAt(url)}`, /secret/);
+  }
+});
+
+Deno.test("what is wrong with an entry of a token is said, and the entry is not", () => {
+  const token = `kenri_${"5ec7e7".repeat(11)}`;
+  const bad: [string, RegExp][] = [
+    [`shop ${token} debug:read`, /entry 1 must be/],
+    [`${aClient}; shop sha256:${"5EC7E7".repeat(11)} debug:read`, /entry 2 must be/],
+    [`${aClient}; sh:op sha256:${"5ec7e7".repeat(11).slice(2)} debug:read`, /entry 2 must be/],
+    [`${aClient} secret5ec7e7`, /entry 1 must have scopes of entitlements:write, /],
+    [`${aClient};${aClient}`, /must not have a digest twice/],
+  ];
+  for (const [ACCESS_TOKENS, problem] of bad) {
+    const problems = problemsOf({ ACCESS_TOKENS });
+    assert.equal(problems.length, 1, `${problems}`);
+    assert.match(problems[0] ?? "", problem);
+    assert.doesNotMatch(problems[0] ?? "", /5ec7e7/i);
+  }
+  const several = `${aClient}\n\n  shop  sha256:${"1".repeat(64)}\tdebug:read ;`;
+  assert.deepEqual(problemsOf({ ACCESS_TOKENS: several }), []);
+});
+
 Deno.test("without settings only what has no sensible default is asked for", () => {
   const nothing = Object.fromEntries(Object.keys(good).map((name) => [name, undefined]));
   assert.deepEqual(problemsOf(nothing), [
