@@ -10,7 +10,7 @@ import { type Issuer, startIssuer } from "./issuer.ts";
 import { insertEvents, untilAll } from "./outbox.ts";
 import { sendRaw } from "./raw_http.ts";
 import { type Stack, startStack } from "./stack.ts";
-import { until } from "./wait.ts";
+import { inTime, until } from "./wait.ts";
 
 const looker = newClient("kim", "debug:read");
 const mender = newClient("lee", "debug:read", "operations:write", "notifications:read");
@@ -212,6 +212,20 @@ Deno.test("a session ends with its credential", async () => {
   const token = await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -27 });
   assert.equal((await signIn(browser, token)).status, 303);
   await until("its time is over", async () => (await browser.visit("/console")).status === 303);
+});
+
+Deno.test("who watches is told no more when the credential has ended", async () => {
+  const token = await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -27 });
+  const { url } = stack.entitlement;
+  const { status, body } = await fetch(`${url}/console/live`, { headers: bearer(token) });
+  assert.equal(status, 200);
+  const reader = body?.getReader();
+  let told = 0;
+  const toTheEnd = async () => {
+    while (reader && !(await reader.read()).done) told++;
+  };
+  await inTime("the stream ends", toTheEnd());
+  assert.ok(told >= 2, `${told}`);
 });
 
 Deno.test("the cookie opens the console, and nothing that programs ask", async () => {

@@ -16,6 +16,7 @@ export type Scope = typeof scopes[number];
 export interface Caller {
   name: string;
   scopes: ReadonlySet<Scope>;
+  expiresAtMs?: number; // of a credential that has an end
 }
 
 // Where no credentials are configured only this machine can call, and whoever does may do all.

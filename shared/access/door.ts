@@ -1,7 +1,7 @@
 import type { Log } from "../log.ts";
 import { anybody, type Caller } from "./caller.ts";
 import { IssuerKeys } from "./issuer_keys.ts";
-import { type JwtOptions, type Verified, verifyJwt } from "./jwt.ts";
+import { type JwtOptions, verifyJwt } from "./jwt.ts";
 import { badCredential, noCredential } from "./refusals.ts";
 import { callerByDigest, digestOf, type TokenEntry } from "./tokens.ts";
 
@@ -45,6 +45,11 @@ function isJwt(credential: string): boolean {
   return credential.split(".", 4).length === 3;
 }
 
+interface Remembered {
+  caller: Caller;
+  untilMs: number;
+}
+
 // To verify one takes up to milliseconds of a processor, to find it here a microsecond. It is not
 // longer than a minute, so that a key which the issuer withdraws ends soon.
 const rememberedMs = 60_000;
@@ -55,25 +60,19 @@ function rememberJwts(
   log: Log,
 ): (token: string, digest: string) => Caller | Promise<Caller> {
   const keys = new IssuerKeys(options.jwksUrl, log);
-  const remembered = new Map<string, Verified>();
+  const remembered = new Map<string, Remembered>();
   const verify = async (token: string, digest: string) => {
-    const verified = await verifyJwt(token, options, keys);
-    if (remembered.size >= rememberedAtMost) forgetOldest(remembered);
-    const expiresAtMs = Math.min(verified.expiresAtMs, Date.now() + rememberedMs);
-    remembered.set(digest, { ...verified, expiresAtMs });
-    return verified.caller;
+    const caller = await verifyJwt(token, options, keys);
+    const oldest = remembered.keys().next().value;
+    if (oldest !== undefined && remembered.size >= rememberedAtMost) remembered.delete(oldest);
+    const untilMs = Math.min(caller.expiresAtMs, Date.now() + rememberedMs);
+    remembered.set(digest, { caller, untilMs });
+    return caller;
   };
   return (token, digest) => {
-    const verified = remembered.get(digest);
-    if (verified && Date.now() < verified.expiresAtMs) return verified.caller;
+    const known = remembered.get(digest);
+    if (known && Date.now() < known.untilMs) return known.caller;
     remembered.delete(digest);
     return verify(token, digest);
   };
-}
-
-function forgetOldest(remembered: Map<string, Verified>): void {
-  for (const [digest] of remembered) {
-    remembered.delete(digest);
-    return;
-  }
 }

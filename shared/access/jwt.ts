@@ -14,16 +14,11 @@ export interface JwtOptions {
   leewaySeconds: number;
 }
 
-export interface Verified {
-  caller: Caller;
-  expiresAtMs: number;
-}
-
 export async function verifyJwt(
   token: string,
   { issuer, audience, algorithms, leewaySeconds }: JwtOptions,
   keys: IssuerKeys,
-): Promise<Verified> {
+): Promise<Required<Caller>> {
   const claims = await verifiedClaims(() =>
     jwtVerify(token, keys.find, {
       issuer,
@@ -34,7 +29,8 @@ export async function verifyJwt(
     })
   );
   return {
-    caller: { name: nameOf(claims), scopes: scopesOf(claims) },
+    name: nameOf(claims),
+    scopes: scopesOf(claims),
     expiresAtMs: ((claims.exp ?? 0) + leewaySeconds) * 1_000,
   };
 }

@@ -88,7 +88,10 @@ export function addConsole<Status, Counter extends string>(
     { ...get(confirmPath, confirmPage(site)), scope: "operations:write" },
     { ...post(confirmPath, sendBackNow(site)), scope: "operations:write" },
     get(operationsPath, operationsPage(site)),
-    get("/console/live", () => live.listen()),
+    get(
+      "/console/live",
+      (context) => live.listen(context.get("caller")?.expiresAtMs ?? Infinity),
+    ),
     file("/console/live.js", script, "text/javascript"),
     { ...file("/console/style.css", style + consoleStyle, "text/css"), scope: "public" },
     { ...file("/console/icon.svg", icon, "image/svg+xml"), scope: "public" },

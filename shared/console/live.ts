@@ -15,6 +15,7 @@ const maxMissed = 30;
 interface Listener {
   controller: ReadableStreamDefaultController<Uint8Array>;
   missed: number;
+  expiresAtMs: number;
 }
 
 export class LiveFigures {
@@ -39,7 +40,8 @@ export class LiveFigures {
     }
   }
 
-  listen(): Response {
+  // Whoever may look may do so until then.
+  listen(expiresAtMs: number): Response {
     if (this.#ended) throw unavailable("the service is stopping");
     if (this.#listeners.size >= maxListeners) {
       throw unavailable("too many watch already, reload the page instead", 60);
@@ -47,7 +49,7 @@ export class LiveFigures {
     let listener: Listener;
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        listener = { controller, missed: 0 };
+        listener = { controller, missed: 0, expiresAtMs };
         this.#listeners.add(listener);
         controller.enqueue(encoder.encode(": hello\n\n"));
       },
@@ -62,6 +64,10 @@ export class LiveFigures {
     const written = Object.entries(fragments).map(([name, shown]) => [name, `${shown}`]);
     const bytes = encoder.encode(`data: ${JSON.stringify(Object.fromEntries(written))}\n\n`);
     for (const listener of this.#listeners) {
+      if (Date.now() >= listener.expiresAtMs) {
+        this.#end(listener);
+        continue;
+      }
       // Each message is whole, so whoever has not taken the last one needs no other.
       if ((listener.controller.desiredSize ?? 0) > 0) {
         listener.controller.enqueue(bytes);
