@@ -29,6 +29,7 @@ Deno.test.afterAll(async () => {
   await issuer[Symbol.asyncDispose]();
 });
 
+const publicPaths = ["/console/sign-in", "/console/style.css", "/console/icon.svg"];
 const paths: Record<"entitlement" | "notification", [string, Scope][]> = {
   entitlement: [
     ["/console", "debug:read"],
@@ -60,6 +61,17 @@ async function statusOf(url: string, headers: Record<string, string>): Promise<n
 
 const cookieOf = (token: string) => ({ Cookie: `kenri_credential=${token}` });
 
+Deno.test("no page that the console leads to is missing in the table of this test", async () => {
+  for (const service of ["entitlement", "notification"] as const) {
+    const headers = bearer(mender.token);
+    const { text } = await call(`${stack[service].url}/console`, { headers });
+    const known = new Set(Object.values(paths).flat().map(([path]) => path.split("?")[0]));
+    for (const [, path = ""] of text.matchAll(/(?:href|src|action)="(\/console[^"?]*)/g)) {
+      assert.ok(known.has(path) || publicPaths.includes(path), path);
+    }
+  }
+});
+
 Deno.test("every page needs its scope, and leads a person who is not known to sign in", async () => {
   const scraper = newClient("scraper", "metrics:read");
   const settings = tokensOf(scraper, looker, mender);
@@ -80,7 +92,7 @@ Deno.test("every page needs its scope, and leads a person who is not known to si
         assert.ok([200, 404].includes(status), `${path}: ${status}`);
       }
     }
-    for (const path of ["/console/sign-in", "/console/style.css", "/console/icon.svg"]) {
+    for (const path of publicPaths) {
       assert.equal(await statusOf(own[service].url + path, {}), 200, path);
     }
   }

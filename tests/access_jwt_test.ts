@@ -170,11 +170,13 @@ Deno.test("while the issuer is down its keys go on; before any was fetched it is
   down.away = false;
   await until("it asks again", async () => (await metricsWith(token, service)).status === 200);
   down.away = true;
-  const another = await down.sign({ ...good, sub: "bob" });
-  assert.equal((await metricsWith(another, service)).status, 200);
+  const [bob, cem] = await Promise.all(["bob", "cem"].map((sub) => down.sign({ ...good, sub })));
+  assert.equal((await metricsWith(bob ?? "", service)).status, 200);
   await down.rotate();
   const unknown = await down.sign(good);
   assertError(await metricsWith(unknown, service), 503, "SERVICE_UNAVAILABLE");
+  // It has asked in vain by now.
+  assert.equal((await metricsWith(cem ?? "", service)).status, 200);
   const said = service.service.log.filter(({ message }) => /keys/.test(message));
   assert.deepEqual(said.map(({ level }) => level), ["warning", "info", "warning"]);
 });

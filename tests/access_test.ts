@@ -1,11 +1,13 @@
-// Who may call: every endpoint with no credential, a wrong one, one without the scope, and the right
-// one. What is asked comes from the API description, so that no route can be forgotten.
+// Who may call: every endpoint with no credential, a wrong one, an expired one, one without the scope,
+// and the right one. What is asked comes from the API description, so that no route can be forgotten.
 import assert from "node:assert/strict";
 import { type Scope, scopes } from "../shared/access/caller.ts";
 import { newToken } from "../shared/access/tokens.ts";
 import { bearer, type Client, newClient, tokensOf } from "./access.ts";
 import { type Answer, assertError, call, grant } from "./api.ts";
 import { startEntitlement } from "./entitlement.ts";
+import { type Issuer, startIssuer } from "./issuer.ts";
+import { changeHead, sendRaw } from "./raw_http.ts";
 import { type Stack, startStack } from "./stack.ts";
 
 const publicPaths = ["/docs", "/livez", "/openapi.json", "/readyz"];
@@ -17,11 +19,17 @@ const tokenOf = (scope: Scope) => (clients.get(scope) as Client).token;
 const tokenWithout = (scope: Scope) =>
   tokenOf(scope === "debug:read" ? "metrics:read" : "debug:read");
 
+let issuer: Issuer;
 let stack: Stack;
 Deno.test.beforeAll(async () => {
-  stack = await startStack({ entitlement: tokens, notification: tokens });
+  issuer = await startIssuer();
+  const settings = { ...tokens, ...issuer.settings };
+  stack = await startStack({ entitlement: settings, notification: settings });
 });
-Deno.test.afterAll(async () => await stack[Symbol.asyncDispose]());
+Deno.test.afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+  await issuer[Symbol.asyncDispose]();
+});
 
 interface Endpoint {
   url: string;
@@ -49,7 +57,6 @@ async function endpoints(): Promise<Endpoint[]> {
   return found.flat();
 }
 
-// A body that never ends: whoever is refused must be refused without it.
 function ask({ url, path, method }: Endpoint, headers: Record<string, string>): Promise<Answer> {
   return call(url + path.replace(/\{\w+\}/, "ann"), {
     method,
@@ -62,6 +69,7 @@ const challenge = (answer: Answer) => answer.headers.get("WWW-Authenticate");
 
 Deno.test("every endpoint answers those with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
+  const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
   assert.equal(all.length, 29, all.map(({ path }) => path).join("\n"));
   for (const endpoint of all) {
     const { path, method, scope } = endpoint;
@@ -75,8 +83,10 @@ Deno.test("every endpoint answers those with its scope, and refuses everybody el
     }
     assertError(none, 401, "UNAUTHORIZED");
     assert.equal(challenge(none), 'Bearer realm="kenri"');
-    assertError(wrong, 401, "UNAUTHORIZED");
-    assert.equal(challenge(wrong), 'Bearer realm="kenri", error="invalid_token"');
+    for (const answer of [wrong, await ask(endpoint, bearer(expired))]) {
+      assertError(answer, 401, "UNAUTHORIZED");
+      assert.equal(challenge(answer), 'Bearer realm="kenri", error="invalid_token"');
+    }
     const lacking = await ask(endpoint, bearer(tokenWithout(scope)));
     assertError(lacking, 403, "FORBIDDEN");
     assert.equal(
@@ -85,6 +95,20 @@ Deno.test("every endpoint answers those with its scope, and refuses everybody el
     );
     const right = await ask(endpoint, bearer(tokenOf(scope)));
     assert.ok([200, 400].includes(right.status), `${what}: ${right.status} ${right.text}`);
+  }
+});
+
+Deno.test("who is refused is refused before anything of the body has come", async () => {
+  const { url } = stack.entitlement;
+  const headers = ["Idempotency-Key: k", "Content-Length: 100"];
+  const refusals: [string[], number][] = [
+    [[], 401],
+    [[`Authorization: Bearer ${newToken()}`], 401],
+    [[`Authorization: Bearer ${tokenOf("entitlements:read")}`], 403],
+  ];
+  for (const [shown, status] of refusals) {
+    const answer = await sendRaw(url, changeHead(...headers, ...shown));
+    assert.equal(answer?.status, status);
   }
 });
 
