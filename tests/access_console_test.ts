@@ -170,18 +170,32 @@ Deno.test("where the way may be seen the cookie goes only through encryption", a
     token: formTokenIn(html),
     credential: looker.token,
   })}`;
-  const request = [
-    "POST /console/sign-in HTTP/1.1",
-    "Host: kenri.example",
-    `Cookie: kenri_form=${browser.cookies.get("kenri_form")}`,
-    "Content-Type: application/x-www-form-urlencoded",
-    `Content-Length: ${body.length}`,
-    "",
-    body,
-  ];
-  const answer = await sendRaw(url, request.join("\r\n"));
-  assert.equal(answer?.status, 303);
-  assert.match(answer?.headers.get("Set-Cookie") ?? "", /kenri_credential=.*; Secure/);
+  const ruleFor = async (...headers: string[]) => {
+    const request = [
+      "POST /console/sign-in HTTP/1.1",
+      `Cookie: kenri_form=${browser.cookies.get("kenri_form")}`,
+      "Content-Type: application/x-www-form-urlencoded",
+      `Content-Length: ${body.length}`,
+      "Sec-Fetch-Site: same-origin",
+      ...headers,
+      "",
+      body,
+    ];
+    const answer = await sendRaw(url, request.join("\r\n"));
+    assert.equal(answer?.status, 303);
+    return answer?.headers.get("Set-Cookie") ?? "";
+  };
+  const secure = /kenri_credential=.*; Secure/;
+  assert.match(await ruleFor("Host: kenri.example"), secure);
+  assert.match(await ruleFor("Host: kenri.example", "Origin: http://kenri.example"), secure);
+  // A proxy calls the service by its address; the browser says what it calls itself.
+  for (
+    const origin of ["https://kenri.example", "http://kenri.example", "null", "https://localhost"]
+  ) {
+    assert.match(await ruleFor("Host: 127.0.0.1:8080", `Origin: ${origin}`), secure, origin);
+  }
+  const local = "127.0.0.1:8080";
+  assert.doesNotMatch(await ruleFor(`Host: ${local}`, `Origin: http://${local}`), secure);
 });
 
 Deno.test("what is no credential of an operator does not sign in, and is not repeated", async () => {

@@ -101,9 +101,10 @@ export async function signOut(context: Context): Promise<Response> {
   return seeOther(context, signInPath);
 }
 
-// Without encryption a cookie goes to this machine only.
+// Without encryption a cookie goes to this machine only. What the browser says of its way counts: a
+// proxy with TLS may call the service by an address of the loopback.
 function cookieOf({ req }: Context) {
-  const { protocol, hostname } = new URL(req.url);
-  const secure = protocol === "https:" || !isLoopback(hostname);
+  const { protocol, hostname = "" } = URL.parse(req.header("Origin") ?? req.url) ?? {};
+  const secure = protocol !== "http:" || !isLoopback(hostname);
   return { path: "/console", httpOnly: true, sameSite: "Strict", secure } as const;
 }
