@@ -41,6 +41,18 @@ Deno.test("Prometheus asks each service where it listens, on a network that they
   }
 });
 
+Deno.test("no website that the operator's browser has open may ask what watches", () => {
+  const { prometheus: { command }, grafana: { environment } } = services;
+  const [origins = ".*"] = command.flatMap((word: string) =>
+    word.split("--web.cors.origin=")[1] ?? []
+  );
+  for (const origin of ["https://site.example", "http://127.0.0.1:9090", "null"]) {
+    assert.doesNotMatch(origin, new RegExp(`^(?:${origins})$`));
+  }
+  assert.equal(environment.GF_SERVER_ENFORCE_DOMAIN, "true");
+  assert.ok(read("docs/deploy.md").includes(`(<http://${environment.GF_SERVER_DOMAIN}:3000>)`));
+});
+
 Deno.test("the token of Prometheus is a file that git ignores", () => {
   const { file } = secrets["prometheus-token"];
   assert.ok(read(".gitignore").split("\n").includes(file.replace("./", "/")), file);
