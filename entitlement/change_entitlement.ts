@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { anybody } from "@kenri/shared/access/caller";
 import type { Batch } from "@kenri/shared/batch";
 import type { ScopedRoute } from "@kenri/shared/description";
 import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
@@ -125,7 +126,7 @@ async function change(
   const { headers } = context.req.raw;
   const trace = traceOf(headers, activeTraceparent());
   try {
-    const answer = await changes.add(await readChange(action, context.req.raw, trace));
+    const answer = await changes.add(await readChange(action, context, trace));
     countCommand(action, answer.outcome);
     return new Response(answer.body, {
       status: answer.status,
@@ -146,7 +147,8 @@ async function change(
   }
 }
 
-async function readChange(action: Action, request: Request, trace: Trace): Promise<Change> {
+async function readChange(action: Action, context: Context, trace: Trace): Promise<Change> {
+  const request = context.req.raw;
   const idempotencyKey = readKey(request.headers.get("Idempotency-Key"));
   const body = changeSchema.safeParse(await readJson(request));
   if (!body.success) throw new ApiError("BAD_REQUEST", problemsOf(body.error));
@@ -156,6 +158,7 @@ async function readChange(action: Action, request: Request, trace: Trace): Promi
     stockKeepingUnit: body.data.stock_keeping_unit,
     reason: body.data.reason,
     purchaseId: body.data.purchase_id,
+    caller: (context.get("caller") ?? anybody).name,
     idempotencyKey,
     ...trace,
   };

@@ -9,7 +9,7 @@ import {
   type Situation,
   type StoredAnswer,
 } from "./decide_change.ts";
-import type { Change } from "./entitlement.ts";
+import { type Change, storedKeyOf } from "./entitlement.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { storeAnswers, storeChanges } from "./store_changes.ts";
 
@@ -54,11 +54,11 @@ async function findReplays(
     `select idem_key, request_hash as stored_hash, response_code, response_body
      from idempotency_keys
      where idem_key = any($1) and expires_at > now()`,
-    [requests.map(({ idempotencyKey }) => idempotencyKey)],
+    [requests.map(({ storedKey }) => storedKey)],
   );
   const byKey = new Map(stored.map((row) => [row.idem_key, row]));
   return requests.map((request) => {
-    const found = byKey.get(request.idempotencyKey);
+    const found = byKey.get(request.storedKey);
     return found && replayOf(request, found);
   });
 }
@@ -89,7 +89,7 @@ async function commitRequests(
 
 // What a change must have to itself while it is being committed.
 export function keysOf(change: Change): string[] {
-  return [`key ${change.idempotencyKey}`, entitlementLock(change)];
+  return [`key ${storedKeyOf(change)}`, entitlementLock(change)];
 }
 
 function entitlementLock({ userId, stockKeepingUnit }: Change): string {
@@ -99,7 +99,7 @@ function entitlementLock({ userId, stockKeepingUnit }: Change): string {
 function toRequest(change: Change): Request {
   const { action, userId, stockKeepingUnit, reason, purchaseId } = change;
   const identity = JSON.stringify([action, userId, stockKeepingUnit, reason, purchaseId]);
-  return { ...change, hash: sha256(identity) };
+  return { ...change, storedKey: storedKeyOf(change), hash: sha256(identity) };
 }
 
 export function sha256(text: string): string {
@@ -115,7 +115,7 @@ export function lockNumber(text: string): bigint {
 // ring. An entitlement needs a lock of its own because its row may not exist yet.
 async function lockRequests(tx: Transaction, requests: Request[]): Promise<void> {
   const numbers = requests.flatMap((request) => [
-    lockNumber(request.idempotencyKey),
+    lockNumber(request.storedKey),
     lockNumber(entitlementLock(request)),
   ]);
   numbers.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
@@ -129,8 +129,8 @@ async function lockRequests(tx: Transaction, requests: Request[]): Promise<void>
 }
 
 function findSituations(tx: Transaction, requests: Request[]): Promise<Situation[]> {
-  const wanted = requests.map(({ idempotencyKey, userId, stockKeepingUnit }) => ({
-    idem_key: idempotencyKey,
+  const wanted = requests.map(({ storedKey, userId, stockKeepingUnit }) => ({
+    idem_key: storedKey,
     user_id: userId,
     stock_keeping_unit: stockKeepingUnit,
   }));

@@ -3,6 +3,7 @@ import { uuidv7 } from "@kenri/shared/uuid";
 import { type Change, changed, type Status, statusAfter } from "./entitlement.ts";
 
 export interface Request extends Change {
+  storedKey: string;
   hash: string;
 }
 

@@ -9,6 +9,7 @@ export interface Change {
   stockKeepingUnit: string;
   reason: string;
   purchaseId: string;
+  caller: string; // "" where callers have no names
   idempotencyKey: string;
   traceId: string;
   traceparent: string | null;
@@ -31,6 +32,11 @@ export function changed(before: Entitlement | undefined, action: Action): Entitl
   const status = statusAfter[action];
   if (before?.status === status) return undefined;
   return { status, version: (before?.version ?? 0) + 1 };
+}
+
+// As it is stored and locked: a caller's own. Keys have no spaces, so no caller can have another's.
+export function storedKeyOf({ caller, idempotencyKey }: Change): string {
+  return caller === "" ? idempotencyKey : `${caller} ${idempotencyKey}`;
 }
 
 export function aggregateKeyOf({ userId, stockKeepingUnit }: Change): string {

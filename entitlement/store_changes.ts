@@ -7,6 +7,7 @@ import {
   type ReturnedRow,
 } from "@kenri/shared/leases";
 import { query, type Transaction } from "@kenri/shared/postgres";
+import { auditHash } from "./audit_hash.ts";
 import type { Commit, Stored } from "./decide_change.ts";
 import { aggregateKeyOf, eventTypeOf, statusAfter } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
@@ -28,6 +29,8 @@ export async function storeChanges(
     version,
     at,
     request_id: request.idempotencyKey,
+    caller: request.caller,
+    salt: crypto.randomUUID(),
     event_id: eventId,
     event_type: eventTypeOf[request.action],
     aggregate_key: aggregateKeyOf(request),
@@ -37,18 +40,26 @@ export async function storeChanges(
   const leased = await query<ReturnedRow & OutboxContent>(
     tx,
     `with change as materialized (
-       select *, at::timestamptz as time
-       from json_to_recordset($1) as (
-         user_id text, stock_keeping_unit text, action text, status text, source text,
-         source_id text, version bigint, at text, request_id text, event_id uuid,
-         event_type text, aggregate_key text, trace_id text, traceparent text)
+       select *, ${auditHash("entry")} as hash
+       from (
+         select change.*, event_id as audit_id, at::timestamptz as occurred_at,
+           jsonb_build_object('version', change.version, 'trace_id', trace_id) as detail,
+           before.last_hash as previous_hash, before.hashed_at as previous_at
+         from json_to_recordset($1) as change (
+           user_id text, stock_keeping_unit text, action text, status text, source text,
+           source_id text, version bigint, at text, request_id text, caller text, salt uuid,
+           event_id uuid, event_type text, aggregate_key text, trace_id text, traceparent text)
+         left join entitlements before using (user_id, stock_keeping_unit)
+         offset 0 -- so that none of this is worked out twice
+       ) as entry
      ), stored as (
        insert into entitlements as entitlement
          (user_id, stock_keeping_unit, status, granted_at, revoked_at, source, source_id,
-          version, updated_at)
+          version, updated_at, last_hash, hashed_at)
        select user_id, stock_keeping_unit, status,
-         case status when 'ACTIVE' then time end, case status when 'REVOKED' then time end,
-         source, source_id, version, time
+         case status when 'ACTIVE' then occurred_at end,
+         case status when 'REVOKED' then occurred_at end,
+         source, source_id, version, occurred_at, hash, occurred_at
        from change
        on conflict (user_id, stock_keeping_unit) do update set
          status = excluded.status,
@@ -57,7 +68,9 @@ export async function storeChanges(
          source = excluded.source,
          source_id = excluded.source_id,
          version = excluded.version,
-         updated_at = excluded.updated_at
+         updated_at = excluded.updated_at,
+         last_hash = excluded.last_hash,
+         hashed_at = excluded.hashed_at
      ), announced as (
        insert into outbox_events
          (event_id, event_type, aggregate_key, payload, traceparent, created_at, ${leaseColumns})
@@ -67,16 +80,22 @@ export async function storeChanges(
            'user_id', user_id, 'stock_keeping_unit', stock_keeping_unit,
            'source', source, 'source_id', source_id,
            'version', version, 'trace_id', trace_id),
-         traceparent, time, ${leaseValues}
+         traceparent, occurred_at, ${leaseValues}
        from change
-       ${leaseOfNew(outbox, { key: "change.aggregate_key", position: "time" }, ["$2", "$3", "$4"])}
+       ${
+      leaseOfNew(outbox, { key: "change.aggregate_key", position: "occurred_at" }, [
+        "$2",
+        "$3",
+        "$4",
+      ])
+    }
        returning *
      ), audited as (
        insert into entitlement_audit
          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
-          detail)
-       select event_id, time, user_id, stock_keeping_unit, action, source, source_id, request_id,
-         jsonb_build_object('version', version, 'trace_id', trace_id)
+          caller, detail, salt, previous_hash, previous_at, hash)
+       select audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
+         request_id, caller, detail, salt, previous_hash, previous_at, hash
        from change
      )
      select ${outbox.id} as id, aggregate_key, ${outbox.columns}
@@ -95,7 +114,7 @@ export async function storeAnswers(
   ttlMs: number,
 ): Promise<void> {
   const rows = stored.map(({ request, answer }) => ({
-    idem_key: request.idempotencyKey,
+    idem_key: request.storedKey,
     request_hash: request.hash,
     response_code: answer.status,
     response_body: answer.body,

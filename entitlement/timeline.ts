@@ -19,6 +19,7 @@ const askedBy = ["event_id", "user_id", "idempotency_key"] as const;
 
 const keySchema = z.object({
   idempotency_key: z.string(),
+  caller: z.string(),
   at: z.string(),
   expires_at: z.string(),
   status: z.int(),
@@ -41,9 +42,10 @@ export function timeline(database: Database): Handler {
       }
       case "idempotency_key": {
         const [key] = await findKey(database, asked.value);
-        const { event_id, ...stored } = key ?? { event_id: null };
+        if (!key) return Response.json({ events: [] });
+        const { event_id, ...stored } = key;
         const events = await findTimelines(database, event_id ? [event_id] : []);
-        return Response.json({ events, ...(key ? { key: stored } : {}) });
+        return Response.json({ events, key: { ...keyIn(asked.value), ...stored } });
       }
     }
   };
@@ -53,11 +55,17 @@ interface KeyRow extends Record<string, unknown> {
   event_id: string | null;
 }
 
+// The reverse of storedKeyOf.
+function keyIn(stored: string): { idempotency_key: string; caller: string } {
+  const at = stored.lastIndexOf(" ");
+  return { idempotency_key: stored.slice(at + 1), caller: stored.slice(0, Math.max(at, 0)) };
+}
+
 // Only the answer to a change that was made tells the time of an event, and the audit goes by time.
 function findKey(database: Database, key: string): Promise<KeyRow[]> {
   return query<KeyRow>(
     database,
-    `select stored.idem_key as idempotency_key, ${utc("stored.created_at")} as at,
+    `select ${utc("stored.created_at")} as at,
        ${utc("stored.expires_at")} as expires_at, stored.response_code as status,
        stored.response_body::json as body, audit.audit_id as event_id
      from idempotency_keys stored
@@ -124,6 +132,7 @@ interface AuditRow extends Record<string, unknown> {
   stock_keeping_unit: string;
   action: "GRANT" | "REVOKE";
   request_id: string;
+  caller: string | null;
   version: number;
   trace_id: string;
 }
@@ -167,7 +176,7 @@ function findChanges(
   return query<AuditRow>(
     database,
     `select audit.audit_id as event_id, ${utc("audit.occurred_at")} as occurred_at, audit.user_id,
-       audit.stock_keeping_unit, audit.action, audit.request_id,
+       audit.stock_keeping_unit, audit.action, audit.request_id, audit.caller,
        (audit.detail->>'version')::bigint as version, audit.detail->>'trace_id' as trace_id
      from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[])
        as wanted (event_id, created_at, earliest, latest)
@@ -206,6 +215,7 @@ function toTimeline(
     status: row?.status ?? "DELETED",
     trace_id: change?.trace_id ?? textOf("trace_id"),
     idempotency_key: change?.request_id ?? null,
+    caller: change?.caller ?? null,
     attempt_count: row?.attempt_count ?? 0,
     next_retry_at: row?.next_retry_at ?? null,
     steps: inOrder([

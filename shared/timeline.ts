@@ -25,6 +25,7 @@ const eventSchema = z.object({
   status: z.string(),
   trace_id: z.string().nullable(),
   idempotency_key: z.string().nullish(),
+  caller: z.string().nullish(),
   attempt_count: z.int(),
   next_retry_at: z.string().nullable(),
   steps: z.array(stepSchema),
@@ -43,7 +44,12 @@ const eventIds = z.string().transform((list) => list.toLowerCase().split(","))
     "must be UUIDs, with commas between them",
   ).openapi({ type: "string", description: "One or more, with commas between them" });
 
-const idSchemas = { event_id: eventIds, user_id: fieldSchema(), idempotency_key: fieldSchema() };
+const storedKeys = z.string().regex(
+  /^([\x21-\x7e]{1,300} )?[\x21-\x7e]{1,255}$/,
+  "must be a key, or a caller's name, a space, and the key",
+).openapi({ description: "Of a named caller: the name, a space, and the key" });
+
+const idSchemas = { event_id: eventIds, user_id: fieldSchema(), idempotency_key: storedKeys };
 type By = keyof typeof idSchemas;
 
 export type Asked<Allowed extends By> = {

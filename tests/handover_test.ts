@@ -143,6 +143,7 @@ function change(
     stockKeepingUnit: "sku",
     reason: "purchase",
     purchaseId: "p-1",
+    caller: "",
     idempotencyKey,
     traceId: "trace",
     traceparent: null,

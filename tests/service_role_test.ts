@@ -47,7 +47,7 @@ Deno.test("the entitlement service can write and read its tables", async () => {
       await service.query(`select from ${table}`);
     }
     const { rows: [last] } = await service.query("select max(version) from schema_migrations");
-    assert.equal(last.max, 5);
+    assert.equal(last.max, 6);
   });
 });
 

@@ -5,9 +5,12 @@ grant select, insert, update on entitlements to :service;
 grant select, insert, update, delete on idempotency_keys to :service;
 grant select, insert, update, delete on outbox_events to :service;
 grant select, insert on stream_generations to :service;
+-- Append-only: rows go only with their partition, or lose a person by erase_audited.
 grant select, insert on entitlement_audit to :service;
+grant select on audit_retention to :service;
 grant execute on function make_audit_partitions(integer) to :service;
 grant execute on function drop_audit_partitions(integer) to :service;
+grant execute on function erase_audited(uuid, text, uuid[], timestamptz[]) to :service;
 grant select, insert, delete on outbox_attempts to :service;
 grant select, insert on operations to :service;
 grant select, update on reconciliation to :service;

@@ -24,7 +24,7 @@ export class Stage {
   async commit(...requests: ChangeRequest[]): Promise<void> {
     const changes = requests.map(({ key, action, user, sku, reason, purchase }) => ({
       ...{ action, userId: user, stockKeepingUnit: sku, reason, purchaseId: purchase },
-      ...{ idempotencyKey: key, traceId: "t", traceparent: null },
+      ...{ caller: "", idempotencyKey: key, traceId: "t", traceparent: null },
     }));
     const { result: answers } = await this.#with(
       "ENTITLEMENT",

@@ -105,7 +105,9 @@ function commitOf(event: Event): Commit {
     request: {
       ...change,
       action: "GRANT",
+      caller: "",
       idempotencyKey: idOf(event),
+      storedKey: idOf(event),
       hash: "",
       traceId: "",
       traceparent: null,

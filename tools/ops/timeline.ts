@@ -1,4 +1,4 @@
-import { type Command, text, UsageError } from "./command.ts";
+import { type Call, type Command, text, UsageError } from "./command.ts";
 import type { Service } from "./service.ts";
 import { list, printable, table, time } from "./text.ts";
 
@@ -22,6 +22,7 @@ interface Half {
   status: string;
   trace_id: string | null;
   idempotency_key?: string | null;
+  caller?: string | null;
   steps: Step[];
 }
 
@@ -33,13 +34,14 @@ interface Event {
 }
 
 export const timeline: Command = {
-  usage: "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY",
+  usage: "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY [--caller NAME]",
   words: 1,
   summary: "where is my event: each step over both services, with times and errors",
-  options: { user: { type: "string" }, key: { type: "string" } },
+  options: { user: { type: "string" }, key: { type: "string" }, caller: { type: "string" } },
   help: `
   --user USER   the latest events of a user, one line each
   --key KEY     the event of a request, as long as its answer is kept (24 h), and that answer
+  --caller NAME whose key it is, where callers have credentials: keys are a caller's own
 
 One event is shown step by step. CHANGED → PUBLISHED → RECEIVED → SENT is the way of most.
 In between stand RETRIED, TAKEN_OVER (its worker was gone), LOST (by the stream), and what
@@ -48,7 +50,7 @@ gave it up). The outbox forgets an event a day after it was published, the rest 
 Exit code 1 when nothing is found.`,
   async run({ entitlement, notification, positionals, values }) {
     const [eventId] = positionals;
-    const [user, key] = [text(values["user"]), text(values["key"])];
+    const [user, key] = [text(values["user"]), storedKey(values)];
     if ([eventId, user, key].filter((given) => given !== undefined).length !== 1) {
       throw new UsageError("exactly one of EVENT_ID, --user, --key is required");
     }
@@ -68,6 +70,12 @@ Exit code 1 when nothing is found.`,
     };
   },
 };
+
+function storedKey({ key, caller }: Call["values"]): string | undefined {
+  if (text(caller) === undefined) return text(key);
+  if (text(key) === undefined) throw new UsageError("--caller is for --key");
+  return `${text(caller)} ${text(key)}`;
+}
 
 // Each half knows events that the other does not: the one what waits, the other the older ones.
 async function ofUser(entitlement: Service, notification: Service, user: string) {
@@ -136,6 +144,7 @@ function oneEvent({ event_id, entitlement, notification }: Event): string {
       ["type", `${half?.type ?? "unknown"}, version ${half?.version ?? "unknown"}`],
       ["trace", half?.trace_id ?? "-"],
       ["key", entitlement?.idempotency_key ?? "-"],
+      ...(entitlement?.caller ? [["caller", entitlement.caller] as [string, string]] : []),
       ["outbox", entitlement?.status ?? "unknown"],
       ["notification", notification?.status ?? "not received"],
     ]),

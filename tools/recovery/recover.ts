@@ -2,6 +2,7 @@
 // after the backup and published are still in the stream; they are made here once more, as they were.
 // The service must be stopped meanwhile. May be repeated: what is there already is left alone.
 import type { JetStreamClient } from "nats";
+import { auditHash } from "../../entitlement/audit_hash.ts";
 import { readConfig } from "../../entitlement/config.ts";
 import { readNotification, UnreadableMessage } from "../../notification/notification.ts";
 import {
@@ -89,26 +90,34 @@ async function recoverChanges(database: Database, events: Payload[]): Promise<nu
 }
 
 // A version that the database has reached is known to it. The event is published again, and receivers
-// remove the duplicate. The Idempotency-Key is not part of an event, so it is lost.
+// remove the duplicate. The caller and the Idempotency-Key are not part of an event, so they are lost.
+// The chain of the audit goes on where the backup has it.
 async function storeChange(tx: Transaction, event: Payload): Promise<boolean> {
   const stored = await query(
     tx,
-    `with change as (
-       select payload, event_id, event_type, user_id, stock_keeping_unit, source, source_id, version,
-         trace_id, occurred_at as time,
-         case event_type when 'EntitlementGranted' then 'ACTIVE' else 'REVOKED' end as status
-       from (select $1::jsonb as payload) as event
-       cross join jsonb_to_record(payload) as fields (
-         event_id uuid, event_type text, user_id text, stock_keeping_unit text, source text,
-         source_id text, version bigint, trace_id text, occurred_at timestamptz)
-       where event_type in ('EntitlementGranted', 'EntitlementRevoked')
+    `with change as materialized (
+       select *, ${auditHash("entry")} as hash
+       from (
+         select $1::jsonb as payload, event.*, event_id as audit_id, 'recovered' as request_id,
+           null::text as caller, before.last_hash as previous_hash, before.hashed_at as previous_at,
+           case event_type when 'EntitlementGranted' then 'GRANT' else 'REVOKE' end as action,
+           jsonb_build_object('version', event.version, 'trace_id', trace_id) as detail,
+           gen_random_uuid() as salt
+         from jsonb_to_record($1) as event (
+           event_id uuid, event_type text, user_id text, stock_keeping_unit text, source text,
+           source_id text, version bigint, trace_id text, occurred_at timestamptz)
+         left join entitlements before using (user_id, stock_keeping_unit)
+         where event_type in ('EntitlementGranted', 'EntitlementRevoked')
+         offset 0 -- so that none of this is worked out twice
+       ) as entry
      ), stored as (
        insert into entitlements as entitlement
          (user_id, stock_keeping_unit, status, granted_at, revoked_at, source, source_id, version,
-          updated_at)
-       select user_id, stock_keeping_unit, status,
-         case status when 'ACTIVE' then time end, case status when 'REVOKED' then time end,
-         source, source_id, version, time
+          updated_at, last_hash, hashed_at)
+       select user_id, stock_keeping_unit, case action when 'GRANT' then 'ACTIVE' else 'REVOKED' end,
+         case action when 'GRANT' then occurred_at end,
+         case action when 'REVOKE' then occurred_at end,
+         source, source_id, version, occurred_at, hash, occurred_at
        from change
        on conflict (user_id, stock_keeping_unit) do update set
          status = excluded.status,
@@ -117,21 +126,22 @@ async function storeChange(tx: Transaction, event: Payload): Promise<boolean> {
          source = excluded.source,
          source_id = excluded.source_id,
          version = excluded.version,
-         updated_at = excluded.updated_at
+         updated_at = excluded.updated_at,
+         last_hash = excluded.last_hash,
+         hashed_at = excluded.hashed_at
        where entitlement.version < excluded.version
        returning version
      ), announced as (
        insert into outbox_events (event_id, event_type, aggregate_key, payload, created_at)
-       select event_id, event_type, user_id || ':' || stock_keeping_unit, payload, time
+       select event_id, event_type, user_id || ':' || stock_keeping_unit, payload, occurred_at
        from change
        join stored using (version)
      )
      insert into entitlement_audit
        (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
-        detail)
-     select event_id, time, user_id, stock_keeping_unit,
-       case status when 'ACTIVE' then 'GRANT' else 'REVOKE' end, source, source_id, 'recovered',
-       jsonb_build_object('version', version, 'trace_id', trace_id)
+        caller, detail, salt, previous_hash, previous_at, hash)
+     select audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
+       request_id, caller, detail, salt, previous_hash, previous_at, hash
      from change
      join stored using (version)
      returning 1`,

@@ -1,0 +1,32 @@
+import { utc } from "@kenri/shared/postgres";
+
+// What an audit row is sealed with: a hash over its content and the hash of the row before it, of the
+// same entitlement. It is written and checked by PostgreSQL, by these expressions; docs/audit.md has
+// them for whoever wants to check without this service.
+
+// Of what leads to a person. It can be erased, and then this digest stands for it; without the salt,
+// which is erased as well, nobody can guess what it was made of. The function erase_audited has it too.
+export function personDigest(row: string): string {
+  return sha256(`${row}.salt::text`, ...of(row, "user_id", "source_id", "request_id"));
+}
+
+// JSON arrays of texts and nulls: no two contents are written alike.
+export function auditHash(row: string, digest = personDigest(row)): string {
+  return sha256(
+    `encode(${digest}, 'hex')`,
+    `encode(${row}.previous_hash, 'hex')`,
+    utc(`${row}.previous_at`),
+    `${row}.audit_id::text`,
+    utc(`${row}.occurred_at`),
+    ...of(row, "stock_keeping_unit", "action", "source", "caller"),
+    `${row}.detail::text`, // with the version
+  );
+}
+
+function of(row: string, ...columns: string[]): string[] {
+  return columns.map((column) => `${row}.${column}`);
+}
+
+function sha256(...texts: string[]): string {
+  return `sha256(convert_to(to_json(array[${texts.join(", ")}])::text, 'UTF8'))`;
+}
