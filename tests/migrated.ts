@@ -13,9 +13,11 @@ export async function migrateWith(
   try {
     const folder = `${scratch}/${service}`;
     await Deno.mkdir(folder);
-    for (const name of await filesOf(service)) {
-      if (versionOf(name) > upTo) continue;
-      await Deno.copyFile(`${folderOf(service)}/${name}`, `${folder}/${name}`);
+    const later: string[] = []; // what is made by files that are left out
+    for (const name of (await filesOf(service)).sort()) {
+      const sql = await Deno.readTextFile(`${folderOf(service)}/${name}`);
+      if (versionOf(name) > upTo) later.push(...namesMadeBy(sql));
+      else await Deno.writeTextFile(`${folder}/${name}`, grantsWithout(later, sql));
     }
     for (const [name, sql] of Object.entries(more)) {
       await Deno.writeTextFile(`${folder}/${name}`, sql);
@@ -34,7 +36,18 @@ async function filesOf(service: Service): Promise<string[]> {
   return await Array.fromAsync(Deno.readDir(folderOf(service)), ({ name }) => name);
 }
 
-// grants.sql comes with every version.
+function namesMadeBy(sql: string): string[] {
+  return [...sql.matchAll(/^create (?:table|function) (\w+)/gm)].map(([, name = ""]) => name);
+}
+
+// Each grant is one line.
+function grantsWithout(names: string[], sql: string): string {
+  const isLeftOut = (line: string) =>
+    line.startsWith("grant ") && names.some((name) => line.includes(` ${name}`));
+  return sql.split("\n").filter((line) => !isLeftOut(line)).join("\n");
+}
+
+// grants.sql comes with every version, and last.
 function versionOf(name: string): number {
   return Number(/^\d{4}/.exec(name)?.[0] ?? 0);
 }

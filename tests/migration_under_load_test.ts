@@ -1,7 +1,8 @@
 // Migrations while the services serve: what they write is never held up for long, by the newest
 // migrations of ours nor by those that the next release may bring.
 import assert from "node:assert/strict";
-import { openDatabase, query } from "../shared/postgres.ts";
+import { type Database, openDatabase, query } from "../shared/postgres.ts";
+import { changeAsBefore } from "./release_before.ts";
 import { startReplicas } from "./changes.ts";
 import { dropDatabase, type Service, uniqueName, urlOf, withClient } from "./databases.ts";
 import { fillNotifications, fillOutbox, finishedRows } from "./full_tables.ts";
@@ -31,13 +32,19 @@ Deno.test("the newest migration of entitlement holds no change up, with a full o
     assert.equal(answer.status, 503);
     assert.match(await answer.text(), /lacks migrations/);
   }
-  await using load = startLoad(replicas.urls);
-  await load.goesOn(50);
+  const before = startWriting(
+    database,
+    "entitlement",
+    (on, number) => changeAsBefore(on, { user: `before-${number}`, version: 1 }),
+  );
+  await before.goesOn(50);
   const waitedMs = await longestLockWait(database, () => migrateWith("entitlement", database, {}));
   await Promise.all(replicas.processes.map(untilReady));
-  await load.goesOn(50);
+  await using load = startLoad(replicas.urls);
+  await load.goesOn(50); // beside the release before, as in a rolling update
+  await before.goesOn(50);
   await load.stop();
-  report("a change", load.caller.slowestMs, waitedMs);
+  report("a change", await before.stop(), waitedMs);
   assert.deepEqual(load.caller.failures, []);
   assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
 });
@@ -45,7 +52,7 @@ Deno.test("the newest migration of entitlement holds no change up, with a full o
 Deno.test("the newest migration of notification holds no event up, with full tables", async () => {
   await using database = await databaseBefore("notification");
   await fillNotifications(database.ownerUrl);
-  const receiving = startReceiving(database);
+  const receiving = startWriting(database, "notification", receive);
   await receiving.goesOn(50);
   const waitedMs = await longestLockWait(database, () => migrateWith("notification", database, {}));
   await receiving.goesOn(50);
@@ -144,42 +151,50 @@ async function longestLockWait(
   });
 }
 
-// What the notification service of either version stores, in the columns that both have.
-function startReceiving({ serviceUrl }: Urls) {
-  const database = openDatabase(serviceUrl, "notification");
-  let received = 0;
+// Writes without a pause, in the columns that both releases have.
+function startWriting(
+  { serviceUrl }: Urls,
+  service: Service,
+  write: (database: Database, number: number) => Promise<void>,
+) {
+  const database = openDatabase(serviceUrl, service);
+  let written = 0;
   let slowestMs = 0;
   let stopped = false;
-  const receive = async () => {
-    for (; !stopped; received++) {
+  const writeOn = async () => {
+    for (; !stopped; written++) {
       const from = performance.now();
-      await query(
-        database,
-        `with new_event as (
-           insert into processed_events (event_id) values ($1) returning event_id
-         )
-         insert into notifications
-           (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json)
-         select event_id, event_id, $2, $2 || ':book', 1, 'EntitlementGranted', now(), '{}'
-         from new_event`,
-        [crypto.randomUUID(), `user-${received}`],
-      );
+      await write(database, written);
       slowestMs = Math.max(slowestMs, performance.now() - from);
     }
   };
-  const receiving = receive();
+  const writing = writeOn();
   return {
     goesOn: async (more: number) => {
-      const enough = received + more;
-      await until("events are stored", () => received >= enough);
+      const enough = written + more;
+      await until("rows are written", () => written >= enough);
     },
     stop: async () => {
       stopped = true;
-      await receiving;
+      await writing;
       await database.end();
       return slowestMs;
     },
   };
+}
+
+async function receive(database: Database, number: number): Promise<void> {
+  await query(
+    database,
+    `with new_event as (
+       insert into processed_events (event_id) values ($1) returning event_id
+     )
+     insert into notifications
+       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json)
+     select event_id, event_id, $2, $2 || ':book', 1, 'EntitlementGranted', now(), '{}'
+     from new_event`,
+    [crypto.randomUUID(), `user-${number}`],
+  );
 }
 
 function report(what: string, slowestMs: number, waitedMs: number): void {
