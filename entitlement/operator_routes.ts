@@ -20,7 +20,9 @@ import {
   reconciliationRoute,
 } from "./reconcile_now.ts";
 import { replay, replayRoute } from "./replay.ts";
+import { strayRows, strayRowsRoute } from "./stray_rows.ts";
 import { eventsRoute, timeline } from "./timeline.ts";
+import { verifyAudit, verifyAuditRoute } from "./verify_audit.ts";
 
 export interface OperatorParts {
   database: Database;
@@ -40,6 +42,8 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   addRoute(app, errorsRoute("entitlement"), listErrors(tables));
   addRoute(app, reconciliationRoute, reconciliation(database));
   addRoute(app, operationsRoute("entitlement"), listOperations(database));
+  addRoute(app, verifyAuditRoute, verifyAudit(database));
+  addRoute(app, strayRowsRoute, strayRows(database));
   addRoute(app, sendBackRoute("entitlement"), sendBack(tables));
   addRoute(app, replayRoute, replay(database, committed));
   addRoute(app, reconcileRoute, reconcileNow(parts));

@@ -1,6 +1,7 @@
 // deno task ops: see every event and mend what went wrong, over HTTP from both services.
 import { parseArgs } from "node:util";
 import { devSettings } from "../dev/settings.ts";
+import { auditVerify } from "./audit.ts";
 import { type Command, text, UsageError } from "./command.ts";
 import { deadErrors, deadList, deadSendBack, deadShow } from "./dead.ts";
 import { operations } from "./operations.ts";
@@ -23,6 +24,7 @@ const commands: Record<string, Command> = {
   "reconcile": reconcile,
   "unreceived": unreceived,
   "replay": replay,
+  "audit verify": auditVerify,
   "operations": operations,
 };
 

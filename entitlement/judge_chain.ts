@@ -1,0 +1,177 @@
+import { type Action, type Status, statusAfter } from "./entitlement.ts";
+
+// Whether the audit of one entitlement is what was written: from its last row back to the first that
+// is left, each sealed by its own hash, which the row after it has as well.
+
+export interface Head {
+  user_id: string;
+  stock_keeping_unit: string;
+  status: Status;
+  source: string;
+  source_id: string;
+  version: number;
+  updated_at: string;
+  last_hash: string | null;
+  hashed_at: string | null;
+  is_audited: boolean; // there is an audit row of its last change
+}
+
+export interface Entry {
+  audit_id: string;
+  occurred_at: string;
+  user_id: string;
+  stock_keeping_unit: string;
+  action: Action;
+  source: string;
+  source_id: string;
+  version: number | null;
+  hash: string | null;
+  previous_hash: string | null;
+  previous_at: string | null;
+  is_intact: boolean | null; // its hash is that of its content
+  is_erased: boolean;
+  is_recorded: boolean; // its erasure is
+}
+
+// Where the next row back should be, and its hash.
+export interface Link {
+  at: string;
+  hash: string;
+}
+
+export interface Bounds {
+  before: string; // later rows are judged, but not counted: changes go on
+  dropped_until: string; // what was earlier may have been dropped for its age
+  all_hashed_since: string; // no release that knows no hashes serves any more
+}
+
+export type Kind =
+  | "CHANGED"
+  | "REPLACED"
+  | "MISSING"
+  | "HASH_REMOVED"
+  | "UNHASHED"
+  | "ERASED_UNRECORDED"
+  | "ENTITLEMENT"
+  | "STRAY";
+
+export interface Problem {
+  kind: Kind;
+  user_id: string;
+  stock_keeping_unit: string;
+  version: number | null;
+  at: string | null;
+  audit_id: string | null;
+  says: string;
+}
+
+export class ChainJudge {
+  readonly problems: Problem[] = [];
+  next: Link | undefined; // undefined where the chain begins
+  last: string | undefined; // the hash at which the chain ended then
+  reached = 0; // rows with a hash
+  unhashed = 0; // versions from before the chain, or by a release that knew none
+  erased = 0;
+  readonly #head: Head;
+  readonly #bounds: Bounds;
+  #above: number; // the version that the row before must be right below
+
+  constructor(head: Head, bounds: Bounds) {
+    this.#head = head;
+    this.#bounds = bounds;
+    const { hashed_at, last_hash, version } = head;
+    this.#above = version + 1;
+    if (hashed_at !== null && last_hash !== null) this.#follow({ at: hashed_at, hash: last_hash });
+    if (!this.#isSealed) this.#judgeUnsealed();
+  }
+
+  // What was found where `next` leads: one row, unless somebody meddled with it.
+  judge(found: Entry[]): void {
+    const link = this.next as Link;
+    const entry = found.find(({ hash }) => hash === link.hash) ?? found[0];
+    this.next = undefined;
+    if (!entry) return this.#judgeMissing(link);
+    if (entry.hash !== null && entry.occurred_at < this.#bounds.before) this.reached++;
+    this.#judgeHash(entry, link);
+    this.#judgeVersion(entry);
+    const { previous_at, previous_hash } = entry;
+    if (previous_at !== null && previous_hash !== null) {
+      this.#follow({ at: previous_at, hash: previous_hash });
+    } else this.unhashed += this.#above - 1;
+  }
+
+  #follow(link: Link): void {
+    this.next = link;
+    if (link.at < this.#bounds.before) this.last ??= link.hash;
+  }
+
+  get #isSealed(): boolean {
+    return this.#head.hashed_at === this.#head.updated_at;
+  }
+
+  // The last change was written without a hash.
+  #judgeUnsealed(): void {
+    const { hashed_at, updated_at, version, is_audited } = this.#head;
+    if (hashed_at === null) this.unhashed += version;
+    if (updated_at > this.#bounds.all_hashed_since) {
+      this.#report("UNHASHED", `version ${version} was written without a hash`);
+    }
+    if (!is_audited && updated_at >= this.#bounds.dropped_until) {
+      this.#report("MISSING", `version ${version} has no row`);
+    }
+  }
+
+  #judgeMissing({ at }: Link): void {
+    if (at < this.#bounds.dropped_until) return;
+    this.#report("MISSING", `the row of ${at}, before version ${this.#above}, is gone`);
+  }
+
+  #judgeHash(entry: Entry, link: Link): void {
+    if (entry.hash === null) this.#report("HASH_REMOVED", "its hash was removed", entry);
+    else if (!entry.is_intact) this.#report("CHANGED", "it is not what was written", entry);
+    else if (entry.hash !== link.hash) {
+      this.#report("REPLACED", "it is not the row that was followed", entry);
+    }
+    if (!entry.is_erased) return;
+    this.erased++;
+    if (!entry.is_recorded) {
+      this.#report("ERASED_UNRECORDED", "it was erased, and no operation says so", entry);
+    }
+  }
+
+  #judgeVersion(entry: Entry): void {
+    const isLast = this.#isSealed && this.#above === this.#head.version + 1;
+    if (isLast) this.#judgeState(entry);
+    if (entry.version === null) return void this.#above--; // its content is not what was written
+    const between = this.#above - entry.version - 1;
+    this.#above = entry.version;
+    if (between === 0 || isLast) return;
+    if (between > 0) this.unhashed += between;
+    if (between < 0 || entry.occurred_at > this.#bounds.all_hashed_since) {
+      this.#report("UNHASHED", `the versions after it, ${between} in number, have no hash`, entry);
+    }
+  }
+
+  // What a service could change without writing a row.
+  #judgeState(entry: Entry): void {
+    const { status, source, source_id, version } = this.#head;
+    const isSame = statusAfter[entry.action] === status && entry.version === version &&
+      entry.source === source && entry.source_id === source_id;
+    if (!isSame) {
+      this.#report("ENTITLEMENT", "the entitlement is not as its last change left it", entry);
+    }
+  }
+
+  #report(kind: Kind, says: string, entry?: Entry): void {
+    const { user_id, stock_keeping_unit, version } = this.#head;
+    this.problems.push({
+      kind,
+      user_id,
+      stock_keeping_unit,
+      version: entry ? entry.version : version,
+      at: entry?.occurred_at ?? null,
+      audit_id: entry?.audit_id ?? null,
+      says,
+    });
+  }
+}
