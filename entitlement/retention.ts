@@ -24,6 +24,7 @@ export async function cleanEntitlement(
     signal,
   );
   const partitionsDropped = await dropAuditPartitions(database, options.auditMonths);
+  await tellOfLongerAudit(database, options.auditMonths, log);
   if (partitionsMade + keys + events + partitionsDropped > 0) {
     log.info("Retention deleted {keys} idempotency keys and {events} published events", {
       keys,
@@ -99,4 +100,18 @@ async function dropAuditPartitions(database: Database, keepMonths: number): Prom
     [keepMonths],
   );
   return rows[0]?.dropped ?? 0;
+}
+
+// The database's owner has the last word, so that nobody who gets hold of the service can shorten it.
+async function tellOfLongerAudit(database: Database, months: number, log: Log): Promise<void> {
+  const [kept] = await query<{ keep_months: number }>(
+    database,
+    `select keep_months from audit_retention where keep_months > $1`,
+    [months],
+  );
+  if (!kept) return;
+  log.warn("The audit is kept for {kept} months, not {months}: the owner said so at `migrate`", {
+    kept: kept.keep_months,
+    months,
+  });
 }

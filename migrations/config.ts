@@ -1,4 +1,4 @@
-import { parseSettings, serverUrl } from "@kenri/shared/config";
+import { count, parseSettings, serverUrl } from "@kenri/shared/config";
 import { z } from "zod";
 
 const url = serverUrl("postgres:", "postgresql:");
@@ -6,6 +6,7 @@ const url = serverUrl("postgres:", "postgresql:");
 const schema = z.object({
   "entitlement.database.url": url,
   "entitlement.migration.database.url": url.optional(),
+  "entitlement.retention.audit-months": count().prefault("13"),
   "notification.database.url": url,
   "notification.migration.database.url": url.optional(),
 });
@@ -14,6 +15,7 @@ export interface DatabaseUrls {
   service: "entitlement" | "notification";
   ownerUrl: string;
   serviceUrl: string;
+  auditMonths?: number;
 }
 
 export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): DatabaseUrls[] {
@@ -21,6 +23,7 @@ export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): D
   return (["entitlement", "notification"] as const).map((service) => {
     const serviceUrl = settings[`${service}.database.url`];
     const ownerUrl = settings[`${service}.migration.database.url`] ?? serviceUrl;
-    return { service, ownerUrl, serviceUrl };
+    const auditMonths = settings["entitlement.retention.audit-months"];
+    return { service, ownerUrl, serviceUrl, ...(service === "entitlement" ? { auditMonths } : {}) };
   });
 }

@@ -18,6 +18,8 @@ export interface Migration {
   folder: string;
   ownerUrl: string;
   serviceUrl: string;
+  /** How long the service has to keep the audit at least, where there is one. */
+  auditMonths?: number;
   say: (line: string) => void;
   /** How long a server that is not there yet is waited for. */
   waitMs?: number;
@@ -28,7 +30,7 @@ const defaultWaitMs = 30_000;
 const lockRetryMs = 100;
 
 export async function migrate(
-  { folder, ownerUrl, serviceUrl, say, waitMs = defaultWaitMs }: Migration,
+  { folder, ownerUrl, serviceUrl, auditMonths, say, waitMs = defaultWaitMs }: Migration,
 ): Promise<void> {
   const sayOfService = (line: string) => say(`${basename(folder)}: ${line}`);
   const { files, grants } = await readMigrations(folder);
@@ -36,6 +38,7 @@ export async function migrate(
   try {
     await takeLock(owner);
     await applyMigrations(owner, files, sayOfService);
+    if (auditMonths !== undefined) await keepAudit(owner, auditMonths);
     await grantServiceRole(owner, serviceUrl, grants, sayOfService);
   } finally {
     await owner.end(); // and with the session goes the lock
@@ -51,11 +54,16 @@ async function takeLock(owner: pg.Client): Promise<void> {
   while (!(await owner.query<{ taken: boolean }>(lock)).rows[0]?.taken) await sleep(lockRetryMs);
 }
 
+/** Said by the owner, because who can delete the audit is not to say how long it is kept. */
+async function keepAudit(owner: pg.Client, months: number): Promise<void> {
+  await owner.query("update audit_retention set keep_months = $1", [months]);
+}
+
 async function migrateAll(): Promise<void> {
-  for (const { service, ownerUrl, serviceUrl } of readDatabaseUrls()) {
+  for (const { service, ...settings } of readDatabaseUrls()) {
     const folder = fileURLToPath(new URL(service, import.meta.url));
     try {
-      await migrate({ folder, ownerUrl, serviceUrl, say: (line) => console.log(line) });
+      await migrate({ folder, ...settings, say: (line) => console.log(line) });
     } catch (error) {
       throw new Error(`${service}: ${reasonOf(error)}`, { cause: error });
     }

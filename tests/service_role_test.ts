@@ -75,6 +75,10 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
       "create index on entitlements (status)",
       "drop table entitlements",
       "drop function make_audit_partitions(integer)",
+      "create or replace function drop_audit_partitions(integer) returns integer language sql as 'select 1'",
+      "alter function erase_audited(uuid, text, uuid[], timestamptz[]) security invoker",
+      "update audit_retention set keep_months = 1",
+      "delete from audit_retention",
       "truncate outbox_events",
       "delete from entitlements",
       "update entitlement_audit set source_id = '2'",
@@ -86,7 +90,15 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
       "delete from reconciliation",
       `update ${partition} set source_id = '2'`,
       `delete from ${partition}`,
+      `truncate ${partition}`,
       `drop table ${partition}`,
+      `alter table ${partition} add column mine integer`,
+      `alter table entitlement_audit detach partition ${partition}`,
+      "alter table entitlement_audit disable trigger all",
+      "create trigger mine before insert on entitlement_audit execute function suppress_redundant_updates_trigger()",
+      "create rule mine as on insert to entitlement_audit do instead nothing",
+      "alter table entitlement_audit enable row level security",
+      "set session_replication_role = replica",
       `create table mine partition of entitlement_audit for values from ('1999-01-01') to ('1999-02-01')`,
       "insert into schema_migrations (version, name, checksum) values (9, 'mine', '')",
       "delete from schema_migrations",
@@ -95,10 +107,65 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
       "select pg_read_file('/etc/passwd')",
       "copy (select 1) to program 'true'",
       "set role postgres",
+      "set session authorization postgres",
+      "alter role current_user superuser",
     ];
     for (const statement of refused) {
       await t.step(statement, () => refuses(service, statement));
     }
+  });
+});
+
+Deno.test("the functions that run as the owner can't be led astray by the service", async () => {
+  await using database = await freshDatabase("entitlement");
+  await withClient(database.serviceUrl, async (service) => {
+    await service.query(auditRow);
+    const changed = async (sql: string) => (await service.query(sql)).rows[0].changed;
+    const rows = "array_agg(audit_id), array_agg(occurred_at)";
+
+    await assert.rejects(
+      service.query("select make_audit_partitions(1000000)"),
+      /months_ahead must be at most 24/,
+    );
+    assert.equal(await changed("select drop_audit_partitions(1) as changed"), 0);
+
+    await assert.rejects(
+      service.query(
+        `select erase_audited(gen_random_uuid(), 'ann', ${rows}) from entitlement_audit`,
+      ),
+      /no erasure has the operation_id/,
+    );
+    const { rows: [{ id }] } = await service.query(
+      `insert into operations (operation_id, kind, layer, who, reason, items)
+       values (gen_random_uuid(), 'ERASE_USER', 'user', 'kim', 'asked for it', '[]')
+       returning operation_id as id`,
+    );
+    const erase = (person: string) =>
+      changed(
+        `select erase_audited('${id}', '${person}', ${rows}) as changed from entitlement_audit`,
+      );
+    assert.equal(await erase("bob"), 0, "rows of somebody else");
+    // Neither a table nor an operator of the service's own stands before the owner's.
+    await service.query("set search_path = pg_temp, public");
+    assert.equal(await erase("ann"), 1);
+    const { rows: [row] } = await service.query(
+      "select user_id, source_id, request_id, action, source from entitlement_audit",
+    );
+    assert.deepEqual(row, {
+      ...{ user_id: `erased-${id}`, source_id: "erased", request_id: "erased" },
+      ...{ action: "GRANT", source: "purchase" },
+    });
+    assert.equal(await erase("ann"), 0);
+  });
+});
+
+Deno.test("the owner says at the migration how long the audit is kept at least", async () => {
+  await using database = await freshDatabase("entitlement");
+  const folder = folderOf("entitlement");
+  await migrate({ folder, say: () => {}, ...database, auditMonths: 2 });
+  await withClient(database.ownerUrl, async (owner) => {
+    const { rows } = await owner.query("select keep_months from audit_retention");
+    assert.deepEqual(rows, [{ keep_months: 2 }]);
   });
 });
 

@@ -26,7 +26,11 @@ function migrateArguments(): string[] {
     ...["run", ...bundleFlags],
     `--allow-read=${databases.map(({ service }) => `${folder}/${service}`).join()}`,
     `--allow-net=${[...new Set(addresses)].join()}`,
-    ...[`--allow-env=${environment.join()}`, "--ignore-env", `${folder}/migrate.js`],
+    ...[
+      `--allow-env=${environment.join()},ENTITLEMENT_RETENTION_AUDIT_MONTHS`,
+      "--ignore-env",
+      `${folder}/migrate.js`,
+    ],
   ];
 }
 
