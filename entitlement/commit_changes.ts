@@ -92,7 +92,9 @@ export function keysOf(change: Change): string[] {
   return [`key ${storedKeyOf(change)}`, entitlementLock(change)];
 }
 
-function entitlementLock({ userId, stockKeepingUnit }: Change): string {
+type Named = Pick<Change, "userId" | "stockKeepingUnit">;
+
+function entitlementLock({ userId, stockKeepingUnit }: Named): string {
   return JSON.stringify([userId, stockKeepingUnit]);
 }
 
@@ -110,14 +112,21 @@ export function lockNumber(text: string): bigint {
   return BigInt.asIntN(64, BigInt(`0x${sha256(text).slice(0, 16)}`));
 }
 
-// One number for the idempotency key and one for the entitlement of each request. All numbers are
-// taken in ascending order by everyone, so that replicas wait for each other in a line, not in a
-// ring. An entitlement needs a lock of its own because its row may not exist yet.
-async function lockRequests(tx: Transaction, requests: Request[]): Promise<void> {
-  const numbers = requests.flatMap((request) => [
-    lockNumber(request.storedKey),
-    lockNumber(entitlementLock(request)),
-  ]);
+// One for the idempotency key and one for the entitlement of each request. An entitlement needs a
+// lock of its own because its row may not exist yet.
+function lockRequests(tx: Transaction, requests: Request[]): Promise<void> {
+  return lock(tx, requests.flatMap((request) => [request.storedKey, entitlementLock(request)]));
+}
+
+// For whoever changes entitlements otherwise than by a request.
+export function lockEntitlements(tx: Transaction, entitlements: Named[]): Promise<void> {
+  return lock(tx, entitlements.map(entitlementLock));
+}
+
+// All numbers are taken in ascending order by everyone, so that replicas wait for each other in a
+// line, not in a ring.
+async function lock(tx: Transaction, names: string[]): Promise<void> {
+  const numbers = names.map(lockNumber);
   numbers.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
   await query(
     tx,

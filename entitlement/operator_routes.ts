@@ -7,11 +7,13 @@ import {
 } from "@kenri/shared/dead_letters";
 import { addRoute } from "@kenri/shared/http";
 import { listOperations, operationsRoute } from "@kenri/shared/operations";
+import { eraseUserRoute } from "@kenri/shared/erasure";
 import type { Database } from "@kenri/shared/postgres";
 import { sendBack, sendBackRoute } from "@kenri/shared/send_back";
 import type { Bell } from "@kenri/shared/signals";
 import { deadEvents } from "./dead_events.ts";
 import { status, statusRoute } from "./outbox_status.ts";
+import { eraseUser } from "./erase_user.ts";
 import type { AskReceiver } from "./receiver.ts";
 import {
   reconcileNow,
@@ -47,4 +49,5 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   addRoute(app, sendBackRoute("entitlement"), sendBack(tables));
   addRoute(app, replayRoute, replay(database, committed));
   addRoute(app, reconcileRoute, reconcileNow(parts));
+  addRoute(app, eraseUserRoute("entitlement"), eraseUser(parts));
 }

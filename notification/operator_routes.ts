@@ -6,12 +6,14 @@ import {
   listErrors,
 } from "@kenri/shared/dead_letters";
 import { addRoute } from "@kenri/shared/http";
+import { eraseUserRoute } from "@kenri/shared/erasure";
 import type { NatsLink } from "@kenri/shared/jetstream";
 import { listOperations, operationsRoute } from "@kenri/shared/operations";
 import { sendBack, sendBackRoute } from "@kenri/shared/send_back";
 import { type AdvisoryParts, deadAdvisories } from "./dead_advisories.ts";
 import { deadDeliveries } from "./dead_deliveries.ts";
 import { type ConsumerName, status, statusRoute } from "./delivery_status.ts";
+import { eraseUser } from "./erase_user.ts";
 import { inbox, inboxRoute } from "./inbox.ts";
 import { eventsRoute, timeline } from "./timeline.ts";
 
@@ -31,4 +33,5 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   addRoute(app, errorsRoute("notification"), listErrors(tables));
   addRoute(app, operationsRoute("notification"), listOperations(database));
   addRoute(app, sendBackRoute("notification"), sendBack(tables));
+  addRoute(app, eraseUserRoute("notification"), eraseUser(database));
 }

@@ -5,7 +5,9 @@ grant select on schema_migrations to :service;
 grant select, insert, update, delete on processed_events to :service;
 grant select, insert, update, delete on notifications to :service;
 -- A dead letter that is sent back is deleted, with its content in the operation's record.
-grant select, insert, delete on notification_dlq to :service;
-grant select, insert, update (operation_id) on notification_nats_dlq to :service;
+-- When a user is erased, what it said of them is replaced, and captured copies are dropped.
+grant select, insert, update (payload_json), delete on notification_dlq to :service;
+grant select, insert, update (operation_id, message_headers, message_body)
+  on notification_nats_dlq to :service;
 grant select, insert, delete on delivery_attempts to :service;
 grant select, insert on operations to :service;

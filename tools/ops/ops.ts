@@ -4,6 +4,7 @@ import { devSettings } from "../dev/settings.ts";
 import { auditVerify } from "./audit.ts";
 import { type Command, text, UsageError } from "./command.ts";
 import { deadErrors, deadList, deadSendBack, deadShow } from "./dead.ts";
+import { eraseUser } from "./erase_user.ts";
 import { operations } from "./operations.ts";
 import { reconcile, unreceived } from "./reconcile.ts";
 import { replay } from "./replay.ts";
@@ -25,6 +26,7 @@ const commands: Record<string, Command> = {
   "unreceived": unreceived,
   "replay": replay,
   "audit verify": auditVerify,
+  "erase-user": eraseUser,
   "operations": operations,
 };
 

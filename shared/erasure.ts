@@ -1,0 +1,73 @@
+import { type RouteConfig, z } from "@hono/zod-openapi";
+import type { HonoRequest } from "hono";
+import { ApiError } from "./errors.ts";
+import { fieldSchema } from "./fields.ts";
+import { operationFields, operationRoute, readBody } from "./operations.ts";
+import { uuidv7 } from "./uuid.ts";
+
+// A user is erased in each service by itself. What is left of them is a pseudonym, which is made of
+// the operation's id: so a row that was erased leads to who did it and why, and to nobody else.
+
+export function pseudonymOf(operationId: string): string {
+  return `erased-${operationId}`;
+}
+
+const bodySchema = z.object({
+  user_id: fieldSchema(),
+  operation_id: z.uuid().optional().openapi({
+    description: "Of the erasure that this goes on with, in this service or the other one",
+  }),
+  cursor: z.string().optional(),
+  ...operationFields,
+});
+
+const answerSchema = z.object({
+  operation_id: z.uuid(),
+  outcome: z.enum(["ERASED", "WOULD_BE_ERASED", "WAITING"]),
+  waiting: z.int().openapi({ description: "Events on their way; nothing is erased before that" }),
+  rows: z.record(z.string(), z.int()).openapi({ description: "How many of each table" }),
+  next_cursor: z.string().optional(),
+}).openapi("Erased");
+
+export function eraseUserRoute(service: string): RouteConfig {
+  return operationRoute(
+    `/operations/${service}/erase-user`,
+    "Erase a user",
+    "Puts a pseudonym in place of the user, and forgets what leads to the person",
+    bodySchema,
+    answerSchema,
+  );
+}
+
+export interface Erasure {
+  userId: string;
+  operationId: string;
+  cursor: string | undefined;
+  who: string;
+  reason: string;
+  dryRun: boolean;
+}
+
+export async function readErasure(request: HonoRequest): Promise<Erasure> {
+  const body = await readBody(request, bodySchema);
+  const { user_id: userId, who, reason } = body;
+  // The record of the operation stays.
+  for (const [name, said] of Object.entries({ who, reason })) {
+    if (said.includes(userId)) throw new ApiError("BAD_REQUEST", `${name} must not name the user`);
+  }
+  const operationId = body.operation_id ?? uuidv7();
+  return { userId, operationId, cursor: body.cursor, who, reason, dryRun: body.dry_run };
+}
+
+export type ErasedRows = Record<string, number>;
+
+export interface Erased {
+  waiting: number;
+  rows: ErasedRows;
+  next_cursor?: string | undefined;
+}
+
+export function erasedAnswer({ operationId, dryRun }: Erasure, done: Erased): Response {
+  const outcome = done.waiting > 0 ? "WAITING" : dryRun ? "WOULD_BE_ERASED" : "ERASED";
+  return Response.json({ operation_id: operationId, outcome, ...done });
+}
