@@ -29,8 +29,8 @@ const positionSchema = z.tuple([timeSchema(), z.uuid()]);
 const beginning = ["0001-01-01T00:00:00.000000Z", firstId] as const;
 
 export function eraseUser(parts: EraseParts): Handler {
-  return async ({ req }) => {
-    const erasure = await readErasure(req);
+  return async (context) => {
+    const erasure = await readErasure(context);
     const after = readCursor(erasure.cursor, positionSchema);
     const done = after
       ? await eraseUnchained(parts.database, erasure, after)

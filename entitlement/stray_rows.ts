@@ -1,5 +1,6 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
+import type { ScopedRoute } from "@kenri/shared/description";
 import { errorAnswer } from "@kenri/shared/fields";
 import { valid } from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
@@ -28,7 +29,8 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("CountedAudit");
 
-export const strayRowsRoute: RouteConfig = {
+export const strayRowsRoute: ScopedRoute = {
+  scope: "debug:read",
   method: "get",
   path: "/debug/entitlement/audit/rows",
   summary: "Rows of the audit",

@@ -1,5 +1,6 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
+import type { ScopedRoute } from "@kenri/shared/description";
 import { errorAnswer, fieldSchema } from "@kenri/shared/fields";
 import { valid } from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
@@ -44,7 +45,8 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("VerifiedAudit");
 
-export const verifyAuditRoute: RouteConfig = {
+export const verifyAuditRoute: ScopedRoute = {
+  scope: "debug:read",
   method: "get",
   path: "/debug/entitlement/audit/chains",
   summary: "Chains of the audit",

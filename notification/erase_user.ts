@@ -13,8 +13,8 @@ import { readNotification } from "./notification.ts";
 // Erases a user: from notifications, dead letters, and the copies of messages that JetStream gave up.
 
 export function eraseUser(database: Database): Handler {
-  return async ({ req }) => {
-    const erasure = await readErasure(req);
+  return async (context) => {
+    const erasure = await readErasure(context);
     const done = await transaction(database, (tx) => erase(tx, erasure));
     return erasedAnswer(erasure, done);
   };

@@ -1,8 +1,9 @@
-import { type RouteConfig, z } from "@hono/zod-openapi";
-import type { HonoRequest } from "hono";
+import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { ScopedRoute } from "./description.ts";
 import { ApiError } from "./errors.ts";
 import { fieldSchema } from "./fields.ts";
-import { operationFields, operationRoute, readBody } from "./operations.ts";
+import { operationFields, operationRoute, readOperation } from "./operations.ts";
 import { uuidv7 } from "./uuid.ts";
 
 // A user is erased in each service by itself. What is left of them is a pseudonym, which is made of
@@ -29,7 +30,7 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("Erased");
 
-export function eraseUserRoute(service: string): RouteConfig {
+export function eraseUserRoute(service: string): ScopedRoute {
   return operationRoute(
     `/operations/${service}/erase-user`,
     "Erase a user",
@@ -48,15 +49,20 @@ export interface Erasure {
   dryRun: boolean;
 }
 
-export async function readErasure(request: HonoRequest): Promise<Erasure> {
-  const body = await readBody(request, bodySchema);
+export async function readErasure(context: Context): Promise<Erasure> {
+  const body = await readOperation(context, bodySchema);
   const { user_id: userId, who, reason } = body;
   // The record of the operation stays.
-  for (const [name, said] of Object.entries({ who, reason })) {
-    if (said.includes(userId)) throw new ApiError("BAD_REQUEST", `${name} must not name the user`);
-  }
+  if (names(reason, userId)) throw new ApiError("BAD_REQUEST", "reason must not name the user");
   const operationId = body.operation_id ?? uuidv7();
   return { userId, operationId, cursor: body.cursor, who, reason, dryRun: body.dry_run };
+}
+
+// As a word of its own: a user may be called as some words begin.
+function names(text: string, userId: string): boolean {
+  const word = "[\\p{L}\\p{N}]";
+  const literal = userId.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  return new RegExp(`(?<!${word})${literal}(?!${word})`, "u").test(text);
 }
 
 export type ErasedRows = Record<string, number>;

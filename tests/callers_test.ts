@@ -1,147 +1,135 @@
 // Idempotency keys are a caller's own: two clients neither collide nor see each other's answers.
 import assert from "node:assert/strict";
-import { Hono } from "hono";
-import { entitlementApp } from "../entitlement/app.ts";
-import type { OutboxRow } from "../entitlement/outbox.ts";
-import { anybody } from "../shared/access/caller.ts";
-import { Handover } from "../shared/handover.ts";
-import { Bell } from "../shared/signals.ts";
-import { type Database, openDatabase } from "../shared/postgres.ts";
-import { startLog } from "../shared/log.ts";
-import { assertError } from "./api.ts";
+import { bearer, newClient, tokensOf } from "./access.ts";
+import { type Answer, assertError, post, someFields } from "./api.ts";
 import { ask } from "./asking.ts";
-import { freshDatabase, type TestDatabase } from "./databases.ts";
+import { startReplicas } from "./changes.ts";
+import { freshDatabase } from "./databases.ts";
+import { startIssuer } from "./issuer.ts";
+import { look } from "./stack.ts";
 
 Deno.test("the same key of two callers is two changes, each with an answer of its own", async () => {
   await using place = await openPlace();
-  const first = await place.change("shop", "key", { user_id: "ann" });
-  const second = await place.change("till", "key", { user_id: "bob" });
-  assert.deepEqual([first.status, second.status], [200, 200]);
+  const [first, second] = await Promise.all([
+    place.grant("shop", "key", { user_id: "ann" }),
+    place.grant("till", "key", { user_id: "bob" }),
+  ]);
   assert.deepEqual([first.json.user_id, second.json.user_id], ["ann", "bob"]);
-  for (const [caller, user_id, answer] of [["shop", "ann", first], ["till", "bob", second]]) {
-    const again = await place.change(caller as string, "key", { user_id: user_id as string });
+  for (const [caller, answer] of [["shop", first], ["till", second]] as const) {
+    const again = await place.grant(caller, "key", { user_id: answer.json.user_id });
     assert.equal(again.headers.get("Idempotency-Replayed"), "true");
-    assert.deepEqual(again.text, (answer as typeof first).text);
+    assert.equal(again.text, answer.text);
   }
 });
 
-Deno.test("nobody gets another caller's answer, whichever the key and however it is put together", async () => {
+Deno.test("nobody gets the answer of another caller, or of one without a name", async () => {
   await using place = await openPlace();
-  await place.change("shop", "key", { user_id: "ann" });
-  for (const caller of ["", "till", "sho", "shop2"]) {
-    const answer = await place.change(caller, "key", { user_id: "ann" });
+  await place.grant("shop", "key", { user_id: "ann" });
+  await place.grant("", "open", { user_id: "bob" });
+  for (
+    const [caller, key, user_id] of [["till", "key", "ann"], ["", "key", "ann"], [
+      "shop",
+      "open",
+      "bob",
+    ]]
+  ) {
+    const answer = await place.grant(caller ?? "", key ?? "", { user_id: user_id ?? "" });
     assertError(answer, 409, "ENTITLEMENT_STATE_CONFLICT", "already ACTIVE");
     assert.equal(answer.headers.get("Idempotency-Replayed"), null);
   }
-  const joined = await place.change("", "shop key", { user_id: "ann" });
+  const joined = await place.grant("", "shop key", { user_id: "ann" });
   assertError(joined, 400, "BAD_REQUEST");
+});
+
+Deno.test("a client's tokens share its keys, so that it can rotate them in the middle of a retry", async () => {
+  await using place = await openPlace();
+  const first = await place.grant("shop", "key", { user_id: "ann" });
+  const again = await place.grant("shop, rotated", "key", { user_id: "ann" });
+  assert.deepEqual([again.text, again.headers.get("Idempotency-Replayed")], [first.text, "true"]);
 });
 
 Deno.test("a key is stored after its caller, and as it is of one without a name", async () => {
   await using place = await openPlace();
-  const longest = "n".repeat(260);
-  for (const [i, caller] of ["", "shop", longest].entries()) {
-    await place.change(caller, "k".repeat(255), { user_id: `user-${i}` });
+  const key = "k".repeat(255);
+  const callers = { "": "", "shop": "shop", "longest": `jwt:${"n".repeat(250)}` };
+  for (const caller of Object.keys(callers)) {
+    const { status, text } = await place.grant(caller, key, { user_id: `user of ${caller}` });
+    assert.equal(status, 200, text);
   }
   const stored = await ask<{ idem_key: string }>(
     place.ownerUrl,
     "select idem_key from idempotency_keys order by length(idem_key)",
   );
-  const key = "k".repeat(255);
-  assert.deepEqual(stored.map(({ idem_key }) => idem_key), [
-    key,
-    `shop ${key}`,
-    `${longest} ${key}`,
-  ]);
+  const names = Object.values(callers);
+  assert.deepEqual(
+    stored.map(({ idem_key }) => idem_key),
+    names.map((name) => name === "" ? key : `${name} ${key}`),
+  );
   const audit = await ask<{ caller: string; request_id: string }>(
     place.ownerUrl,
-    "select caller, request_id from entitlement_audit order by user_id",
+    "select caller, request_id from entitlement_audit order by length(caller)",
   );
-  assert.deepEqual(audit, ["", "shop", longest].map((caller) => ({ caller, request_id: key })));
+  assert.deepEqual(audit, names.map((caller) => ({ caller, request_id: key })));
 });
 
-Deno.test("the timeline finds a key by its caller and says whose it was", async () => {
+Deno.test("the timeline finds a key by its caller, and says whose it was", async () => {
   await using place = await openPlace();
-  await place.change("shop", "key", { user_id: "ann" });
-  await place.change("", "key", { user_id: "bob" });
+  await place.grant("shop", "key", { user_id: "ann" });
+  await place.grant("", "key", { user_id: "bob" });
   const find = async (key: string) => {
     const path = `/debug/entitlement/timeline?idempotency_key=${encodeURIComponent(key)}`;
-    const { events, key: answer } = await (await place.app.request(path)).json();
-    return events.map((
-      event: Record<string, unknown>,
-    ) => [event["user_id"], event["caller"], event["idempotency_key"], answer.caller]);
+    const { events, key: answer } = await look(place.openUrl, path);
+    return events.map((event: Record<string, unknown>) => [
+      ...[event["user_id"], event["caller"], event["idempotency_key"]],
+      ...[answer.caller, answer.idempotency_key],
+    ]);
   };
-  assert.deepEqual(await find("shop key"), [["ann", "shop", "key", "shop"]]);
-  assert.deepEqual(await find("key"), [["bob", "", "key", ""]]);
-  assert.deepEqual(
-    await (await place.app.request(
-      "/debug/entitlement/timeline?idempotency_key=till%20key",
-    )).json(),
-    { events: [] },
-  );
+  assert.deepEqual(await find("shop key"), [["ann", "shop", "key", "shop", "key"]]);
+  assert.deepEqual(await find("key"), [["bob", "", "key", "", "key"]]);
+  assert.deepEqual(await find("till key"), []);
 });
 
 interface Place extends AsyncDisposable {
-  app: Hono;
-  database: Database;
+  openUrl: string; // of a replica that asks nobody for a credential
   ownerUrl: string;
-  change(caller: string, key: string, fields: { user_id: string }): Promise<{
-    status: number;
-    headers: Headers;
-    text: string;
-    // deno-lint-ignore no-explicit-any
-    json: any;
-  }>;
+  grant(caller: string, key: string, fields: { user_id: string }): Promise<Answer>;
 }
 
-// The service's own app behind a door that lets in whoever says a name.
 async function openPlace(): Promise<Place> {
-  const fresh: TestDatabase = await freshDatabase("entitlement");
-  const database = openDatabase(fresh.serviceUrl, "entitlement");
-  const committed = new Handover<OutboxRow>();
-  const operators = {
-    database,
-    committed: new Bell(),
-    ask: () => Promise.reject(new Error("nobody answers")),
-    graceSeconds: 0,
-    natsIsThere: () => true,
+  const database = await freshDatabase("entitlement");
+  const issuer = await startIssuer();
+  const clients = {
+    "shop": newClient("shop", "entitlements:write"),
+    "shop, rotated": newClient("shop", "entitlements:write"),
+    "till": newClient("till", "entitlements:write"),
   };
-  const log = startLog("entitlement");
-  const app = new Hono().use(async (context, next) => {
-    const name = context.req.header("X-Caller") ?? "";
-    context.set("caller", { ...anybody, name });
-    await next();
-  }).route(
-    "/",
-    entitlementApp({ database, committed, operators, checks: {}, log }, {
-      idempotencyTtlMs: 60_000,
+  const [closed, open] = await Promise.all([
+    startReplicas(1, database.serviceUrl, {
+      ...tokensOf(...Object.values(clients)),
+      ...issuer.settings,
     }),
-  );
+    startReplicas(1, database.serviceUrl, { ENTITLEMENT_DEBUG_ENABLED: "true" }),
+  ]);
+  const longest = await issuer.sign({
+    sub: "n".repeat(250),
+    scope: "entitlements:write",
+    inSeconds: 60,
+  });
+  const tokenOf = (caller: string) =>
+    caller === "longest" ? longest : clients[caller as keyof typeof clients].token;
+  const [openUrl = ""] = open.urls;
+  const [closedUrl = ""] = closed.urls;
   return {
-    app,
-    database,
-    ownerUrl: fresh.ownerUrl,
-    async change(caller, key, fields) {
-      const response = await app.request("/v1/entitlements/grants", {
-        method: "POST",
-        headers: {
-          "Content-Type": "application/json",
-          "Idempotency-Key": key,
-          ...(caller === "" ? {} : { "X-Caller": caller }),
-        },
-        body: JSON.stringify({
-          ...fields,
-          stock_keeping_unit: "book",
-          reason: "purchase",
-          purchase_id: "p-1",
-        }),
-      });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
-    },
+    openUrl,
+    ownerUrl: database.ownerUrl,
+    grant: (caller, key, fields) =>
+      caller === ""
+        ? post(openUrl, "grants", { ...someFields, ...fields }, key)
+        : post(closedUrl, "grants", { ...someFields, ...fields }, key, bearer(tokenOf(caller))),
     async [Symbol.asyncDispose]() {
-      await database.end();
-      await fresh.drop();
+      await Promise.all([closed, open].map((replicas) => replicas[Symbol.asyncDispose]()));
+      await issuer[Symbol.asyncDispose]();
+      await database.drop();
     },
   };
 }
