@@ -5,6 +5,7 @@ import {
   loopbackUnlessAccess,
 } from "@kenri/shared/access/settings";
 import type { AccessOptions } from "@kenri/shared/access/door";
+import { logSettings, type UserIds } from "@kenri/shared/log";
 import {
   count,
   duration,
@@ -53,6 +54,7 @@ export const schema = z.object({
   }),
   ...prefixed("entitlement.outbox", workerSettings),
   ...accessSettings,
+  ...logSettings,
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
@@ -68,6 +70,7 @@ export interface Config {
   natsUrl: string;
   http: { hostname: string; port: number };
   access: AccessOptions;
+  logUserIds: UserIds;
   stream: WantedStream;
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
@@ -90,6 +93,7 @@ export function readConfig(
       port: settings["entitlement.http.port"],
     },
     access: accessOptions(settings),
+    logUserIds: settings["log.user-ids"],
     stream: {
       name: settings["entitlement.nats.stream"],
       subject: settings["entitlement.nats.subject"],

@@ -5,6 +5,7 @@ import {
   loopbackUnlessAccess,
 } from "@kenri/shared/access/settings";
 import type { AccessOptions } from "@kenri/shared/access/door";
+import { logSettings, type UserIds } from "@kenri/shared/log";
 import {
   count,
   duration,
@@ -83,6 +84,7 @@ export const schema = z.object({
   }),
   ...prefixed("notification.delivery", workerSettings),
   ...accessSettings,
+  ...logSettings,
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
@@ -100,6 +102,7 @@ export interface Config {
   natsUrl: string;
   http: { hostname: string; port: number };
   access: AccessOptions;
+  logUserIds: UserIds;
   stream: WantedStream;
   consumer: ConsumerOptions;
   advisories: AdvisoryOptions[];
@@ -126,6 +129,7 @@ export function readConfig(
       port: settings["notification.http.port"],
     },
     access: accessOptions(settings),
+    logUserIds: settings["log.user-ids"],
     stream: {
       name: stream,
       subject: settings["notification.nats.subject"],

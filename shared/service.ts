@@ -1,5 +1,5 @@
 import { SettingsError } from "./config.ts";
-import { type Log, startLog } from "./log.ts";
+import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { tellOfProcess } from "./scrape.ts";
 import { type App, serve } from "./serve.ts";
@@ -10,6 +10,7 @@ import { aborted, pause } from "./signals.ts";
 interface Settings {
   http: { hostname: string; port: number };
   shutdownGraceMs: number;
+  logUserIds: UserIds;
 }
 
 interface Life {
@@ -31,6 +32,7 @@ export async function runService<Config extends Settings>(
   const log = startLog(name);
   tellOfProcess(name);
   const config = readOrExit(readConfig, log);
+  startLog(name, config.logUserIds);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
   const { app, loops, close } = build(config, { log, abandon: abandon.signal });

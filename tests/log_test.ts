@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { call, grant, post, someFields } from "./api.ts";
 import { ask, startEntitlement } from "./entitlement.ts";
-import { publish } from "./events.ts";
-import { freshPlace, startNotification } from "./notification.ts";
+import { eventOf, publish } from "./events.ts";
+import { freshPlace, publishTo, startNotification } from "./notification.ts";
 import { insertEvents, untilAll } from "./outbox.ts";
 import type { LogLine, ServiceProcess } from "./services.ts";
 import { until } from "./wait.ts";
@@ -51,6 +51,23 @@ Deno.test("a message that can't be read is named by what its headers say", async
   const { event_id, trace_id, outcome } = line;
   assert.deepEqual([event_id, trace_id, outcome], [id, "order-19", "unreadable"]);
 });
+
+for (const userIds of ["shown", "hashed", "hidden"]) {
+  Deno.test(`where users are ${userIds}, no line says more of them`, async () => {
+    await using place = await freshPlace();
+    await using service = await startNotification(place, { LOG_USER_IDS: userIds });
+    await publishTo(place, [eventOf({ userId: "ann-of-the-log" })]);
+    const { user_id, user_id_sha256, notification_id } = await lineOf(service, /^Notification /);
+    assert.ok(notification_id);
+    const digest = createHash("sha256").update("ann-of-the-log").digest("hex");
+    assert.deepEqual([user_id, user_id_sha256], [
+      userIds === "shown" ? "ann-of-the-log" : undefined,
+      userIds === "hashed" ? digest : undefined,
+    ]);
+    const isShown = JSON.stringify(service.log).includes("ann-of-the-log");
+    assert.equal(isShown, userIds === "shown");
+  });
+}
 
 Deno.test("refusals are no problem of the service, and leave no line", async () => {
   await using kenri = await startEntitlement();
