@@ -189,7 +189,8 @@ function findUnchained(
     database,
     `select audit_id, ${utc("occurred_at")} as occurred_at
      from (${page}) as page
-     where user_id = $5`,
+     where user_id = $5
+       and hash is null`,
     [...after, until, searchedAtOnce, userId],
   );
 }

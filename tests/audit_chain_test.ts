@@ -7,7 +7,9 @@ import { ask } from "./asking.ts";
 import { startReplicas } from "./changes.ts";
 import { freshDatabase, type TestDatabase } from "./databases.ts";
 import { ops } from "./ops.ts";
+import { read } from "./pages.ts";
 import { changeAsBefore } from "./release_before.ts";
+import { runCommand } from "./runbook.ts";
 
 Deno.test("an audit that nobody touched is what was written, on many pages and in long chains", async () => {
   await using place = await openPlace();
@@ -96,6 +98,21 @@ Deno.test("each way to meddle with the audit is found, and named by its user", a
   for (const user of ["who", "gone", "state"]) {
     assert.equal((await place.verify("--user", user)).code, 1, user);
   }
+  const section = "The audit is not what was written";
+  const settings = { ENTITLEMENT_HTTP_PORT: new URL(place.url).port, USER_ID: "purchase" };
+  assert.match(await runCommand(section, 0, settings, 1), /^\d+ places where the audit is not/m);
+  assert.match(await runCommand(section, 1, settings, 1), /^CHANGED .* purchase +book +2 /m);
+});
+
+Deno.test("the statement of docs/audit.md shows the same without the service", async () => {
+  await using place = await openPlace();
+  const [, statement = ""] = /```sql\n([^]*?);\n```/.exec(read("docs/audit.md")) ?? [];
+  const found = () => ask<{ user_id: string }>(place.ownerUrl, statement);
+  for (const user of ["gone", "reason", "honest"]) await place.change(user, 3);
+  assert.deepEqual(await found(), []);
+  await ask(place.ownerUrl, noRow(1)("gone"));
+  await ask(place.ownerUrl, row(2, "source = 'gift'")("reason"));
+  assert.deepEqual((await found()).map(({ user_id }) => user_id).sort(), ["gone", "reason"]);
 });
 
 Deno.test("what the release before wrote is a gap that is named, and a hash that is gone is not", async () => {

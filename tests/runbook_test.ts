@@ -38,6 +38,7 @@ Deno.test("the runbook has no command and no query that the tests do not run", (
     "Events are missing": [4, 0],
     "Where is one event?": [1, 0],
     "Tables grow": [0, 1],
+    "The audit is not what was written": [2, 0],
     "A new version": [1, 1],
     "The entitlement database was restored from a backup": [1, 1],
     "The notification database was restored from a backup": [1, 1],
