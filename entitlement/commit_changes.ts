@@ -147,7 +147,8 @@ function findSituations(tx: Transaction, requests: Request[]): Promise<Situation
     tx,
     `select
        stored.request_hash as stored_hash, stored.response_code, stored.response_body,
-       entitlement.status, entitlement.version,
+       entitlement.status, entitlement.version, entitlement.last_hash::text as previous_hash,
+       entitlement.hashed_at::text as previous_at,
        to_char(
          greatest(clock_timestamp(), entitlement.updated_at + interval '1 microsecond')
            at time zone 'UTC',

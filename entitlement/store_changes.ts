@@ -19,7 +19,7 @@ export async function storeChanges(
   commits: Commit[],
   lease: NewLease | undefined,
 ): Promise<OutboxRow[]> {
-  const rows = commits.map(({ request, at, eventId, version }) => ({
+  const rows = commits.map(({ request, at, eventId, version, previousHash, previousAt }) => ({
     user_id: request.userId,
     stock_keeping_unit: request.stockKeepingUnit,
     action: request.action,
@@ -31,6 +31,8 @@ export async function storeChanges(
     request_id: request.idempotencyKey,
     caller: request.caller,
     salt: crypto.randomUUID(),
+    previous_hash: previousHash,
+    previous_at: previousAt,
     event_id: eventId,
     event_type: eventTypeOf[request.action],
     aggregate_key: aggregateKeyOf(request),
@@ -42,14 +44,13 @@ export async function storeChanges(
     `with change as materialized (
        select *, ${auditHash("entry")} as hash
        from (
-         select change.*, event_id as audit_id, at::timestamptz as occurred_at,
-           jsonb_build_object('version', change.version, 'trace_id', trace_id) as detail,
-           before.last_hash as previous_hash, before.hashed_at as previous_at
+         select *, event_id as audit_id, at::timestamptz as occurred_at,
+           jsonb_build_object('version', version, 'trace_id', trace_id) as detail
          from json_to_recordset($1) as change (
            user_id text, stock_keeping_unit text, action text, status text, source text,
            source_id text, version bigint, at text, request_id text, caller text, salt uuid,
-           event_id uuid, event_type text, aggregate_key text, trace_id text, traceparent text)
-         left join entitlements before using (user_id, stock_keeping_unit)
+           previous_hash bytea, previous_at timestamptz, event_id uuid, event_type text,
+           aggregate_key text, trace_id text, traceparent text)
          offset 0 -- so that none of this is worked out twice
        ) as entry
      ), stored as (

@@ -116,6 +116,8 @@ function commitOf(event: Event): Commit {
     at: bornAt(event),
     eventId: idOf(event),
     version,
+    previousHash: null,
+    previousAt: null,
   };
 }
 
