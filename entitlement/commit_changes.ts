@@ -15,6 +15,7 @@ import { storeAnswers, storeChanges } from "./store_changes.ts";
 
 export interface CommitOptions {
   idempotencyTtlMs: number;
+  maxPerUser?: number | undefined; // entitlements, whatever their state
 }
 
 // Commits changes that came in at the same time in one transaction, each as if it were alone: its
@@ -70,9 +71,16 @@ async function commitRequests(
   lease: NewLease | undefined,
 ): Promise<Written<OutboxRow, Answer[]>> {
   return await transaction(database, async (tx) => {
-    const locked = lockRequests(tx, requests);
-    const [situations] = await Promise.all([findSituations(tx, requests), locked]);
-    const decisions = requests.map((request, i) => decide(request, situations[i] as Situation));
+    const { maxPerUser } = options;
+    const locked = lockRequests(tx, requests, maxPerUser !== undefined);
+    const [situations, areRoom] = await Promise.all([
+      findSituations(tx, requests),
+      maxPerUser === undefined ? undefined : findRoom(tx, requests, maxPerUser),
+      locked,
+    ]);
+    const decisions = requests.map((request, i) =>
+      decide(request, situations[i] as Situation, areRoom?.[i] ?? true)
+    );
     const commits = decisions.flatMap(({ commit }) => commit ?? []);
     const refusals = decisions.flatMap(({ refusal }) => refusal ?? []);
     const [leased = []] = commits.length + refusals.length === 0 ? [] : await Promise.all([
@@ -87,13 +95,19 @@ async function commitRequests(
   });
 }
 
-// What a change must have to itself while it is being committed.
-export function keysOf(change: Change): string[] {
-  return [`key ${change.idempotencyKey}`, entitlementLock(change)];
+// What a change must have to itself while it is being committed. Where the entitlements of a user
+// are counted, none of them may be added meanwhile.
+export function keysOf(change: Change, counted: boolean): string[] {
+  const keys = [`key ${change.idempotencyKey}`, entitlementLock(change)];
+  return counted ? [...keys, userLock(change)] : keys;
 }
 
 function entitlementLock({ userId, stockKeepingUnit }: Change): string {
   return JSON.stringify([userId, stockKeepingUnit]);
+}
+
+function userLock({ userId }: Change): string {
+  return JSON.stringify([userId]);
 }
 
 function toRequest(change: Change): Request {
@@ -112,11 +126,17 @@ export function lockNumber(text: string): bigint {
 
 // One number for the idempotency key and one for the entitlement of each request. All numbers are
 // taken in ascending order by everyone, so that replicas wait for each other in a line, not in a
-// ring. An entitlement needs a lock of its own because its row may not exist yet.
-async function lockRequests(tx: Transaction, requests: Request[]): Promise<void> {
+// ring. An entitlement needs a lock of its own because its row may not exist yet; where they are
+// counted, their user has one in addition, since a replica of other settings may not know of it.
+async function lockRequests(
+  tx: Transaction,
+  requests: Request[],
+  counted: boolean,
+): Promise<void> {
   const numbers = requests.flatMap((request) => [
     lockNumber(request.idempotencyKey),
     lockNumber(entitlementLock(request)),
+    ...(counted ? [lockNumber(userLock(request))] : []),
   ]);
   numbers.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
   await query(
@@ -154,4 +174,24 @@ function findSituations(tx: Transaction, requests: Request[]): Promise<Situation
      order by wanted.position`,
     [JSON.stringify(wanted)],
   );
+}
+
+// Whether the user of each request may have one more.
+async function findRoom(
+  tx: Transaction,
+  requests: Request[],
+  maxPerUser: number,
+): Promise<boolean[]> {
+  const rows = await query<{ is_room: boolean }>(
+    tx,
+    `select (
+       select count(*) from (
+         select from entitlements
+         where entitlements.user_id = wanted.user_id
+         limit $2) as counted) < $2 as is_room
+     from unnest($1::text[]) with ordinality as wanted (user_id, position)
+     order by wanted.position`,
+    [requests.map(({ userId }) => userId), maxPerUser],
+  );
+  return rows.map(({ is_room }) => is_room);
 }

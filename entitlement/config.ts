@@ -5,6 +5,7 @@ import {
   loopbackUnlessAccess,
 } from "@kenri/shared/access/settings";
 import type { AccessOptions } from "@kenri/shared/access/door";
+import { rateOf, type RateOptions, rateSettings } from "@kenri/shared/access/rate";
 import {
   count,
   duration,
@@ -27,6 +28,7 @@ import {
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
+import type { HttpOptions } from "@kenri/shared/serve";
 import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
 import type { ReconcileOptions } from "./reconcile.ts";
@@ -41,6 +43,7 @@ export const schema = z.object({
     "nats.stream": natsName(),
     "nats.duplicate-window": duration().prefault("2m"),
     "idempotency.ttl": duration().prefault("24h"),
+    "max-per-user": count().optional(),
     "outbox.enabled": flag().prefault("true"),
     "outbox.published-ttl": duration().prefault("24h"),
     "retention.enabled": flag().prefault("true"),
@@ -53,6 +56,8 @@ export const schema = z.object({
   }),
   ...prefixed("entitlement.outbox", workerSettings),
   ...accessSettings,
+  ...rateSettings,
+  "http.requests-at-once": count().prefault("5000"),
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
@@ -66,8 +71,9 @@ export const schema = z.object({
 export interface Config {
   databaseUrl: string;
   natsUrl: string;
-  http: { hostname: string; port: number };
+  http: HttpOptions;
   access: AccessOptions;
+  rate: RateOptions | undefined;
   stream: WantedStream;
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
@@ -88,15 +94,20 @@ export function readConfig(
     http: {
       hostname: settings["entitlement.http.host"],
       port: settings["entitlement.http.port"],
+      requestsAtOnce: settings["http.requests-at-once"],
     },
     access: accessOptions(settings),
+    rate: rateOf(settings),
     stream: {
       name: settings["entitlement.nats.stream"],
       subject: settings["entitlement.nats.subject"],
       duplicateWindowMs: settings["entitlement.nats.duplicate-window"],
       replicas: settings["nats.replicas"],
     },
-    commit: { idempotencyTtlMs: settings["entitlement.idempotency.ttl"] },
+    commit: {
+      idempotencyTtlMs: settings["entitlement.idempotency.ttl"],
+      maxPerUser: settings["entitlement.max-per-user"],
+    },
     outbox: {
       ...workerOptions((name) => settings[`entitlement.outbox.${name}`]),
       enabled: settings["entitlement.outbox.enabled"],

@@ -5,6 +5,7 @@ import {
   loopbackUnlessAccess,
 } from "@kenri/shared/access/settings";
 import type { AccessOptions } from "@kenri/shared/access/door";
+import { rateOf, type RateOptions, rateSettings } from "@kenri/shared/access/rate";
 import {
   count,
   duration,
@@ -27,6 +28,7 @@ import {
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
+import type { HttpOptions } from "@kenri/shared/serve";
 import { z } from "zod";
 import type { AdvisoryOptions } from "./capture_advisories.ts";
 import type { ConsumerOptions } from "./consume_events.ts";
@@ -83,6 +85,8 @@ export const schema = z.object({
   }),
   ...prefixed("notification.delivery", workerSettings),
   ...accessSettings,
+  ...rateSettings,
+  "http.requests-at-once": count().prefault("5000"),
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
@@ -98,8 +102,9 @@ export const schema = z.object({
 export interface Config {
   databaseUrl: string;
   natsUrl: string;
-  http: { hostname: string; port: number };
+  http: HttpOptions;
   access: AccessOptions;
+  rate: RateOptions | undefined;
   stream: WantedStream;
   consumer: ConsumerOptions;
   advisories: AdvisoryOptions[];
@@ -124,8 +129,10 @@ export function readConfig(
     http: {
       hostname: settings["notification.http.host"],
       port: settings["notification.http.port"],
+      requestsAtOnce: settings["http.requests-at-once"],
     },
     access: accessOptions(settings),
+    rate: rateOf(settings),
     stream: {
       name: stream,
       subject: settings["notification.nats.subject"],
