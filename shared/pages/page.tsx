@@ -40,6 +40,7 @@ const headers = {
   "Content-Security-Policy":
     `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; ` +
     "frame-ancestors 'none'",
+  "Referrer-Policy": "no-referrer",
   "Cross-Origin-Opener-Policy": "same-origin",
 };
 
