@@ -1,3 +1,4 @@
+import { shortKey } from "../../shared/console/text.ts";
 import { type Command, text, UsageError } from "./command.ts";
 import type { Service } from "./service.ts";
 import { list, printable, table, time } from "./text.ts";
@@ -135,7 +136,7 @@ function oneEvent({ event_id, entitlement, notification }: Event): string {
       ["of", `${half?.user_id ?? "unknown"}, ${half?.stock_keeping_unit ?? "unknown"}`],
       ["type", `${half?.type ?? "unknown"}, version ${half?.version ?? "unknown"}`],
       ["trace", half?.trace_id ?? "-"],
-      ["key", entitlement?.idempotency_key ?? "-"],
+      ["key", shortKey(entitlement?.idempotency_key ?? "-")],
       ["outbox", entitlement?.status ?? "unknown"],
       ["notification", notification?.status ?? "not received"],
     ]),
