@@ -14,6 +14,7 @@ import { histogram, metrics, shortSeconds } from "./metrics.ts";
 import { apiPage } from "./pages/api_page.tsx";
 import { pageAnswer } from "./pages/page.tsx";
 import { isNotAdmitted, isUnavailable } from "./postgres.ts";
+import { refuseStrangeName } from "./rebinding.ts";
 import { scrape } from "./scrape.ts";
 import { nameRequest } from "./tracing.ts";
 
@@ -82,6 +83,7 @@ declare module "hono" {
 async function admitFirst(context: Context, door: Door, next: Next): Promise<Response | void> {
   let elsewhere: Response | undefined;
   try {
+    if (door.open) refuseStrangeName(context.req.url);
     elsewhere = await admit(context, door);
   } catch (error) {
     nameRequest(context.req.method, "none"); // its path may name a user

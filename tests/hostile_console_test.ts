@@ -1,9 +1,11 @@
 // What comes from outside stays text on every page, in a real Chromium, and no other site gets a
 // person's browser to do or show anything here. Machines without a Chromium skip this.
 import assert from "node:assert/strict";
+import { bearer } from "./access.ts";
 import { call, grant } from "./api.ts";
 import { type Browser, chromium, startBrowser, type Tab, type TabOptions } from "./browser.ts";
-import { ask } from "./entitlement.ts";
+import { ask, startEntitlement } from "./entitlement.ts";
+import { startIssuer } from "./issuer.ts";
 import { countsOf } from "./notification.ts";
 import { failingSends, operate, type Stack, startStack } from "./stack.ts";
 import { until } from "./wait.ts";
@@ -382,4 +384,27 @@ inBrowser("no other site shows a page of ours in a frame", async () => {
       });
     }
   }
+});
+
+inBrowser("a site whose name is made to lead to this machine is not answered", async () => {
+  for (const { url } of [stack.entitlement, stack.notification]) {
+    const rebound = url.replace("127.0.0.1", "evil.example");
+    await withTab(async (tab) => {
+      for (const path of ["/console", "/v1/users/ann/entitlements", "/metrics"]) {
+        await tab.goto(rebound + path);
+        assert.match(await tab.evaluate("document.body.innerText"), /"code":"FORBIDDEN"/);
+      }
+    });
+  }
+});
+
+Deno.test("the name that an issuer gives a caller is text, too", async () => {
+  await using issuer = await startIssuer();
+  const settings = { ...issuer.settings, ENTITLEMENT_DEBUG_ENABLED: "true" };
+  await using kenri = await startEntitlement(settings);
+  const sub = `<img/src=x/onerror=canary("name")>`;
+  const jwt = await issuer.sign({ sub, scope: "debug:read operations:write", inSeconds: 60 });
+  const { text } = await call(`${kenri.url}/console/sign-out`, { headers: bearer(jwt) });
+  assert.match(text, /&lt;img\/src=x/);
+  assert.doesNotMatch(text, /<img/);
 });

@@ -2,7 +2,6 @@
 // for them in all that was said.
 
 export const plantedPassword = "planted-Pa55word";
-export const plantedToken = "planted-T0ken";
 /** Idempotency keys of tests begin so. */
 export const plantedKey = "planted-Idempotency";
 
@@ -22,17 +21,22 @@ export interface Leak {
   context: string; // without the secret
 }
 
-const credentials = { "a password": plantedPassword, "a token": plantedToken };
-const all = { ...credentials, "an idempotency key": plantedKey };
+const credentials = {
+  "a password": new RegExp(plantedPassword),
+  "a token": /kenri_[0-9a-f]{64}/, // as `deno task token` makes it
+  "a JWT": /eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}/,
+};
+const all = { ...credentials, "an idempotency key": new RegExp(plantedKey) };
 
 /** Operators who look for an event by its key are told it whole, but never how to get in. */
 export function leaksIn(where: string, text: string): Leak[] {
   const secrets = /(^|\/)debug\b/.test(where) ? credentials : all;
   return text.split("\n").flatMap((line, i) =>
-    Object.entries(secrets).filter(([, secret]) => line.includes(secret)).map(([what, secret]) => {
-      const at = line.indexOf(secret);
-      const around = `${line.slice(Math.max(0, at - 100), at)}…${line.slice(at + secret.length)}`;
-      return { what, where: `${where}:${i + 1}`, context: hidden(around).slice(0, 240) };
+    Object.entries(secrets).flatMap(([what, secret]): Leak[] => {
+      const at = line.search(secret);
+      if (at < 0) return [];
+      const context = hidden(line.slice(Math.max(0, at - 100), at + 400)).slice(0, 240);
+      return [{ what, where: `${where}:${i + 1}`, context }];
     })
   );
 }
@@ -46,5 +50,8 @@ export async function leaksInFolder(folder: string): Promise<Leak[]> {
 }
 
 function hidden(text: string): string {
-  return Object.values(all).reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
+  return Object.values(all).reduce(
+    (rest, secret) => rest.replaceAll(new RegExp(secret, "g"), "…"),
+    text,
+  );
 }

@@ -103,7 +103,7 @@ export async function signOut(context: Context): Promise<Response> {
 
 // Without encryption a cookie goes to this machine only.
 function cookieOf({ req }: Context) {
-  const { protocol, hostname } = new URL(req.url);
+  const { protocol, hostname = "" } = URL.parse(req.url) ?? {};
   const secure = protocol === "https:" || !isLoopback(hostname);
   return { path: "/console", httpOnly: true, sameSite: "Strict", secure } as const;
 }
