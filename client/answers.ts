@@ -33,8 +33,11 @@ export type ErrorCode =
   | "REQUEST_TIMEOUT"
   | "IDEMPOTENCY_KEY_CONFLICT"
   | "ENTITLEMENT_STATE_CONFLICT"
+  | "ENTITLEMENT_LIMIT_REACHED"
   | "PAYLOAD_TOO_LARGE"
+  | "URI_TOO_LONG"
   | "UNSUPPORTED_MEDIA_TYPE"
+  | "TOO_MANY_REQUESTS"
   | "INTERNAL_ERROR"
   | "SERVICE_UNAVAILABLE";
 
@@ -51,8 +54,9 @@ export interface Change {
 export abstract class KenriError extends Error {}
 
 /**
- * The change was not made, for one of two reasons. `ENTITLEMENT_STATE_CONFLICT`: the entitlement is
- * in that state already. `IDEMPOTENCY_KEY_CONFLICT`: the key belongs to another request.
+ * The change was not made. `ENTITLEMENT_STATE_CONFLICT`: the entitlement is in that state already.
+ * `ENTITLEMENT_LIMIT_REACHED`: the user has as many as one may have. `IDEMPOTENCY_KEY_CONFLICT`: the
+ * key belongs to another request.
  */
 export class Conflict extends KenriError {
   override readonly name = "Conflict";

@@ -33,12 +33,17 @@ export async function askUntilAnswered(
     signal?.throwIfAborted();
     const leftMs = Math.max(1, deadline - performance.now()); // a pause may have been longer than asked
     const outcome = await attempt(fetch, url, init, Math.min(attemptTimeoutMs, leftMs), signal);
-    if ("status" in outcome && outcome.status < 500) return outcome;
+    if ("status" in outcome && isFinal(outcome.status)) return outcome;
     const retryAfter = "headers" in outcome ? outcome.headers.get("Retry-After") : null;
     const pauseMs = pauseBefore(attempts, retryAfterMs(retryAfter));
     if (performance.now() + pauseMs >= deadline) throw new Unavailable(attempts, causeOf(outcome));
     await pause(pauseMs, signal);
   }
+}
+
+// A 429 only asks for patience.
+function isFinal(status: number): boolean {
+  return status < 500 && status !== 429;
 }
 
 type Outcome = Answer | { error: unknown };

@@ -43,7 +43,7 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
         (items) =>
           committed.write(items.length, (lease) => commitChanges(database, items, options, lease)),
       ),
-    keysOf,
+    keysOf: (change) => keysOf(change, options.maxPerUser !== undefined),
     mayBeOneItem: (error) => !isUnavailable(error),
     maxItems: changesPerCommit,
     maxFlushes: commitsAtOnce,

@@ -2,11 +2,12 @@ import { z } from "@hono/zod-openapi";
 import { anybody } from "@kenri/shared/access/caller";
 import type { Batch } from "@kenri/shared/batch";
 import type { ScopedRoute } from "@kenri/shared/description";
-import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
+import { ApiError } from "@kenri/shared/errors";
 import type { Context, Handler } from "hono";
 import type { Answer } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
+import { tooManyWaiting } from "@kenri/shared/limits";
 import { readJson } from "@kenri/shared/request_body";
 import { statusOf } from "@kenri/shared/http";
 import { activeTraceparent } from "@kenri/shared/tracing";
@@ -62,9 +63,11 @@ export function changeRoute(action: Action): ScopedRoute {
   const change = { ...named, reason, purchase_id: "purchase-1" };
   const changed = { ...named, status, version, updated_at: "2026-01-02T03:04:05.678901Z" };
   const conflict = errorAnswer(
-    "The state is that already (stored under the key), or the key was used for another request",
+    "The state is that already, the user has as many entitlements as one may have (both are stored " +
+      "under the key), or the key was used for another request",
     {
       ENTITLEMENT_STATE_CONFLICT: `already ${status}`,
+      ENTITLEMENT_LIMIT_REACHED: "the user has as many entitlements as allowed",
       IDEMPOTENCY_KEY_CONFLICT: "the Idempotency-Key was used for another request",
     },
   );

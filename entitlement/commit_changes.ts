@@ -15,6 +15,7 @@ import { storeAnswers, storeChanges } from "./store_changes.ts";
 
 export interface CommitOptions {
   idempotencyTtlMs: number;
+  maxPerUser?: number | undefined; // entitlements, whatever their state
 }
 
 // Commits changes that came in at the same time in one transaction, each as if it were alone: its
@@ -70,9 +71,16 @@ async function commitRequests(
   lease: NewLease | undefined,
 ): Promise<Written<OutboxRow, Answer[]>> {
   return await transaction(database, async (tx) => {
-    const locked = lockRequests(tx, requests);
-    const [situations] = await Promise.all([findSituations(tx, requests), locked]);
-    const decisions = requests.map((request, i) => decide(request, situations[i] as Situation));
+    const { maxPerUser } = options;
+    const locked = lockRequests(tx, requests, maxPerUser !== undefined);
+    const [situations, areRoom] = await Promise.all([
+      findSituations(tx, requests),
+      maxPerUser === undefined ? undefined : findRoom(tx, requests, maxPerUser),
+      locked,
+    ]);
+    const decisions = requests.map((request, i) =>
+      decide(request, situations[i] as Situation, areRoom?.[i] ?? true)
+    );
     const commits = decisions.flatMap(({ commit }) => commit ?? []);
     const refusals = decisions.flatMap(({ refusal }) => refusal ?? []);
     const [leased = []] = commits.length + refusals.length === 0 ? [] : await Promise.all([
@@ -87,15 +95,21 @@ async function commitRequests(
   });
 }
 
-// What a change must have to itself while it is being committed.
-export function keysOf(change: Change): string[] {
-  return [`key ${storedKeyOf(change)}`, entitlementLock(change)];
+// What a change must have to itself while it is being committed. Where the entitlements of a user
+// are counted, none of them may be added meanwhile.
+export function keysOf(change: Change, counted: boolean): string[] {
+  const keys = [`key ${storedKeyOf(change)}`, entitlementLock(change)];
+  return counted ? [...keys, userLock(change)] : keys;
 }
 
 type Named = Pick<Change, "userId" | "stockKeepingUnit">;
 
 function entitlementLock({ userId, stockKeepingUnit }: Named): string {
   return JSON.stringify([userId, stockKeepingUnit]);
+}
+
+function userLock({ userId }: Change): string {
+  return JSON.stringify([userId]);
 }
 
 function toRequest(change: Change): Request {
@@ -113,9 +127,17 @@ export function lockNumber(text: string): bigint {
 }
 
 // One for the idempotency key and one for the entitlement of each request. An entitlement needs a
-// lock of its own because its row may not exist yet.
-function lockRequests(tx: Transaction, requests: Request[]): Promise<void> {
-  return lock(tx, requests.flatMap((request) => [request.storedKey, entitlementLock(request)]));
+// lock of its own because its row may not exist yet; where they are counted, their user has one in
+// addition, since a replica of other settings may not know of it.
+function lockRequests(tx: Transaction, requests: Request[], counted: boolean): Promise<void> {
+  return lock(
+    tx,
+    requests.flatMap((request) => [
+      request.storedKey,
+      entitlementLock(request),
+      ...(counted ? [userLock(request)] : []),
+    ]),
+  );
 }
 
 // For whoever changes entitlements otherwise than by a request.
@@ -164,4 +186,24 @@ function findSituations(tx: Transaction, requests: Request[]): Promise<Situation
      order by wanted.position`,
     [JSON.stringify(wanted)],
   );
+}
+
+// Whether the user of each request may have one more.
+async function findRoom(
+  tx: Transaction,
+  requests: Request[],
+  maxPerUser: number,
+): Promise<boolean[]> {
+  const rows = await query<{ is_room: boolean }>(
+    tx,
+    `select (
+       select count(*) from (
+         select from entitlements
+         where entitlements.user_id = wanted.user_id
+         limit $2) as counted) < $2 as is_room
+     from unnest($1::text[]) with ordinality as wanted (user_id, position)
+     order by wanted.position`,
+    [requests.map(({ userId }) => userId), maxPerUser],
+  );
+  return rows.map(({ is_room }) => is_room);
 }

@@ -6,6 +6,7 @@ import {
 } from "@kenri/shared/access/settings";
 import type { AccessOptions } from "@kenri/shared/access/door";
 import { logSettings, type UserIds } from "@kenri/shared/log";
+import { rateOf, type RateOptions, rateSettings } from "@kenri/shared/access/rate";
 import {
   count,
   duration,
@@ -28,6 +29,7 @@ import {
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
+import type { HttpOptions } from "@kenri/shared/serve";
 import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
 import type { ReconcileOptions } from "./reconcile.ts";
@@ -42,6 +44,7 @@ export const schema = z.object({
     "nats.stream": natsName(),
     "nats.duplicate-window": duration().prefault("2m"),
     "idempotency.ttl": duration().prefault("24h"),
+    "max-per-user": count().optional(),
     "outbox.enabled": flag().prefault("true"),
     "outbox.published-ttl": duration().prefault("24h"),
     "retention.enabled": flag().prefault("true"),
@@ -55,6 +58,8 @@ export const schema = z.object({
   ...prefixed("entitlement.outbox", workerSettings),
   ...accessSettings,
   ...logSettings,
+  ...rateSettings,
+  "http.requests-at-once": count().prefault("5000"),
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
@@ -68,9 +73,10 @@ export const schema = z.object({
 export interface Config {
   databaseUrl: string;
   natsUrl: string;
-  http: { hostname: string; port: number };
+  http: HttpOptions;
   access: AccessOptions;
   logUserIds: UserIds;
+  rate: RateOptions | undefined;
   stream: WantedStream;
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
@@ -91,16 +97,21 @@ export function readConfig(
     http: {
       hostname: settings["entitlement.http.host"],
       port: settings["entitlement.http.port"],
+      requestsAtOnce: settings["http.requests-at-once"],
     },
     access: accessOptions(settings),
     logUserIds: settings["log.user-ids"],
+    rate: rateOf(settings),
     stream: {
       name: settings["entitlement.nats.stream"],
       subject: settings["entitlement.nats.subject"],
       duplicateWindowMs: settings["entitlement.nats.duplicate-window"],
       replicas: settings["nats.replicas"],
     },
-    commit: { idempotencyTtlMs: settings["entitlement.idempotency.ttl"] },
+    commit: {
+      idempotencyTtlMs: settings["entitlement.idempotency.ttl"],
+      maxPerUser: settings["entitlement.max-per-user"],
+    },
     outbox: {
       ...workerOptions((name) => settings[`entitlement.outbox.${name}`]),
       enabled: settings["entitlement.outbox.enabled"],

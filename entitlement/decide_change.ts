@@ -26,7 +26,7 @@ export interface Situation extends StoredAnswer {
 export interface Answer {
   status: number;
   body: string;
-  outcome: "applied" | "replayed" | "state_conflict" | "key_conflict";
+  outcome: "applied" | "replayed" | "state_conflict" | "key_conflict" | "over_limit";
 }
 
 // An answer to store under the key, and with it the change that it reports, if there is one.
@@ -49,16 +49,15 @@ export interface Decision {
   refusal?: Stored;
 }
 
-// What a request comes to, by what was found under its locks.
-export function decide(request: Request, situation: Situation): Decision {
+// What a request comes to, by what was found under its locks. For a first change there must be room
+// among the entitlements of its user.
+export function decide(request: Request, situation: Situation, isRoom: boolean): Decision {
   const { stored_hash, status, version, at } = situation;
   if (stored_hash !== null) return { answer: replayOf(request, situation) ?? keyConflict };
   const before = status && version ? { status, version } : undefined;
   const after = changed(before, request.action);
-  if (!after) {
-    const answer = stateConflict[request.action];
-    return { answer, refusal: { request, answer, at } };
-  }
+  if (!after) return refusal(request, stateConflict[request.action], at);
+  if (!before && !isRoom) return refusal(request, overLimit, at);
   const body = JSON.stringify({
     user_id: request.userId,
     stock_keeping_unit: request.stockKeepingUnit,
@@ -77,6 +76,10 @@ export function decide(request: Request, situation: Situation): Decision {
   };
 }
 
+function refusal(request: Request, answer: Answer, at: string): Decision {
+  return { answer, refusal: { request, answer, at } };
+}
+
 export function replayOf({ hash }: Request, stored: StoredAnswer): Answer | undefined {
   if (stored.stored_hash !== hash) return undefined;
   const { response_code, response_body } = stored;
@@ -90,6 +93,10 @@ function refuse(outcome: Answer["outcome"], error: ApiError): Answer {
 const keyConflict = refuse(
   "key_conflict",
   new ApiError("IDEMPOTENCY_KEY_CONFLICT", "the Idempotency-Key was used for another request"),
+);
+const overLimit = refuse(
+  "over_limit",
+  new ApiError("ENTITLEMENT_LIMIT_REACHED", "the user has as many entitlements as allowed"),
 );
 const stateConflict = {
   GRANT: alreadyIs(statusAfter.GRANT),

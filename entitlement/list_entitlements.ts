@@ -1,11 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import type { Batch } from "@kenri/shared/batch";
 import type { ScopedRoute } from "@kenri/shared/description";
-import { ApiError, tooManyWaiting } from "@kenri/shared/errors";
+import { ApiError } from "@kenri/shared/errors";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
 import { pathPart } from "@kenri/shared/http";
+import { tooManyWaiting } from "@kenri/shared/limits";
 
 const pathSchema = z.object({
   user_id: fieldSchema().openapi({ description: "Whose entitlements", example: "ann" }),

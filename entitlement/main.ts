@@ -1,4 +1,5 @@
 import { doorOf } from "@kenri/shared/access/door";
+import { atRate } from "@kenri/shared/access/rate";
 import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
@@ -22,7 +23,7 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
   const link = new NatsLink(config.natsUrl, "entitlement", log);
   const committed = new Handover<OutboxRow>();
   const ask = receiverOver(link, config.stream.subject);
-  const door = doorOf(config.access, log);
+  const door = atRate(doorOf(config.access, log), config.rate);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),

@@ -10,7 +10,7 @@ const commands = counter("entitlement_command_total", "requests for a change", [
 ]);
 const results = [
   ...["applied", "replayed", "state_conflict", "key_conflict"] as const,
-  ...["invalid", "unavailable", "error"] as const,
+  ...["over_limit", "invalid", "unavailable", "error"] as const,
 ];
 const commandsOf = {
   GRANT: countersBy(results, (result) => commands.labels("grant", result)),

@@ -6,6 +6,7 @@ import {
 } from "@kenri/shared/access/settings";
 import type { AccessOptions } from "@kenri/shared/access/door";
 import { logSettings, type UserIds } from "@kenri/shared/log";
+import { rateOf, type RateOptions, rateSettings } from "@kenri/shared/access/rate";
 import {
   count,
   duration,
@@ -28,6 +29,7 @@ import {
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
+import type { HttpOptions } from "@kenri/shared/serve";
 import { z } from "zod";
 import type { AdvisoryOptions } from "./capture_advisories.ts";
 import type { ConsumerOptions } from "./consume_events.ts";
@@ -85,6 +87,8 @@ export const schema = z.object({
   ...prefixed("notification.delivery", workerSettings),
   ...accessSettings,
   ...logSettings,
+  ...rateSettings,
+  "http.requests-at-once": count().prefault("5000"),
   "nats.url": serverUrls("nats:", "tls:"),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
@@ -100,9 +104,10 @@ export const schema = z.object({
 export interface Config {
   databaseUrl: string;
   natsUrl: string;
-  http: { hostname: string; port: number };
+  http: HttpOptions;
   access: AccessOptions;
   logUserIds: UserIds;
+  rate: RateOptions | undefined;
   stream: WantedStream;
   consumer: ConsumerOptions;
   advisories: AdvisoryOptions[];
@@ -127,9 +132,11 @@ export function readConfig(
     http: {
       hostname: settings["notification.http.host"],
       port: settings["notification.http.port"],
+      requestsAtOnce: settings["http.requests-at-once"],
     },
     access: accessOptions(settings),
     logUserIds: settings["log.user-ids"],
+    rate: rateOf(settings),
     stream: {
       name: stream,
       subject: settings["notification.nats.subject"],

@@ -28,7 +28,7 @@ function problemsOf(settings: Settings): string[] {
 
 Deno.test("the defaults are those of the contract", () => {
   const config = configOf();
-  assert.deepEqual(config.http, { hostname: "127.0.0.1", port: 8081 });
+  assert.deepEqual(config.http, { hostname: "127.0.0.1", port: 8081, requestsAtOnce: 5_000 });
   assert.deepEqual(config.stream, {
     name: "entitlement-events",
     subject: "entitlement.events",

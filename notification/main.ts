@@ -1,4 +1,5 @@
 import { doorOf } from "@kenri/shared/access/door";
+import { atRate } from "@kenri/shared/access/rate";
 import { Handover } from "@kenri/shared/handover";
 import { NatsLink } from "@kenri/shared/jetstream";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres";
@@ -26,7 +27,7 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
-  const door = doorOf(config.access, log);
+  const door = atRate(doorOf(config.access, log), config.rate);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),

@@ -21,9 +21,10 @@ const tags = [
 const general =
   "Every error is `{code, message}`. A path that is not listed here is answered with 404 " +
   "`NOT_FOUND`, a method that a path does not have with 405 `METHOD_NOT_ALLOWED` and `Allow`, both " +
-  "only to those who show a credential. " +
+  "only to those who show a credential. A url over 16 KiB is answered with 414 `URI_TOO_LONG`, a " +
+  "caller that asks too often with 429 `TOO_MANY_REQUESTS`. " +
   "After a 5xx, a lost connection or a time-out the same request may be repeated, changes with the " +
-  "same `Idempotency-Key`; after a 503 not before the seconds that `Retry-After` says.";
+  "same `Idempotency-Key`; after a 503 or a 429 not before the seconds that `Retry-After` says.";
 
 export function describeApi(app: OpenAPIHono, title: string): Description {
   app.openAPIRegistry.registerComponent("securitySchemes", "bearer", {

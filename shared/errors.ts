@@ -9,8 +9,11 @@ const statusOfCode = {
   REQUEST_TIMEOUT: 408,
   IDEMPOTENCY_KEY_CONFLICT: 409,
   ENTITLEMENT_STATE_CONFLICT: 409,
+  ENTITLEMENT_LIMIT_REACHED: 409,
   PAYLOAD_TOO_LARGE: 413,
+  URI_TOO_LONG: 414,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  TOO_MANY_REQUESTS: 429,
   INTERNAL_ERROR: 500,
   SERVICE_UNAVAILABLE: 503,
 } as const;
@@ -44,9 +47,6 @@ export class ApiError extends Error {
 export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
   return new ApiError("SERVICE_UNAVAILABLE", message, { "Retry-After": `${retryAfterSeconds}` });
 }
-
-export const tooManyWaiting = (): ApiError =>
-  unavailable("too many requests are waiting, try again");
 
 // The service can't run as it is set up, and trying again would not help: it ends with exit code 1.
 export class StartRefused extends Error {

@@ -5,14 +5,16 @@ import type { Scope } from "./access/caller.ts";
 import type { Door } from "./access/door.ts";
 import { BatchFull } from "./batch.ts";
 import { completed, describeApi, type ScopedRoute } from "./description.ts";
-import { ApiError, tooManyWaiting, unavailable } from "./errors.ts";
+import { ApiError, unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
 import type { Series } from "./histogram.ts";
+import { tooManyWaiting } from "./limits.ts";
 import type { Log } from "./log.ts";
 import { histogram, metrics, shortSeconds } from "./metrics.ts";
 import { apiPage } from "./pages/api_page.tsx";
 import { pageAnswer } from "./pages/page.tsx";
 import { isNotAdmitted, isUnavailable } from "./postgres.ts";
+import { refuseStrangeName } from "./rebinding.ts";
 import { scrape } from "./scrape.ts";
 import { nameRequest } from "./tracing.ts";
 
@@ -81,6 +83,7 @@ declare module "hono" {
 async function admitFirst(context: Context, door: Door, next: Next): Promise<Response | void> {
   let elsewhere: Response | undefined;
   try {
+    if (door.open) refuseStrangeName(context.req.url);
     elsewhere = await admit(context, door);
   } catch (error) {
     nameRequest(context.req.method, "none"); // its path may name a user
@@ -198,10 +201,11 @@ async function failedChecks(checks: Checks): Promise<string[]> {
 
 // With which status an error is answered.
 export function statusOf(error: unknown): number {
-  return knownError(error)?.status ?? 500;
+  return error instanceof BatchFull ? 503 : knownError(error)?.status ?? 500;
 }
 
 function toApiError(error: unknown, { req, get }: Context, log: Log): ApiError {
+  if (error instanceof BatchFull) return tooManyWaiting();
   const known = knownError(error);
   if (known) return known;
   log.error("A request failed: {error}", {
@@ -215,7 +219,6 @@ function toApiError(error: unknown, { req, get }: Context, log: Log): ApiError {
 
 function knownError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
-  if (error instanceof BatchFull) return tooManyWaiting();
   if (isUnavailable(error) || isNotAdmitted(error)) {
     return unavailable("the database can't be reached, try again with the same Idempotency-Key");
   }

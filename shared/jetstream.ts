@@ -107,11 +107,13 @@ export class NatsLink {
   }
 }
 
-// The client reads no more than host and port from a url; the rest is passed on here. The servers of
-// a cluster share their accounts, so the first url speaks for all.
+// The client reads no more than host and port from a url. With a password in it, it takes some for
+// IPv6 addresses and repeats them in its complaint, so all else is taken out and passed on here. The
+// servers of a cluster share their accounts: the first url speaks for all.
 export function serverOptions(urls: string): ConnectionOptions {
-  const servers = urls.split(",");
-  const { protocol, username, password } = new URL(servers[0] ?? "");
+  const given = urls.split(",").map((url) => new URL(url));
+  const servers = given.map(({ protocol, host }) => `${protocol}//${host}`);
+  const { protocol = "", username = "", password = "" } = given[0] ?? {};
   const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
   return {
     servers,

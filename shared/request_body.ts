@@ -1,11 +1,16 @@
 import { ApiError } from "./errors.ts";
+import { refusedBy } from "./limits.ts";
 
 const maxBytes = 16 * 1024;
 const maxSeconds = 10;
 
-const tooLarge = () => new ApiError("PAYLOAD_TOO_LARGE", "request body is over 16 KiB");
+const tooLarge = () =>
+  refusedBy("body_size", new ApiError("PAYLOAD_TOO_LARGE", "request body is over 16 KiB"));
 const invalid = () => new ApiError("BAD_REQUEST", "request body is invalid");
-const late = () => new ApiError("REQUEST_TIMEOUT", `request body took over ${maxSeconds} seconds`);
+const late = () => {
+  const error = new ApiError("REQUEST_TIMEOUT", `request body took over ${maxSeconds} seconds`);
+  return refusedBy("body_time", error);
+};
 
 // The JSON value in a request's body. Reading stops at the limits of size and time, so that neither
 // a huge nor a half-sent body holds the service up.

@@ -1,6 +1,8 @@
-import { reasonOf, unavailable } from "./errors.ts";
+import { type ApiError, reasonOf, unavailable } from "./errors.ts";
 import { answerError, observeUnrouted } from "./http.ts";
+import { limited } from "./limits.ts";
 import type { Log } from "./log.ts";
+import { protect } from "./protect.ts";
 import { aborted, pause } from "./signals.ts";
 
 // The door of a service: HTTP from the start to the stop signal.
@@ -9,9 +11,13 @@ export interface App {
   fetch(request: Request): Response | Promise<Response>;
 }
 
-interface Address {
+export interface Address {
   hostname: string;
   port: number;
+}
+
+export interface HttpOptions extends Address {
+  requestsAtOnce: number;
 }
 
 interface Server {
@@ -23,13 +29,15 @@ interface Server {
 // connection, which is when the process has as many open as it may. Then all of them are let go,
 // which makes room, and the next server listens in its place.
 export async function serve(
-  address: Address,
+  { requestsAtOnce, ...address }: HttpOptions,
   app: App,
   log: Log,
   stop: AbortSignal,
   graceMs: number,
 ): Promise<void> {
-  const answer = (request: Request) => stop.aborted ? refuse() : app.fetch(request);
+  const behindLimits = limited(app, requestsAtOnce, refuse);
+  const answer = async (request: Request) =>
+    protect(stop.aborted ? refuseAll() : await behindLimits.fetch(request));
   let server = listenOrExit(address, answer, log);
   for (;;) {
     const reason = await Promise.race([server.http.finished.catch(reasonOf), aborted(stop)]);
@@ -81,13 +89,18 @@ function listen(address: Address, answer: Deno.ServeHandler, log: Log): Server {
 }
 
 // The connection ends with this answer, so that the next request looks for another replica.
-function refuse(): Response {
-  observeUnrouted(503);
-  const refusal = answerError(
+function refuseAll(): Response {
+  const refusal = refuse(
     unavailable("the service is stopping, try again with the same Idempotency-Key"),
   );
   refusal.headers.set("Connection", "close");
   return refusal;
+}
+
+// Before it was looked at.
+function refuse(error: ApiError): Response {
+  observeUnrouted(error.status);
+  return answerError(error);
 }
 
 // Closing cuts a connection whose request has arrived and was not yet read. So the door stays open

@@ -2,13 +2,13 @@ import { SettingsError } from "./config.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { tellOfProcess } from "./scrape.ts";
-import { type App, serve } from "./serve.ts";
+import { type App, type HttpOptions, serve } from "./serve.ts";
 import { aborted, pause } from "./signals.ts";
 
 // The life of a service: settings → HTTP and loops → stop signal → what is in hand is finished.
 
 interface Settings {
-  http: { hostname: string; port: number };
+  http: HttpOptions;
   shutdownGraceMs: number;
   logUserIds: UserIds;
 }

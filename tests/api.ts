@@ -1,6 +1,8 @@
 // The entitlement API as its callers use it. Bad input goes through fetch as well, so `fields` may
 // be anything; a string is sent as it is.
 import assert from "node:assert/strict";
+import { plantedKey } from "../tools/planted.ts";
+import { keep } from "./evidence.ts";
 
 export interface Answer {
   status: number;
@@ -46,7 +48,7 @@ export function post(
 export function grant(
   url: string,
   fields: Partial<Fields> = {},
-  key: string = crypto.randomUUID(),
+  key: string = `${plantedKey}-${crypto.randomUUID()}`,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
   return post(url, "grants", { ...someFields, ...fields }, key, headers);
@@ -55,7 +57,7 @@ export function grant(
 export function revoke(
   url: string,
   fields: Partial<Fields> = {},
-  key: string = crypto.randomUUID(),
+  key: string = `${plantedKey}-${crypto.randomUUID()}`,
 ): Promise<Answer> {
   return post(url, "revokes", { ...someFields, ...fields }, key);
 }
@@ -67,6 +69,7 @@ export function list(url: string, userId: string): Promise<Answer> {
 export async function call(url: string, init?: RequestInit): Promise<Answer> {
   const response = await fetch(url, init);
   const text = await response.text();
+  keep(url.includes("/debug/") ? "debug" : "answers", text);
   return { status: response.status, headers: response.headers, text, json: parsed(text) };
 }
 

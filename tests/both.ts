@@ -1,4 +1,5 @@
 // Both services on databases and a stream of their own: from the change to its notification.
+import { plantedPassword } from "../tools/planted.ts";
 import { dropDatabase, dropRole, freshDatabase, uniqueName, urlOf } from "./databases.ts";
 import { settingsOf as entitlementSettings } from "./entitlement.ts";
 import type { OwnerUrls } from "./invariants.ts";
@@ -31,7 +32,7 @@ export function bothUnmigrated(): BothPlace {
   const [entitlement, notification] = [uniqueName("entitlement"), uniqueName("notification")];
   const urlsOf = (name: string) => ({
     ownerUrl: urlOf({ database: name }),
-    serviceUrl: urlOf({ database: name, user: name, password: "test" }),
+    serviceUrl: urlOf({ database: name, user: name, password: plantedPassword }),
   });
   const place = placeOf(urlsOf(entitlement), urlsOf(notification), natsUrl);
   return {

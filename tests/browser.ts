@@ -23,6 +23,10 @@ export interface TabOptions {
 export interface Tab {
   /** Errors of scripts, what could not be loaded, and what the Content-Security-Policy refused. */
   problems: string[];
+  /** What a page was kept from, or not: dialogs, and calls of `canary(…)`, which every page has. */
+  alarms: string[];
+  /** Of all that was asked for. */
+  origins: Set<string>;
   goto(url: string): Promise<void>;
   /** Does what leads to another page, and waits for it. */
   leave(action: () => Promise<unknown>): Promise<void>;
@@ -38,13 +42,16 @@ export interface Browser extends AsyncDisposable {
   open(options?: TabOptions): Promise<Tab>;
 }
 
-export async function startBrowser(): Promise<Browser> {
+/** With names that lead to this machine, as an attacker's own may. */
+export async function startBrowser(ownNames: string[] = []): Promise<Browser> {
   const folder = await Deno.makeTempDir({ prefix: "kenri-chromium-" });
   const child = new Deno.Command(chromium ?? "chromium", {
     args: [
       ...["--headless=new", "--remote-debugging-port=0", `--user-data-dir=${folder}`],
       ...["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"],
-      ...["--hide-scrollbars", "--disable-background-networking", "--lang=en", "about:blank"],
+      ...["--hide-scrollbars", "--disable-background-networking", "--lang=en"],
+      `--host-resolver-rules=${ownNames.map((name) => `MAP ${name} 127.0.0.1`).join()}`,
+      "about:blank",
     ],
     stdin: "null",
     stdout: "null",
@@ -138,6 +145,8 @@ async function openTab(connection: Connection, options: TabOptions): Promise<Tab
   const { sessionId } = await connection.send("Target.attachToTarget", { targetId, flatten: true });
   const send = (method: string, params?: Result) => connection.send(method, params, sessionId);
   const problems: string[] = [];
+  const alarms: string[] = [];
+  const origins = new Set<string>();
   let loaded = Promise.withResolvers<void>();
   connection.listen(sessionId, (method, params) => {
     if (method === "Page.loadEventFired") loaded.resolve();
@@ -148,8 +157,15 @@ async function openTab(connection: Connection, options: TabOptions): Promise<Tab
     if (method === "Runtime.consoleAPICalled" && params.type === "error") {
       problems.push(JSON.stringify(params.args));
     }
+    if (method === "Runtime.bindingCalled") alarms.push(params.payload);
+    if (method === "Page.javascriptDialogOpening") {
+      alarms.push(`${params.type} ${params.message}`);
+      void send("Page.handleJavaScriptDialog", { accept: true });
+    }
+    if (method === "Network.requestWillBeSent") origins.add(new URL(params.request.url).origin);
   });
-  for (const domain of ["Page", "Runtime", "Log"]) await send(`${domain}.enable`);
+  for (const domain of ["Page", "Runtime", "Log", "Network"]) await send(`${domain}.enable`);
+  await send("Runtime.addBinding", { name: "canary" });
   await send("Emulation.setDeviceMetricsOverride", {
     width,
     height,
@@ -168,6 +184,8 @@ async function openTab(connection: Connection, options: TabOptions): Promise<Tab
   };
   return {
     problems,
+    alarms,
+    origins,
     leave,
     goto: (url) => leave(() => send("Page.navigate", { url })),
     async evaluate(expression) {

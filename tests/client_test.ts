@@ -108,6 +108,16 @@ Deno.test("during an outage it comes back when it is told to, and after it the c
   assert.equal((await rowCounts(database.ownerUrl)).outbox_events, 1);
 });
 
+Deno.test("who asks too often waits as long as it is told to", async () => {
+  await using kenri = await startEntitlement({ ACCESS_RATE: "1" });
+  const { fetch, calledAt, statuses } = watched();
+  const client = kenriClient(kenri.url, { fetch });
+  await client.grant("often-1", purchase());
+  await client.grant("often-2", purchase());
+  assert.deepEqual(statuses, [200, 429, 200]);
+  assert.ok((calledAt[2] ?? 0) - (calledAt[1] ?? 0) >= 1_000);
+});
+
 Deno.test("what was refused is thrown by its kind, and never asked again", async () => {
   const { fetch, statuses } = watched();
   const client = kenriClient(kenri.url, { fetch });

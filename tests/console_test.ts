@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "./api.ts";
 import { ask, startEntitlement } from "./entitlement.ts";
+import { keep } from "./evidence.ts";
 import { countsOf } from "./notification.ts";
 import { failingSends, look, type Stack, startStack } from "./stack.ts";
 import { until } from "./wait.ts";
@@ -15,7 +16,9 @@ const error = "Failure injected for this user";
 
 async function page(url: string): Promise<{ status: number; html: string; headers: Headers }> {
   const answer = await fetch(url, { redirect: "manual" });
-  return { status: answer.status, html: await answer.text(), headers: answer.headers };
+  const html = await answer.text();
+  keep("pages", html);
+  return { status: answer.status, html, headers: answer.headers };
 }
 
 Deno.test("nothing of the console is there unless the debug side is switched on", async () => {

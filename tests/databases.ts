@@ -7,7 +7,9 @@ import pg from "pg";
 import { migrate } from "../migrations/migrate.ts";
 import { admitToDatabase } from "../migrations/service_role.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
+import { plantedPassword } from "../tools/planted.ts";
 import { withClient } from "./asking.ts";
+import { keepErrors } from "./evidence.ts";
 
 export { withClient };
 
@@ -38,7 +40,10 @@ export async function freshDatabase(service: Service): Promise<TestDatabase> {
     );
     await admitToDatabase(admin, database, roleOf(service));
   });
-  const drop = () => dropDatabase(database);
+  const drop = async () => {
+    await keepErrors(urlOf({ database }));
+    await dropDatabase(database);
+  };
   return {
     ownerUrl: urlOf({ database }),
     serviceUrl: serviceUrlOf(service, database),
@@ -101,7 +106,7 @@ function roleOf(service: Service): string {
 }
 
 function serviceUrlOf(service: Service, database: string): string {
-  return urlOf({ database, user: roleOf(service), password: "test" });
+  return urlOf({ database, user: roleOf(service), password: plantedPassword });
 }
 
 /** The administrator's url, with other parts where they are given. */

@@ -1,4 +1,5 @@
 // `deno task dev` as a developer starts it, with ports and a data folder of its own.
+import { keep } from "./evidence.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../tools/servers/free_port.ts";
@@ -44,6 +45,7 @@ export function startDev(folder: DataFolder, settings: Settings = {}, args: stri
   const follow = async (stream: ReadableStream<Uint8Array>) => {
     for await (const text of stream.pipeThrough(new TextDecoderStream() as never)) {
       output.text += text;
+      keep("dev", String(text));
     }
   };
   const read = Promise.all([follow(child.stdout), follow(child.stderr)]);

@@ -1,5 +1,6 @@
 // What a developer meets: everything with one command, nothing left after it, and a clear sentence
 // for what may be in the way.
+import { plantedPassword } from "../tools/planted.ts";
 import assert from "node:assert/strict";
 import { call, grant, list } from "./api.ts";
 import { dropDatabase, dropRole, uniqueName, urlOf } from "./databases.ts";
@@ -82,7 +83,7 @@ Deno.test({
     await using folder = await dataFolder();
     const database = uniqueName("dev");
     const stream = uniqueName("dev");
-    const url = urlOf({ database, user: database, password: "test" });
+    const url = urlOf({ database, user: database, password: plantedPassword });
     {
       await using dev = startDev(folder, {
         NATS_URL: natsUrl,

@@ -209,6 +209,24 @@ Deno.test("what is not HTTP is refused by the server itself, and the next client
   });
 });
 
+Deno.test("a Host that no url can have is no failure, of the console neither", async () => {
+  await using debugged = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
+  const form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1\r\n\r\na";
+  for (const host of ['a b"<>', "[", ":", "a:b:c", "%", "x".repeat(5_000), "<script>", "@"]) {
+    for (
+      const path of ["/livez", "/console", "/console/dead-letters/send-back?id=a", "/docs", "/x"]
+    ) {
+      const get = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n`;
+      const post = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nOrigin: ${host}\r\n${form}`;
+      for (const request of [`${get}\r\n`, post]) {
+        const answer = await sendRaw(debugged.url, request);
+        assert.ok(answer && answer.status < 500, `${request}: ${answer?.status} ${answer?.text}`);
+        assert.ok(!answer.text.includes("<script>"), answer.text);
+      }
+    }
+  }
+});
+
 Deno.test("a name in the path that is no text is refused", async () => {
   const bad = {
     "%00": "user_id must not have control characters",

@@ -1,4 +1,5 @@
 // `deno task entitlement`: one service in the foreground, with nothing but what it needs.
+import { keep } from "./evidence.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { call, grant, list } from "./api.ts";
@@ -37,7 +38,11 @@ function launch(args: string[], settings: Settings): Launched {
   }).spawn();
   const output = { text: "" };
   const read = async (stream: ReadableStream<Uint8Array>) => {
-    for await (const bytes of stream) output.text += new TextDecoder().decode(bytes);
+    for await (const bytes of stream) {
+      const text = new TextDecoder().decode(bytes);
+      output.text += text;
+      keep("launcher", text);
+    }
   };
   const exited = child.status.then(({ code }) => code);
   let closed = false; // nobody can write any more

@@ -1,5 +1,6 @@
 // Migrations while the services serve: what they write is never held up for long, by the newest
 // migrations of ours nor by those that the next release may bring.
+import { plantedPassword } from "../tools/planted.ts";
 import assert from "node:assert/strict";
 import { type Database, openDatabase, query } from "../shared/postgres.ts";
 import { changeAsBefore } from "./release_before.ts";
@@ -113,7 +114,7 @@ async function databaseBefore(service: Service): Promise<Urls & AsyncDisposable>
   const database = uniqueName(service);
   const urls = {
     ownerUrl: urlOf({ database }),
-    serviceUrl: urlOf({ database, user: `kenri_test_${service}`, password: "test" }),
+    serviceUrl: urlOf({ database, user: `kenri_test_${service}`, password: plantedPassword }),
   };
   await migrateWith(service, urls, { upTo: await newestVersion(service) - 1 });
   return { ...urls, [Symbol.asyncDispose]: () => dropDatabase(database) };

@@ -1,5 +1,6 @@
 // `deno task ops` as an operator calls it.
 import { fileURLToPath } from "node:url";
+import { keep } from "./evidence.ts";
 
 export interface Said {
   code: number;
@@ -26,5 +27,6 @@ export async function ops(
     stdin: "null",
   }).output();
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  keep("debug.ops", `${text(stdout)}${text(stderr)}`);
   return { code, output: text(stdout), errors: text(stderr) };
 }

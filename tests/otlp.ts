@@ -1,4 +1,5 @@
 // A receiver of traces, as OTLP over HTTP with JSON.
+import { keep } from "./evidence.ts";
 import type { Settings } from "./services.ts";
 
 export interface ReceivedSpan {
@@ -39,6 +40,7 @@ export function receiveTraces(): Receiver {
   const spans: ReceivedSpan[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (req) => {
     const text = await req.text();
+    keep("traces", text);
     if (new URL(req.url).pathname === "/v1/traces") spans.push(...spansIn(JSON.parse(text)));
     return Response.json({});
   });

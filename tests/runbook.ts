@@ -1,4 +1,5 @@
 // The commands of docs/runbook.md, run as they are written there.
+import { keep } from "./evidence.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { ask } from "./entitlement.ts";
@@ -42,6 +43,7 @@ export async function runShell(
   }).output();
   const decoder = new TextDecoder();
   const said = decoder.decode(stdout) + decoder.decode(stderr);
+  keep("runbook", said);
   assert.equal(code, expectedCode, `${command}\n${said}`);
   return said;
 }

@@ -1,4 +1,5 @@
 // The real services as processes of their own, with the permissions they get in production.
+import { keep } from "./evidence.ts";
 import { runArguments, type ServiceName } from "../tools/services.ts";
 
 export type Settings = Record<string, string>;
@@ -78,6 +79,9 @@ async function readLines(
   for await (const text of stdout.pipeThrough(new TextDecoderStream() as never)) {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) take(JSON.parse(line));
+    for (const line of lines) {
+      keep("services", line);
+      take(JSON.parse(line));
+    }
   }
 }

@@ -32,6 +32,7 @@ Deno.test("every setting is refused where it makes no sense, by its own name", (
     name: ["", " ", "a b", "a.*", ">", ".a", "a."],
     flag: ["", "yes", "TRUE"],
     duration: ["", "0s", "-1s", "10", "1.5s", "99999d"],
+    rate: ["", "0", "-1", "2000000", "1e3", "often"],
     count: ["", "0", "-1", "1.5", "many", "1e9"],
     factor: ["", "-0.1", "1000", "half"],
     hostname: ["", " "],
@@ -49,7 +50,10 @@ Deno.test("every setting is refused where it makes no sense, by its own name", (
     if (/nats\.(subject|stream)$/.test(key)) return "name";
     if (/enabled$/.test(key)) return "flag";
     if (/jitter/.test(key)) return "factor";
-    return /(size|attempts|months|replicas)$/.test(key) ? "count" : "duration";
+    if (/rate$/.test(key)) return "rate";
+    return /(size|attempts|months|replicas|burst|per-user|at-once)$/.test(key)
+      ? "count"
+      : "duration";
   };
   for (const key of Object.keys(schema.shape)) {
     const name = environmentName(key);
@@ -173,7 +177,7 @@ Deno.test("all that is wrong is said at once, by the task and by the service its
 Deno.test("no password is printed in a service's life, whatever goes wrong", async () => {
   await using service = await startService("entitlement", {
     ...settingsOf("postgres://kenri:pa55word@127.0.0.1:9/entitlement"),
-    NATS_URL: "nats://kenri:pa55word@127.0.0.1:9",
+    NATS_URL: "nats://kenri:pa55word@localhost:9,nats://kenri:pa55word@[::1]:9",
   });
   assert.equal((await grant(service.url)).status, 503);
   await until(
@@ -195,7 +199,9 @@ Deno.test("account and encryption of the NATS url are used, and not left out in 
     await using service = await startService("entitlement", { ...settings, NATS_URL: url });
     await until(`${what}`, () => what.test(JSON.stringify(service.log)));
   };
-  await says(`nats://ken%20ri:s%40%3A%2F%25@${address}`, /Connected to NATS/);
+  for (const at of [address, `localhost:${guarded.port}`]) {
+    await says(`nats://ken%20ri:s%40%3A%2F%25@${at}`, /Connected to NATS/);
+  }
   await says(`nats://ken%20ri:wrong@${address}`, /can't be reached.*Authorization/);
   await says(natsUrl.replace("nats:", "tls:"), /can't be reached.*tls/);
 });

@@ -1,4 +1,5 @@
 // A made-up service with migrations, a database and a role of its own.
+import { plantedPassword } from "../tools/planted.ts";
 import { basename, join } from "node:path";
 import { migrate, type Migration } from "../migrations/migrate.ts";
 import { dropDatabase, dropRole, uniqueName, urlOf, withClient } from "./databases.ts";
@@ -40,7 +41,7 @@ export async function makeShop(files: Record<string, string>): Promise<Shop> {
   const database = uniqueName("shop");
   const role = uniqueName("role");
   const ownerUrl = urlOf({ database });
-  const serviceUrl = urlOf({ database, user: role, password: "test" });
+  const serviceUrl = urlOf({ database, user: role, password: plantedPassword });
   const asOwner = (statement: string) =>
     withClient(ownerUrl, async (client) => (await client.query(statement)).rows);
 

@@ -1,6 +1,8 @@
 // deno task test: everything, on a real PostgreSQL and a real NATS that it starts itself, or on
 // given ones (KENRI_TEST_POSTGRES_URL, KENRI_TEST_NATS_URL). Arguments go to `deno test`, so that
-// `deno task test tests/api_test.ts` runs one file.
+// `deno task test tests/api_test.ts` runs one file. Whatever is said meanwhile is searched for the
+// secrets that the tests plant.
+import { leaksInFolder, withPlanted } from "./planted.ts";
 import { startServers } from "./servers/servers.ts";
 
 const unitFolders = ["entitlement", "notification", "shared", "proto", "client"];
@@ -20,21 +22,29 @@ const given = {
   nats: Deno.env.get("KENRI_TEST_NATS_URL"),
 };
 const started = given.postgres && given.nats ? undefined : await startServers({ say: console.log });
+// The servers that this run starts let in whoever comes, with any password.
 const servers = {
-  KENRI_TEST_POSTGRES_URL: given.postgres ?? started?.postgres.url ?? "",
-  KENRI_TEST_NATS_URL: given.nats ?? started?.nats.url ?? "",
+  KENRI_TEST_POSTGRES_URL: given.postgres ?? withPlanted(started?.postgres.url ?? "", "postgres"),
+  KENRI_TEST_NATS_URL: given.nats ?? withPlanted(started?.nats.url ?? "", "kenri"),
 };
+const evidence = await Deno.makeTempDir({ prefix: "kenri-evidence-" });
 
 const runs = Deno.args.length > 0 ? [await runTests(["--allow-all", ...Deno.args])] : [
   await runTests(unitFolders),
   await runSystemTests(),
 ];
 await started?.stop();
+const leaks = await leaksInFolder(evidence);
+await Deno.remove(evidence, { recursive: true });
 
 const total = (count: "passed" | "failed" | "ignored") =>
   runs.reduce((sum, counts) => sum + counts[count], 0);
 console.log(`\n${total("passed")} passed, ${total("failed")} failed, ${total("ignored")} skipped`);
-Deno.exit(total("failed") === 0 && total("passed") > 0 ? 0 : 1);
+for (const { what, where, context } of leaks.slice(0, 20)) {
+  console.log(`Given away: ${what}, in ${where}: ${context}`);
+}
+if (leaks.length > 0) console.log(`\nSecrets were given away ${leaks.length} times`);
+Deno.exit(total("failed") === 0 && total("passed") > 0 && leaks.length === 0 ? 0 : 1);
 
 // On CI's shared machines a file that failed beside others is run once more on its own, and said to
 // be so: what fails then is broken, what passes was short of time. A developer sees it at once.
@@ -48,20 +58,33 @@ async function runSystemTests(): Promise<Counts> {
   return alone.failed > 0 ? first : { ...first, passed: first.passed + first.failed, failed: 0 };
 }
 
+type Write = typeof Deno.stdout.write;
+
 // Passes the output on as it comes, and counts by the runner's closing line.
 async function runTests(args: string[]): Promise<Counts> {
   const runner = new Deno.Command(Deno.execPath(), {
     args: ["test", "--no-check", "--no-prompt", ...args],
-    env: { ...servers, DENO_JOBS: filesAtOnce, NO_COLOR: "1" },
+    env: {
+      ...servers,
+      KENRI_TEST_EVIDENCE: evidence,
+      DENO_JOBS: filesAtOnce,
+      NO_COLOR: "1",
+    },
     stdin: "null",
     stdout: "piped",
+    stderr: "piped",
   }).spawn();
   let output = "";
-  const decoder = new TextDecoder();
-  for await (const bytes of runner.stdout) {
-    await Deno.stdout.write(bytes);
-    output = (output + decoder.decode(bytes, { stream: true })).slice(-10_000);
-  }
+  const passOn = async (stream: ReadableStream<Uint8Array>, to: { write: Write }) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      await to.write(bytes);
+      const text = decoder.decode(bytes, { stream: true });
+      await Deno.writeTextFile(`${evidence}/output`, text, { append: true });
+      output = (output + text).slice(-10_000);
+    }
+  };
+  await Promise.all([passOn(runner.stdout, Deno.stdout), passOn(runner.stderr, Deno.stderr)]);
   const { success } = await runner.status;
   const count = (name: string) =>
     Number(output.match(new RegExp(`(\\d+) ${name}`, "g"))?.at(-1)?.split(" ")[0] ?? 0);

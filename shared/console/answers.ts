@@ -3,17 +3,16 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import type { ApiError } from "../errors.ts";
 import { rendered } from "../pages/page.tsx";
 
-// The answers of the console. Nothing runs, loads or frames what does not come from the service itself.
+// The answers of the console, with what differs from all others (protect.ts). Nothing runs, loads or
+// frames what does not come from the service itself.
 
 const headers = {
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  "X-Content-Type-Options": "nosniff",
-  "X-Frame-Options": "DENY",
   // With less the browser would not say where a form comes from.
   "Referrer-Policy": "same-origin",
-  "Cross-Origin-Resource-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
 };
 
 type PageStatus = 200 | ApiError["status"];
@@ -23,10 +22,7 @@ export function pageAnswer(
   page: JSX.Element,
   status: PageStatus = 200,
 ): Response {
-  return context.html(rendered(page), status, {
-    ...headers,
-    "Cache-Control": "no-store",
-  });
+  return context.html(rendered(page), status, headers);
 }
 
 // Of the service's own; a new version of it is asked for again after a minute.

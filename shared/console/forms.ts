@@ -22,7 +22,7 @@ export function formToken(context: Context): string {
 
 export async function readForm(context: Context): Promise<URLSearchParams> {
   const { req } = context;
-  if (!isOwnPage(req.header("Sec-Fetch-Site"), req.header("Origin"), new URL(req.url).host)) {
+  if (!isOwnPage(req.header("Sec-Fetch-Site"), req.header("Origin"), req.url)) {
     throw new ApiError("FORBIDDEN", "this form was not sent from a page of this console");
   }
   const fields = await readFields(req.raw);
@@ -34,10 +34,11 @@ export async function readForm(context: Context): Promise<URLSearchParams> {
 }
 
 // Where a browser says neither, the token alone decides.
-function isOwnPage(site: string | undefined, origin: string | undefined, host: string): boolean {
+function isOwnPage(site: string | undefined, origin: string | undefined, url: string): boolean {
   if (site !== undefined) return site === "same-origin";
   if (origin === undefined) return true;
-  return URL.canParse(origin) && new URL(origin).host === host;
+  const host = URL.parse(url)?.host;
+  return host !== undefined && URL.parse(origin)?.host === host;
 }
 
 // What the next page says of what was just done, once.

@@ -35,8 +35,8 @@ interface Signed {
 
 export function confirmPage(site: Site): ShowPage {
   return async (context, api) => {
-    const wanted = wantedOf(new URL(context.req.url).searchParams);
-    return await askFor(context, api, site, wanted, {});
+    const [, query] = context.req.url.split("?", 2);
+    return await askFor(context, api, site, wantedOf(new URLSearchParams(query)), {});
   };
 }
 

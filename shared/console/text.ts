@@ -30,3 +30,8 @@ export function whole(number: number): string {
 export function count(number: number, one: string, several = `${one}s`): string {
   return `${whole(number)} ${number === 1 ? one : several}`;
 }
+
+// Enough of an idempotency key to know it by.
+export function shortKey(key: string): string {
+  return key.length > 12 ? `${key.slice(0, 8)}…` : key;
+}

@@ -5,7 +5,7 @@ import { pageAnswer } from "./answers.ts";
 import { queryOf } from "./ask.ts";
 import type { ShowPage } from "./console.tsx";
 import { ConsolePage, Facts, Json, type Site, Status, Table, When } from "./layout.tsx";
-import { age } from "./text.ts";
+import { age, shortKey } from "./text.ts";
 
 // What became of an event: found by its id, by its user, and where the service knows it by the key of
 // its request.
@@ -164,7 +164,12 @@ function OneEvent({ site, event }: { site: Site; event: EventTimeline }): JSX.El
           ["item", `${event.stock_keeping_unit ?? "–"}, version ${event.version ?? "–"}`],
           ["trace", <code>{event.trace_id ?? "–"}</code>],
           ...(event.idempotency_key
-            ? [["idempotency key", <code>{event.idempotency_key}</code>] as [string, Child]]
+            ? [
+              ["idempotency key", <code>{shortKey(event.idempotency_key)}</code>] as [
+                string,
+                Child,
+              ],
+            ]
             : []),
           ["failed attempts", attempt_count],
           ...(next_retry_at ? [["next try", <When at={next_retry_at} />] as [string, Child]] : []),

@@ -40,8 +40,8 @@ const headers = {
   "Content-Security-Policy":
     `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; ` +
     "frame-ancestors 'none'",
-  "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
 };
 
 export function pageAnswer(page: string): Response {

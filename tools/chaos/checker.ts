@@ -3,6 +3,7 @@ import type { Answered } from "../../tests/invariants.ts";
 import { invariantsOf } from "../../tests/invariants.ts";
 import { type Invariant, invariant, lineOf } from "../../tests/invariants/invariant.ts";
 import type { AllTables } from "../../tests/invariants/tables.ts";
+import { leaksIn } from "../planted.ts";
 import { failingUser, type Told } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { poisonUser } from "./messages.ts";
@@ -30,6 +31,7 @@ export function check(evidence: Evidence): Invariant[] {
     poisonIsKept(evidence),
     eventsAreNotGivenUp(evidence),
     servicesEndWhenAsked(evidence),
+    nothingIsGivenAway(evidence),
   ];
 }
 
@@ -133,4 +135,16 @@ function nothingFailsForOutages({ events, notifications }: AllTables): Invariant
     ends,
     ({ status, mustFail }) => (status === "FAILED") === mustFail,
   );
+}
+
+function nothingIsGivenAway({ log, said }: Evidence): Invariant {
+  const lines = [...log.lines.map(({ text }) => text), ...log.strays];
+  const texts = Object.entries({ ...said, "the log": lines.join("\n") });
+  const leaks = texts.flatMap(([where, text]) => leaksIn(where, text));
+  const { says, violations, examples } = invariant(
+    "No password and no whole idempotency key is in what services said, or stored as an error",
+    leaks,
+    () => false,
+  );
+  return { says, checked: texts.length, violations, examples };
 }

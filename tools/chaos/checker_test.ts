@@ -1,5 +1,6 @@
 // The checker finds nothing where all is well, and each harm that is done to the evidence.
 import assert from "node:assert/strict";
+import { plantedKey, plantedPassword } from "../planted.ts";
 import { check } from "./checker.ts";
 import type { Evidence } from "./evidence.ts";
 import { first, soundEvidence } from "./sound_evidence.ts";
@@ -187,6 +188,21 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
     "a service ended by itself",
     /ends when it is asked/,
     ({ runs }) => first(runs).asked = "nothing",
+  ],
+  [
+    "a service says its password",
+    /^No password/,
+    ({ log }) => first(log.lines).text = `can't reach postgres://ann:${plantedPassword}@db`,
+  ],
+  [
+    "a process says an idempotency key as it ends",
+    /^No password/,
+    ({ log }) => log.strays.push(`Uncaught Error: ${plantedKey}-17`),
+  ],
+  [
+    "a password is stored with an error",
+    /^No password/,
+    ({ said }) => said["errors of entitlement"] = `refused: ${plantedPassword}`,
   ],
   [
     "a stop has a bad exit code",

@@ -1,5 +1,6 @@
 // The load: clients that behave as real ones do. Whatever goes wrong, they ask again with the same
 // key until they are told what became of their request.
+import { plantedKey } from "../planted.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Answer, ChangeRequest } from "../../tests/changes.ts";
 import { Random } from "./random.ts";
@@ -153,8 +154,8 @@ class Story {
   }
 
   #request(parts: Pick<ChangeRequest, "user" | "sku" | "action">): ChangeRequest {
-    const key = `key-${this.#client}-${++this.#count}`;
-    return { key, reason: "purchase", purchase: key, ...parts };
+    const purchase = `${this.#client}-${++this.#count}`;
+    return { key: `${plantedKey}-${purchase}`, reason: "purchase", purchase, ...parts };
   }
 }
 

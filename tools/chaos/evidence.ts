@@ -7,6 +7,7 @@ import type { Injected } from "./inject.ts";
 import { marker, type Poison } from "./messages.ts";
 import type { Run } from "./replica.ts";
 import type { ServiceLog } from "./service_log.ts";
+import type { Stack } from "./stack.ts";
 import type { Stall } from "./stalls.ts";
 
 export interface Evidence {
@@ -19,6 +20,8 @@ export interface Evidence {
   stalls: Stall[];
   poison: Poison[];
   runs: Run[];
+  /** What else was said, by where: metrics, and errors as they were stored. */
+  said: Record<string, string>;
 }
 
 /** A message that JetStream will not deliver any more; it was kept with a copy, if there was one. */
@@ -35,4 +38,24 @@ export function readGivenUp(notificationUrl: string): Promise<GivenUp[]> {
      from notification_nats_dlq`,
     [marker],
   );
+}
+
+export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
+  const said: Evidence["said"] = {};
+  for (const { name, url } of Object.values(stack.replicas)) {
+    said[`metrics of ${name}`] = await fetch(`${url}/metrics`).then((answer) => answer.text());
+  }
+  const errors = {
+    entitlement: `select last_error as error from outbox_events where last_error is not null
+      union select error from outbox_attempts where error is not null
+      union select reason || ' ' || who || ' ' || items::text from operations`,
+    notification: `select last_error as error from notifications where last_error is not null
+      union select error_message from notification_dlq
+      union select reason from notification_nats_dlq where reason is not null`,
+  };
+  for (const service of ["entitlement", "notification"] as const) {
+    const rows = await ask<{ error: string }>(stack.owners[service], errors[service]);
+    said[`errors of ${service}`] = rows.map(({ error }) => error).join("\n");
+  }
+  return said;
 }

@@ -1,5 +1,6 @@
 // What a replica is told at its start. Leases and waits are short, so that much can happen in little
 // time; whatever bounds attempts and statements is as in production.
+import { plantedPassword, withPlanted } from "../planted.ts";
 import type { ServiceName } from "../services.ts";
 import { failingUser } from "./clients.ts";
 
@@ -14,13 +15,14 @@ export interface Ports {
 }
 
 export function databaseUrl(port: number, service: ServiceName, user = "postgres"): string {
-  return `postgres://${user}@127.0.0.1:${port}/${service}`;
+  return withPlanted(`postgres://${user}@127.0.0.1:${port}/${service}`, user);
 }
 
-export const serviceUser = (service: ServiceName): string => `${service}:chaos`;
+export const serviceUser = (service: ServiceName): string => `${service}:${plantedPassword}`;
 
 export function settingsOf(service: ServiceName, ports: Ports): Record<string, string> {
-  const common = { NATS_URL: `nats://127.0.0.1:${ports.nats}`, SHUTDOWN_GRACE: "5s" };
+  const natsUrl = withPlanted(`nats://127.0.0.1:${ports.nats}`, "kenri");
+  const common = { NATS_URL: natsUrl, SHUTDOWN_GRACE: "5s" };
   const database = databaseUrl(ports.database, service, serviceUser(service));
   if (service === "entitlement") {
     return {

@@ -3,7 +3,7 @@ import { pause } from "../../shared/signals.ts";
 import { readAllTables } from "../../tests/invariants/tables.ts";
 import { check } from "./checker.ts";
 import { type Load, startLoad } from "./clients.ts";
-import { type Evidence, readGivenUp } from "./evidence.ts";
+import { type Evidence, readGivenUp, readSaid } from "./evidence.ts";
 import { type Healing, untilHealed } from "./heal.ts";
 import { injectFaults, liftAll } from "./inject.ts";
 import { Messages, type Poison } from "./messages.ts";
@@ -49,6 +49,7 @@ export async function run(options: RunOptions): Promise<Report> {
   await liftAll(stack);
   const healing = await heal(stack, load, messages.poison);
   const tables = await readAllTables(stack.owners.entitlement, stack.owners.notification);
+  const said = await readSaid(stack);
   const replicas = Object.values(stack.replicas);
   await Promise.all(replicas.map((replica) => replica.end("SIGTERM")));
   stopWatching();
@@ -62,6 +63,7 @@ export async function run(options: RunOptions): Promise<Report> {
     stalls,
     poison: messages.poison,
     runs: replicas.flatMap(({ runs }) => runs),
+    said,
   };
   const ended = { seed, minutes: minutesDone, evidence, sentAgain: messages.sentAgain, healing };
   const report = reportOf(ended, check(evidence));

@@ -111,6 +111,7 @@ export function soundEvidence(): Evidence {
     }],
     stalls: [],
     poison: [{ id: "poison-1", kind: "garbage", at: 1, isStored: true }],
+    said: { "metrics of entitlement-1": "up 1" },
     givenUp: [{ kind: "MSG_TERMINATED", poison: "poison-1", has_copy: true }],
     runs: [
       {

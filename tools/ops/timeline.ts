@@ -1,3 +1,4 @@
+import { shortKey } from "../../shared/console/text.ts";
 import { type Call, type Command, text, UsageError } from "./command.ts";
 import type { Service } from "./service.ts";
 import { list, printable, table, time } from "./text.ts";
@@ -143,7 +144,7 @@ function oneEvent({ event_id, entitlement, notification }: Event): string {
       ["of", `${half?.user_id ?? "unknown"}, ${half?.stock_keeping_unit ?? "unknown"}`],
       ["type", `${half?.type ?? "unknown"}, version ${half?.version ?? "unknown"}`],
       ["trace", half?.trace_id ?? "-"],
-      ["key", entitlement?.idempotency_key ?? "-"],
+      ["key", shortKey(entitlement?.idempotency_key ?? "-")],
       ...(entitlement?.caller ? [["caller", entitlement.caller] as [string, string]] : []),
       ["outbox", entitlement?.status ?? "unknown"],
       ["notification", notification?.status ?? "not received"],

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { ApiError } from "../errors.ts";
+import { anybody, type Caller } from "./caller.ts";
+import { admitAtRate, rateOf } from "./rate.ts";
+
+const ann: Caller = { ...anybody, name: "ann" };
+const bob: Caller = { ...anybody, name: "bob" };
+
+function bucketAt(perSecond: number, burst: number) {
+  const clock = { ms: 5_000 };
+  const admit = admitAtRate({ perSecond, burst }, () => clock.ms);
+  // What is admitted of so many that come at once.
+  const come = (caller: Caller, times: number) => {
+    let admitted = 0;
+    for (let i = 0; i < times; i++) {
+      try {
+        admit(caller);
+        admitted++;
+      } catch (error) {
+        assert.ok(error instanceof ApiError);
+        assert.equal(error.status, 429);
+      }
+    }
+    return admitted;
+  };
+  return { clock, admit, come };
+}
+
+Deno.test("a burst is admitted at once, and then as many as the rate says", () => {
+  const { clock, come } = bucketAt(10, 5);
+  assert.equal(come(ann, 20), 5);
+  clock.ms += 99;
+  assert.equal(come(ann, 1), 0);
+  clock.ms += 1;
+  assert.equal(come(ann, 2), 1);
+  clock.ms += 300;
+  assert.equal(come(ann, 20), 3);
+  clock.ms += 60_000;
+  assert.equal(come(ann, 20), 5, "no more is saved than a burst");
+});
+
+Deno.test("over a long time the rate holds, whether one asks too often or not", () => {
+  for (const perSecond of [0.5, 3, 7, 999.5]) {
+    const { clock, come } = bucketAt(perSecond, 1);
+    let admitted = 0;
+    for (; clock.ms < 105_000; clock.ms += 1) admitted += come(ann, 1);
+    const wanted = Math.min(perSecond, 1_000) * 100;
+    // A token that comes between two milliseconds is taken at the next.
+    assert.ok(admitted <= wanted + 1 && admitted >= wanted * 0.5, `${perSecond}: ${admitted}`);
+  }
+});
+
+Deno.test("callers do not take each other's tokens", () => {
+  const { come } = bucketAt(1, 2);
+  assert.deepEqual([come(ann, 9), come(bob, 9), come(anybody, 9)], [2, 2, 2]);
+});
+
+Deno.test("Retry-After says in how many whole seconds the next one is admitted", () => {
+  const { clock, admit, come } = bucketAt(0.4, 1); // one in 2.5 seconds
+  const askedToWait = () => {
+    try {
+      admit(ann);
+      return 0;
+    } catch (error) {
+      return Number((error as ApiError).headers["Retry-After"]);
+    }
+  };
+  assert.equal(askedToWait(), 0);
+  assert.equal(askedToWait(), 3);
+  clock.ms += 2_499;
+  assert.equal(askedToWait(), 1);
+  clock.ms += 1;
+  assert.equal(come(ann, 1), 1);
+});
+
+Deno.test("who floods under one name stays limited while thousands of others come", () => {
+  const { come } = bucketAt(0.01, 1);
+  let admitted = 0;
+  for (let i = 0; i < 20_000; i++) {
+    admitted += come(ann, 1);
+    assert.equal(come({ ...anybody, name: `${i}` }, 1), 1);
+  }
+  assert.equal(admitted, 1);
+});
+
+Deno.test("without a rate there is no limit, and a bucket holds what comes in a second", () => {
+  assert.equal(rateOf({ "access.rate": undefined, "access.burst": 5 }), undefined);
+  const burstOf = (rate: number, burst?: number) =>
+    rateOf({ "access.rate": rate, "access.burst": burst })?.burst;
+  assert.deepEqual([burstOf(20), burstOf(2.5), burstOf(0.1), burstOf(20, 7)], [20, 3, 1, 7]);
+});

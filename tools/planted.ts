@@ -1,0 +1,57 @@
+// Secrets that stand out. Tests and chaos runs use them where a real one would be, and afterwards look
+// for them in all that was said.
+
+export const plantedPassword = "planted-Pa55word";
+/** Idempotency keys of tests begin so. */
+export const plantedKey = "planted-Idempotency";
+
+/** The same servers, asked for by a user with the planted password. */
+export function withPlanted(urls: string, user: string): string {
+  return urls.split(",").map((one) => {
+    const url = new URL(one);
+    url.username ||= user;
+    url.password ||= plantedPassword;
+    return url.href;
+  }).join();
+}
+
+export interface Leak {
+  what: string;
+  where: string;
+  context: string; // without the secret
+}
+
+const credentials = {
+  "a password": new RegExp(plantedPassword),
+  "a token": /kenri_[0-9a-f]{64}/, // as `deno task token` makes it
+  "a JWT": /eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}/,
+};
+const all = { ...credentials, "an idempotency key": new RegExp(plantedKey) };
+
+/** Operators who look for an event by its key are told it whole, but never how to get in. */
+export function leaksIn(where: string, text: string): Leak[] {
+  const secrets = /(^|\/)debug\b/.test(where) ? credentials : all;
+  return text.split("\n").flatMap((line, i) =>
+    Object.entries(secrets).flatMap(([what, secret]): Leak[] => {
+      const at = line.search(secret);
+      if (at < 0) return [];
+      const context = hidden(line.slice(Math.max(0, at - 100), at + 400)).slice(0, 240);
+      return [{ what, where: `${where}:${i + 1}`, context }];
+    })
+  );
+}
+
+export async function leaksInFolder(folder: string): Promise<Leak[]> {
+  const leaks: Leak[] = [];
+  for await (const { name } of Deno.readDir(folder)) {
+    leaks.push(...leaksIn(name, await Deno.readTextFile(`${folder}/${name}`)));
+  }
+  return leaks;
+}
+
+function hidden(text: string): string {
+  return Object.values(all).reduce(
+    (rest, secret) => rest.replaceAll(new RegExp(secret, "g"), "…"),
+    text,
+  );
+}

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { newToken } from "../shared/access/tokens.ts";
+import { leaksIn, leaksInFolder, plantedKey, plantedPassword, withPlanted } from "./planted.ts";
+
+Deno.test("a secret is found wherever it stands, and not repeated", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "kenri-planted-" });
+  const token = newToken();
+  const jwt = `eyJ${"a".repeat(20)}.eyJ${"b".repeat(30)}.${"c".repeat(43)}`;
+  const url = withPlanted("postgres://127.0.0.1:5432/a", "ann");
+  await Deno.writeTextFile(`${folder}/services-1`, `fine\ncan't reach ${url} (ECONNREFUSED)\n`);
+  await Deno.writeTextFile(`${folder}/output`, `Bearer ${token}, ${plantedKey}-17 ${jwt}\n`);
+  await Deno.writeTextFile(`${folder}/answers-1`, "nothing\n");
+  const leaks = await leaksInFolder(folder);
+  await Deno.remove(folder, { recursive: true });
+  const found = leaks.map(({ where, what }) => `${where} ${what}`).sort();
+  assert.deepEqual(found, [
+    "output:1 a JWT",
+    "output:1 a token",
+    "output:1 an idempotency key",
+    "services-1:2 a password",
+  ]);
+  assert.match(leaks.find(({ what }) => what === "a password")?.context ?? "", /ECONNREFUSED/);
+  for (const secret of [plantedPassword, token, plantedKey, jwt]) {
+    assert.ok(!JSON.stringify(leaks).includes(secret));
+  }
+});
+
+Deno.test("operators may be shown a key, but no password", () => {
+  assert.deepEqual(leaksIn("debug-1", `{"idempotency_key":"${plantedKey}-1"}`), []);
+  assert.equal(leaksIn("debug-1", plantedPassword).length, 1);
+  assert.equal(leaksIn("logs-1", plantedKey).length, 1);
+});
+
+Deno.test("urls get the planted password where they have none of their own", () => {
+  assert.equal(
+    withPlanted("nats://127.0.0.1:1,nats://eve:own@127.0.0.1:2", "ann"),
+    `nats://ann:${plantedPassword}@127.0.0.1:1,nats://eve:own@127.0.0.1:2`,
+  );
+});

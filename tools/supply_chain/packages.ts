@@ -1,0 +1,74 @@
+// All packages that are ever fetched, by the lock files that name them.
+import { fileURLToPath } from "node:url";
+
+export interface Package {
+  name: string;
+  version: string;
+  integrity: string;
+  dependencies: string[]; // ids
+  locks: string[];
+  hasScripts: boolean; // that would run at its installation
+}
+
+export interface Lock {
+  version: string;
+  specifiers: Record<string, string>;
+  npm: Record<string, LockedPackage>;
+  workspace?: unknown;
+}
+
+interface LockedPackage {
+  integrity: string;
+  dependencies?: string[];
+  optionalDependencies?: string[];
+  scripts?: boolean;
+}
+
+/** Of the product and its tests, and of the lanes that nobody else needs. */
+export const lockFiles = ["deno.lock", "tools/docker/deno.lock", "tools/kubernetes/deno.lock"];
+
+const root = new URL("../../", import.meta.url);
+export const pathOf = (file: string): string => fileURLToPath(new URL(file, root));
+
+export async function readLock(file: string): Promise<Lock> {
+  return JSON.parse(await Deno.readTextFile(pathOf(file)));
+}
+
+/** By their ids: name@version, however often and with whichever peers a lock has them. */
+export async function readPackages(files: string[] = lockFiles): Promise<Map<string, Package>> {
+  const packages = new Map<string, Package>();
+  for (const file of files) {
+    const { npm } = await readLock(file);
+    const idsByName = Map.groupBy(Object.keys(npm).map(idOf), nameOf);
+    for (const [key, locked] of Object.entries(npm)) {
+      const id = idOf(key);
+      const { integrity, dependencies = [], optionalDependencies = [], scripts = false } = locked;
+      const needed = [...dependencies, ...optionalDependencies].flatMap((dependency) =>
+        isWithVersion(dependency) ? [idOf(dependency)] : idsByName.get(dependency) ?? []
+      );
+      const known = packages.get(id);
+      packages.set(id, {
+        name: nameOf(id),
+        version: id.slice(nameOf(id).length + 1),
+        integrity,
+        dependencies: [...new Set([...known?.dependencies ?? [], ...needed])].sort(),
+        locks: [...new Set([...known?.locks ?? [], file])],
+        hasScripts: scripts,
+      });
+    }
+  }
+  return new Map([...packages].sort(([a], [b]) => a < b ? -1 : 1));
+}
+
+/** Without the peers that a lock writes behind it, a@1_b@2, nor the alias before it, a@npm:b@2. */
+export function idOf(key: string): string {
+  return key.replace(/^.+@npm:/, "").replace(/^(@?[^@]+@[^_]+).*$/, "$1");
+}
+
+function nameOf(id: string): string {
+  return id.slice(0, id.lastIndexOf("@"));
+}
+
+function isWithVersion(dependency: string): boolean {
+  return dependency.indexOf("@", 1) > 0;
+}
