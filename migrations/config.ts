@@ -1,19 +1,23 @@
-import { parseSettings, serverUrl } from "@kenri/shared/config";
+import { parseSettings, prefixed } from "@kenri/shared/config";
+import { databaseUrl } from "@kenri/shared/server_urls";
+import { tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
 import { z } from "zod";
 
-const url = serverUrl("postgres:", "postgresql:");
-
-const schema = z.object({
-  "entitlement.database.url": url,
-  "entitlement.migration.database.url": url.optional(),
-  "notification.database.url": url,
-  "notification.migration.database.url": url.optional(),
+// The owner connects to the same server as the service, so it knows it by the same authority.
+export const schema = z.object({
+  "entitlement.database.url": databaseUrl(),
+  "entitlement.migration.database.url": databaseUrl().optional(),
+  ...prefixed("entitlement.database", tlsSettings),
+  "notification.database.url": databaseUrl(),
+  "notification.migration.database.url": databaseUrl().optional(),
+  ...prefixed("notification.database", tlsSettings),
 });
 
 export interface DatabaseUrls {
   service: "entitlement" | "notification";
   ownerUrl: string;
   serviceUrl: string;
+  tls: TlsSource;
 }
 
 export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): DatabaseUrls[] {
@@ -21,6 +25,7 @@ export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): D
   return (["entitlement", "notification"] as const).map((service) => {
     const serviceUrl = settings[`${service}.database.url`];
     const ownerUrl = settings[`${service}.migration.database.url`] ?? serviceUrl;
-    return { service, ownerUrl, serviceUrl };
+    const tls = tlsSource(`${service}.database`, settings);
+    return { service, ownerUrl, serviceUrl, tls };
   });
 }

@@ -3,6 +3,7 @@
 // sessions, because the lock belongs to the session.
 import { SettingsError } from "@kenri/shared/config";
 import { reasonOf } from "@kenri/shared/errors";
+import type { TlsSource } from "@kenri/shared/tls";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -18,6 +19,7 @@ export interface Migration {
   folder: string;
   ownerUrl: string;
   serviceUrl: string;
+  tls?: TlsSource;
   say: (line: string) => void;
   /** How long a server that is not there yet is waited for. */
   waitMs?: number;
@@ -28,11 +30,11 @@ const defaultWaitMs = 30_000;
 const lockRetryMs = 100;
 
 export async function migrate(
-  { folder, ownerUrl, serviceUrl, say, waitMs = defaultWaitMs }: Migration,
+  { folder, ownerUrl, serviceUrl, tls, say, waitMs = defaultWaitMs }: Migration,
 ): Promise<void> {
   const sayOfService = (line: string) => say(`${basename(folder)}: ${line}`);
   const { files, grants } = await readMigrations(folder);
-  const owner = await connectOwner(ownerUrl, waitMs, sayOfService);
+  const owner = await connectOwner({ url: ownerUrl, tls }, waitMs, sayOfService);
   try {
     await takeLock(owner);
     await applyMigrations(owner, files, sayOfService);
@@ -52,10 +54,10 @@ async function takeLock(owner: pg.Client): Promise<void> {
 }
 
 async function migrateAll(): Promise<void> {
-  for (const { service, ownerUrl, serviceUrl } of readDatabaseUrls()) {
+  for (const { service, ...access } of readDatabaseUrls()) {
     const folder = fileURLToPath(new URL(service, import.meta.url));
     try {
-      await migrate({ folder, ownerUrl, serviceUrl, say: (line) => console.log(line) });
+      await migrate({ folder, ...access, say: (line) => console.log(line) });
     } catch (error) {
       throw new Error(`${service}: ${reasonOf(error)}`, { cause: error });
     }
@@ -63,10 +65,13 @@ async function migrateAll(): Promise<void> {
 }
 
 if (import.meta.main) {
+  // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
+  const staysAlive = setInterval(() => {}, 1_000);
   try {
     await migrateAll();
   } catch (error) {
     console.error(error instanceof SettingsError ? error.message : reasonOf(error));
     Deno.exit(1);
   }
+  clearInterval(staysAlive);
 }

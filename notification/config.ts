@@ -19,14 +19,21 @@ import {
   parseSettings,
   port,
   prefixed,
-  serverUrl,
-  serverUrls,
   text,
   type WorkerOptions,
   workerOptions,
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
+import type { NatsServers } from "@kenri/shared/nats_connection";
+import { databaseUrl, natsUrls } from "@kenri/shared/server_urls";
+import {
+  databaseTlsIsUsed,
+  natsTlsIsUsed,
+  tlsSettings,
+  type TlsSource,
+  tlsSource,
+} from "@kenri/shared/tls";
 import { z } from "zod";
 import type { AdvisoryOptions } from "./capture_advisories.ts";
 import type { ConsumerOptions } from "./consume_events.ts";
@@ -56,7 +63,7 @@ const injectionIsEnabled = z.refine<Record<string, unknown>>(
 
 export const schema = z.object({
   ...prefixed("notification", {
-    "database.url": serverUrl("postgres:", "postgresql:"),
+    "database.url": databaseUrl(),
     "http.host": host().prefault("127.0.0.1"),
     "http.port": port().prefault("8081"),
     "nats.subject": natsSubject(),
@@ -83,11 +90,15 @@ export const schema = z.object({
   }),
   ...prefixed("notification.delivery", workerSettings),
   ...accessSettings,
-  "nats.url": serverUrls("nats:", "tls:"),
+  ...prefixed("notification.database", tlsSettings),
+  "nats.url": natsUrls(),
+  ...prefixed("nats", tlsSettings),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
   "hostname": text().optional(),
 }).check(
+  ...databaseTlsIsUsed("notification.database"),
+  ...natsTlsIsUsed(),
   notAbove("notification.delivery.backoff-jitter-min", "notification.delivery.backoff-jitter-max"),
   issuerIsWhole,
   loopbackUnlessAccess("notification.http.host"),
@@ -97,7 +108,8 @@ export const schema = z.object({
 
 export interface Config {
   databaseUrl: string;
-  natsUrl: string;
+  databaseTls: TlsSource;
+  nats: Required<NatsServers>;
   http: { hostname: string; port: number };
   access: AccessOptions;
   stream: WantedStream;
@@ -120,7 +132,8 @@ export function readConfig(
   const durable = settings["notification.nats.durable"];
   return {
     databaseUrl: settings["notification.database.url"],
-    natsUrl: settings["nats.url"],
+    databaseTls: tlsSource("notification.database", settings),
+    nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) },
     http: {
       hostname: settings["notification.http.host"],
       port: settings["notification.http.port"],

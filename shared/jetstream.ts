@@ -1,6 +1,4 @@
 import {
-  connect,
-  type ConnectionOptions,
   type ConsumerConfig,
   DiscardPolicy,
   type JetStreamManager,
@@ -14,6 +12,7 @@ import {
 import { reasonOf, StartRefused } from "./errors.ts";
 import type { Log } from "./log.ts";
 import { counter, gauge } from "./metrics.ts";
+import { connectNats, type NatsServers } from "./nats_connection.ts";
 import { pause } from "./signals.ts";
 
 // One connection and its life. Nothing survives it: whoever held the session asks for the next
@@ -33,15 +32,15 @@ const retryMs = 500;
 const reportEveryMs = 30_000;
 
 export class NatsLink {
-  readonly #url: string;
+  readonly #servers: NatsServers;
   readonly #name: string;
   readonly #log: Log;
   #session: Session | undefined;
   #connecting: Promise<Session> | undefined;
   #reportedAt = -Infinity;
 
-  constructor(url: string, name: string, log: Log) {
-    this.#url = url;
+  constructor(servers: NatsServers, name: string, log: Log) {
+    this.#servers = servers;
     this.#name = name;
     this.#log = log;
   }
@@ -63,7 +62,8 @@ export class NatsLink {
       } catch (error) {
         if (performance.now() - this.#reportedAt > reportEveryMs) {
           this.#reportedAt = performance.now(); // for all who wait
-          this.#log.warn("NATS can't be reached, trying again: {error}", { error });
+          const reason = reasonOf(error);
+          this.#log.warn("NATS can't be reached, trying again: {reason}", { reason });
         }
         await pause(retryMs, stop);
       }
@@ -77,12 +77,8 @@ export class NatsLink {
 
   async #connect(stop: AbortSignal): Promise<Session> {
     try {
-      const connection = await connect({
-        ...serverOptions(this.#url),
+      const connection = await connectNats(this.#servers, {
         name: this.#name,
-        reconnect: false,
-        resolve: false, // only the hosts named in the settings are permitted
-        ignoreClusterUpdates: true,
         timeout: 3_000,
         pingInterval: 5_000, // a server that says nothing is noticed after two of these
         maxPingOut: 2,
@@ -105,19 +101,6 @@ export class NatsLink {
       this.#connecting = undefined;
     }
   }
-}
-
-// The client reads no more than host and port from a url; the rest is passed on here. The servers of
-// a cluster share their accounts, so the first url speaks for all.
-export function serverOptions(urls: string): ConnectionOptions {
-  const servers = urls.split(",");
-  const { protocol, username, password } = new URL(servers[0] ?? "");
-  const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
-  return {
-    servers,
-    ...(password ? { user, pass } : username ? { token: user } : {}),
-    ...(protocol === "tls:" ? { tls: {} } : {}), // else TLS is used if the server offers it
-  };
 }
 
 export interface WantedStream {

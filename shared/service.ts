@@ -30,10 +30,11 @@ export async function runService<Config extends Settings>(
 ): Promise<never> {
   const log = startLog(name);
   tellOfProcess(name);
-  const config = readOrExit(readConfig, log);
+  const config = orExit(readConfig, log);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
-  const { app, loops, close } = build(config, { log, abandon: abandon.signal });
+  const life = { log, abandon: abandon.signal };
+  const { app, loops, close } = orExit(() => build(config, life), log);
   const serving = serve(config.http, app, log, stop, config.shutdownGraceMs);
   const running = loops.map((loop) => keepRunning(loop, log, stop));
   await aborted(stop);
@@ -49,9 +50,10 @@ export async function runService<Config extends Settings>(
   Deno.exit(0);
 }
 
-function readOrExit<Config>(readConfig: () => Config, log: Log): Config {
+// Settings also show to be wrong when they are used: a file that they name can't be read.
+function orExit<Result>(work: () => Result, log: Log): Result {
   try {
-    return readConfig();
+    return work();
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });

@@ -91,6 +91,27 @@ Deno.test("no file is open to it, to read or to write", async () => {
   assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
 });
 
+Deno.test("the files with which servers prove who they are are open to it, to read", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "kenri-files-" });
+  for (const name of ["ca", "other"]) await Deno.writeTextFile(`${folder}/${name}`, "");
+  const more = {
+    ENTITLEMENT_DATABASE_URL: `${settings["ENTITLEMENT_DATABASE_URL"]}?sslmode=verify-full`,
+    ENTITLEMENT_DATABASE_TLS_CA: `${folder}/ca`,
+  };
+  const attempts = [
+    ["readFile", `${folder}/ca`],
+    ["writeFile", `${folder}/ca`],
+    ["readFile", `${folder}/other`],
+    ["readFolder", folder],
+  ];
+  const [open = [], ...closed] = attempts;
+  assert.deepEqual(await outcomes(attempts, more), [
+    ...all([open], "allowed"),
+    ...all(closed, "NotCapable"),
+  ]);
+  await Deno.remove(folder, { recursive: true });
+});
+
 Deno.test("no environment variable but its settings is there for it", async () => {
   const attempts = [
     ...["PATH", "SECRET", "ENTITLEMENT_SECRET", "SHELL", "NATS_URLS"].map((
