@@ -28,8 +28,16 @@ const connections = counter(
   "connections to NATS that were made; above 1 they were lost meanwhile",
 );
 
+const refused = counter(
+  "kenri_nats_refused_total",
+  "what NATS did not permit: `publish` to, or `subscription` of, a subject",
+  ["operation"],
+);
+for (const operation of ["publish", "subscription"]) refused.inc({ operation }, 0);
+
 const retryMs = 500;
 const reportEveryMs = 30_000;
+const maxReported = 20; // per connection; inboxes have ever new names
 
 export class NatsLink {
   readonly #servers: NatsServers;
@@ -90,6 +98,7 @@ export class NatsLink {
       connections.inc();
       this.#reportedAt = -Infinity;
       this.#log.info("Connected to NATS at {server}", { server: connection.getServer() });
+      void this.#hearRefusals(connection);
       void connection.closed().then((error) => {
         this.#session = undefined;
         isConnected.set(0);
@@ -99,6 +108,19 @@ export class NatsLink {
       return session;
     } finally {
       this.#connecting = undefined;
+    }
+  }
+
+  // The server answers nothing to whoever waits for an answer, so it would look like an outage.
+  async #hearRefusals(connection: NatsConnection): Promise<void> {
+    const reported = new Set<string>();
+    for await (const { permissionContext } of connection.status()) {
+      if (!permissionContext) continue;
+      const { operation, subject } = permissionContext;
+      refused.inc({ operation });
+      if (reported.has(subject) || reported.size === maxReported) continue;
+      reported.add(subject);
+      this.#log.error("NATS does not permit {operation} of {subject}", { operation, subject });
     }
   }
 }

@@ -9,16 +9,25 @@ export interface NatsServers {
   tls?: TlsSource;
 }
 
+// Where answers are sent to. Each user of NATS may listen to its own only.
+export function inboxesOf(name: string): string {
+  return `_INBOX.${name}`;
+}
+
 // To any of the servers. One after the other, because the client library verifies the certificates of
 // all by one name, and without one by "localhost".
 export async function connectNats(
   servers: NatsServers,
-  options: ConnectionOptions,
+  options: ConnectionOptions & { name: string },
 ): Promise<NatsConnection> {
   let failure: unknown;
   for (const url of shuffled(servers.urls.split(","))) {
     try {
-      return await withAlerts(() => connect({ ...options, ...optionsFor(url, servers) }));
+      return await connect({
+        ...options,
+        inboxPrefix: inboxesOf(options.name),
+        ...optionsFor(url, servers),
+      });
     } catch (error) {
       failure = error;
     }
@@ -36,25 +45,6 @@ function optionsFor(url: string, { urls, tls }: NatsServers): ConnectionOptions 
     // Without, TLS is used if the server insists.
     ...(isEncryptedNats(urls) ? { tls: { ...nameIn(url), ...tlsOptions(tls) } } : {}),
   };
-}
-
-// By TLS 1.3 a server refuses our certificate after the handshake, at a moment when the client library
-// listens to no errors: it would end the process.
-async function withAlerts(connecting: () => Promise<NatsConnection>): Promise<NatsConnection> {
-  let alert: unknown;
-  const hear = (event: ErrorEvent) => {
-    if (!event.message.includes("fatal alert")) return;
-    event.preventDefault();
-    alert = event.error;
-  };
-  globalThis.addEventListener("error", hear);
-  try {
-    return await connecting();
-  } catch (error) {
-    throw alert ?? error;
-  } finally {
-    globalThis.removeEventListener("error", hear);
-  }
 }
 
 // The client reads no more than host and port from a url. The servers of a cluster share their

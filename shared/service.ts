@@ -1,4 +1,5 @@
 import { SettingsError } from "./config.ts";
+import { reasonOf } from "./errors.ts";
 import { type Log, startLog } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { tellOfProcess } from "./scrape.ts";
@@ -30,6 +31,7 @@ export async function runService<Config extends Settings>(
 ): Promise<never> {
   const log = startLog(name);
   tellOfProcess(name);
+  surviveBrokenSockets(log);
   const config = orExit(readConfig, log);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
@@ -59,6 +61,19 @@ function orExit<Result>(work: () => Result, log: Log): Result {
     for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });
     Deno.exit(1);
   }
+}
+
+// A server that refuses us, by password or certificate, may break the connection at a moment when the
+// client library listens to no errors on it. Whoever uses the connection finds out by itself.
+function surviveBrokenSockets(log: Log): void {
+  globalThis.addEventListener("error", (event) => {
+    const { code } = Object(event.error) as { code?: unknown };
+    if (!/^(ECONN|EPIPE|EPERM)/.test(String(code)) && !event.message.includes("fatal alert")) {
+      return;
+    }
+    event.preventDefault();
+    log.warn("A connection broke: {reason}", { reason: reasonOf(event.error) });
+  });
 }
 
 function stopOnSignals(log: Log): AbortSignal {

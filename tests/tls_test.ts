@@ -205,14 +205,15 @@ Deno.test("of several servers each is verified by its own name", async () => {
   const urls = (one: string, two: string) =>
     `tls://${one}:${other.server.port},tls://${two}:${local.server.port}`;
   const tls = { setting: "nats", ca: authority.cert };
+  const options = { name: "test" };
   const servers = new Set<string>();
   while (servers.size < 2) {
-    const connection = await connectNats({ urls: urls("127.0.0.1", "localhost"), tls }, {});
+    const connection = await connectNats({ urls: urls("127.0.0.1", "localhost"), tls }, options);
     servers.add(connection.getServer());
     await connection.close();
   }
   const wrong = { urls: urls("localhost", "127.0.0.1"), tls };
-  await assert.rejects(connectNats(wrong, {}), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+  await assert.rejects(connectNats(wrong, options), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
 });
 
 async function temporaryFolder() {
