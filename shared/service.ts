@@ -32,6 +32,7 @@ export async function runService<Config extends Settings>(
   const log = startLog(name);
   tellOfProcess(name);
   surviveBrokenSockets(log);
+  keepDebuggerShut(log);
   const config = orExit(readConfig, log);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
@@ -61,6 +62,12 @@ function orExit<Result>(work: () => Result, log: Log): Result {
     for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });
     Deno.exit(1);
   }
+}
+
+// By this signal Deno opens a debugger on the loopback, to whoever is on the machine. Not where somebody
+// listens to it.
+function keepDebuggerShut(log: Log): void {
+  Deno.addSignalListener("SIGUSR1", () => log.warn("SIGUSR1 opens no debugger here"));
 }
 
 // A server that refuses us, by password or certificate, may break the connection at a moment when the

@@ -127,28 +127,6 @@ Deno.test("no environment variable but its settings is there for it", async () =
   assert.deepEqual(await outcomes([["allEnv"]]), [`allEnv: ${listed}`]);
 });
 
-Deno.test("it can't start a program, load code, or look around", async () => {
-  const attempts = [
-    ["run", "sh"],
-    ["run", Deno.execPath()],
-    ["run", "/bin/true"],
-    ["kill"],
-    ["ffi", "libc.so.6"],
-    ["osRelease"],
-    ["loadavg"],
-    ["interfaces"],
-    ["uid"],
-  ];
-  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
-  const imports = [
-    ["import", "https://jsr.io/@std/assert/1.0.0/mod.ts"],
-    ["import", "https://deno.land/x/oak/mod.ts"],
-    ["import", "http://127.0.0.1:15432/mod.ts"],
-    ["import", "file:///tmp/kenri-probe.ts"],
-  ];
-  assert.deepEqual(await outcomes(imports), all(imports, "TypeError"));
-});
-
 Deno.test("IPv6 addresses make permissions of one address like any other", async () => {
   const more = {
     ENTITLEMENT_HTTP_HOST: "::1",

@@ -18,6 +18,7 @@ function programArguments(name: string | undefined): string[] {
 
 try {
   const program = new Deno.Command("deno", { args: programArguments(Deno.args[0]) }).spawn();
+  Deno.addSignalListener("SIGUSR1", () => {}); // by which Deno would open a debugger
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     Deno.addSignalListener(signal, () => program.kill(signal));
   }

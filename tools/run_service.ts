@@ -9,6 +9,7 @@ const read = (variable: string) => Deno.env.get(variable);
 try {
   const args = isServiceName(name) ? runArguments(name, read) : migrationArguments(read);
   const service = new Deno.Command(Deno.execPath(), { args }).spawn();
+  Deno.addSignalListener("SIGUSR1", () => {}); // by which Deno would open a debugger
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     Deno.addSignalListener(signal, () => service.kill(signal));
   }
