@@ -21,15 +21,22 @@ import {
   parseSettings,
   port,
   prefixed,
-  serverUrl,
-  serverUrls,
   text,
   type WorkerOptions,
   workerOptions,
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
+import type { NatsServers } from "@kenri/shared/nats_connection";
 import type { HttpOptions } from "@kenri/shared/serve";
+import { databaseUrl, natsUrls } from "@kenri/shared/server_urls";
+import {
+  databaseTlsIsUsed,
+  natsTlsIsUsed,
+  tlsSettings,
+  type TlsSource,
+  tlsSource,
+} from "@kenri/shared/tls";
 import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
 import type { ReconcileOptions } from "./reconcile.ts";
@@ -37,7 +44,7 @@ import type { RetentionOptions } from "./retention.ts";
 
 export const schema = z.object({
   ...prefixed("entitlement", {
-    "database.url": serverUrl("postgres:", "postgresql:"),
+    "database.url": databaseUrl(),
     "http.host": host().prefault("127.0.0.1"),
     "http.port": port().prefault("8080"),
     "nats.subject": natsSubject(),
@@ -60,11 +67,15 @@ export const schema = z.object({
   ...logSettings,
   ...rateSettings,
   "http.requests-at-once": count().prefault("5000"),
-  "nats.url": serverUrls("nats:", "tls:"),
+  ...prefixed("entitlement.database", tlsSettings),
+  "nats.url": natsUrls(),
+  ...prefixed("nats", tlsSettings),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
   "hostname": text().optional(),
 }).check(
+  ...databaseTlsIsUsed("entitlement.database"),
+  ...natsTlsIsUsed(),
   notAbove("entitlement.outbox.backoff-jitter-min", "entitlement.outbox.backoff-jitter-max"),
   issuerIsWhole,
   loopbackUnlessAccess("entitlement.http.host"),
@@ -72,7 +83,8 @@ export const schema = z.object({
 
 export interface Config {
   databaseUrl: string;
-  natsUrl: string;
+  databaseTls: TlsSource;
+  nats: Required<NatsServers>;
   http: HttpOptions;
   access: AccessOptions;
   logUserIds: UserIds;
@@ -93,7 +105,8 @@ export function readConfig(
   const settings = parseSettings(schema, read);
   return {
     databaseUrl: settings["entitlement.database.url"],
-    natsUrl: settings["nats.url"],
+    databaseTls: tlsSource("entitlement.database", settings),
+    nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) },
     http: {
       hostname: settings["entitlement.http.host"],
       port: settings["entitlement.http.port"],

@@ -19,8 +19,8 @@ import { cleanEntitlement } from "./retention.ts";
 const schemaVersion = 6; // the newest of migrations/entitlement
 
 await runService("entitlement", readConfig, (config, { log, abandon }) => {
-  const database = openDatabase(config.databaseUrl, "entitlement");
-  const link = new NatsLink(config.natsUrl, "entitlement", log);
+  const database = openDatabase(config.databaseUrl, "entitlement", config.databaseTls);
+  const link = new NatsLink(config.nats, "entitlement", log);
   const committed = new Handover<OutboxRow>();
   const ask = receiverOver(link, config.stream.subject);
   const door = atRate(doorOf(config.access, log), config.rate);

@@ -1,5 +1,6 @@
 import { createInbox, headers as createHeaders, type Msg, type NatsConnection } from "nats";
 import { reasonOf } from "@kenri/shared/errors";
+import { inboxesOf } from "@kenri/shared/nats_connection";
 import type { EventMessage } from "./event.ts";
 
 // Publishes to JetStream with many messages in flight. Each message carries a reply subject of its
@@ -28,7 +29,7 @@ const sweepMs = 250;
 const maxInFlight = 2_000; // bounds memory; more in flight than this is no faster
 
 export function openPublisher(connection: NatsConnection, subject: string): Publisher {
-  const inbox = createInbox();
+  const inbox = createInbox(inboxesOf("entitlement"));
   const pending = new Map<string, Pending>(); // the oldest is first
   const queue: (() => void)[] = []; // those who wait for room among the pending
   let sent = 0;

@@ -1,14 +1,17 @@
-import { count, parseSettings, serverUrl } from "@kenri/shared/config";
+import { count, parseSettings, prefixed } from "@kenri/shared/config";
+import { databaseUrl } from "@kenri/shared/server_urls";
+import { tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
 import { z } from "zod";
 
-const url = serverUrl("postgres:", "postgresql:");
-
-const schema = z.object({
-  "entitlement.database.url": url,
-  "entitlement.migration.database.url": url.optional(),
+// The owner connects to the same server as the service, so it knows it by the same authority.
+export const schema = z.object({
+  "entitlement.database.url": databaseUrl(),
+  "entitlement.migration.database.url": databaseUrl().optional(),
+  ...prefixed("entitlement.database", tlsSettings),
   "entitlement.retention.audit-months": count().prefault("13"),
-  "notification.database.url": url,
-  "notification.migration.database.url": url.optional(),
+  "notification.database.url": databaseUrl(),
+  "notification.migration.database.url": databaseUrl().optional(),
+  ...prefixed("notification.database", tlsSettings),
 });
 
 export interface DatabaseUrls {
@@ -16,6 +19,7 @@ export interface DatabaseUrls {
   ownerUrl: string;
   serviceUrl: string;
   auditMonths?: number;
+  tls: TlsSource;
 }
 
 export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): DatabaseUrls[] {
@@ -23,7 +27,9 @@ export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): D
   return (["entitlement", "notification"] as const).map((service) => {
     const serviceUrl = settings[`${service}.database.url`];
     const ownerUrl = settings[`${service}.migration.database.url`] ?? serviceUrl;
+    const tls = tlsSource(`${service}.database`, settings);
     const auditMonths = settings["entitlement.retention.audit-months"];
-    return { service, ownerUrl, serviceUrl, ...(service === "entitlement" ? { auditMonths } : {}) };
+    const ofService = service === "entitlement" ? { auditMonths } : {};
+    return { service, ownerUrl, serviceUrl, tls, ...ofService };
   });
 }

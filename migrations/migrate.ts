@@ -3,6 +3,7 @@
 // sessions, because the lock belongs to the session.
 import { SettingsError } from "@kenri/shared/config";
 import { reasonOf } from "@kenri/shared/errors";
+import type { TlsSource } from "@kenri/shared/tls";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -20,6 +21,7 @@ export interface Migration {
   serviceUrl: string;
   /** How long the service has to keep the audit at least, where there is one. */
   auditMonths?: number;
+  tls?: TlsSource;
   say: (line: string) => void;
   /** How long a server that is not there yet is waited for. */
   waitMs?: number;
@@ -30,11 +32,11 @@ const defaultWaitMs = 30_000;
 const lockRetryMs = 100;
 
 export async function migrate(
-  { folder, ownerUrl, serviceUrl, auditMonths, say, waitMs = defaultWaitMs }: Migration,
+  { folder, ownerUrl, serviceUrl, auditMonths, tls, say, waitMs = defaultWaitMs }: Migration,
 ): Promise<void> {
   const sayOfService = (line: string) => say(`${basename(folder)}: ${line}`);
   const { files, grants } = await readMigrations(folder);
-  const owner = await connectOwner(ownerUrl, waitMs, sayOfService);
+  const owner = await connectOwner({ url: ownerUrl, tls }, waitMs, sayOfService);
   try {
     await takeLock(owner);
     await applyMigrations(owner, files, sayOfService);
@@ -71,10 +73,13 @@ async function migrateAll(): Promise<void> {
 }
 
 if (import.meta.main) {
+  // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
+  const staysAlive = setInterval(() => {}, 1_000);
   try {
     await migrateAll();
   } catch (error) {
     console.error(error instanceof SettingsError ? error.message : reasonOf(error));
     Deno.exit(1);
   }
+  clearInterval(staysAlive);
 }

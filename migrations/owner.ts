@@ -1,5 +1,6 @@
 import { reasonOf } from "@kenri/shared/errors";
-import { isUnavailable } from "@kenri/shared/postgres";
+import { isUnavailable, serverOf } from "@kenri/shared/postgres";
+import { isDistrust, type TlsSource } from "@kenri/shared/tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
@@ -19,32 +20,37 @@ const databaseIsMissing = "3D000";
 const duplicateDatabase = "42P04";
 const uniqueViolation = "23505"; // what the loser of a race to create the same database gets
 
+interface Access {
+  url: string;
+  tls?: TlsSource | undefined;
+}
+
 /** Waits until the server is there, and makes the database when it is missing. */
 export async function connectOwner(
-  url: string,
+  access: Access,
   waitMs: number,
   say: (line: string) => void,
 ): Promise<pg.Client> {
   try {
-    return await connectWhenUp(url, waitMs, say);
+    return await connectWhenUp(access, waitMs, say);
   } catch (error) {
     if (codeOf(error) !== databaseIsMissing) throw error;
-    await createDatabase(url, say);
-    return await connectWhenUp(url, waitMs, say);
+    await createDatabase(access, say);
+    return await connectWhenUp(access, waitMs, say);
   }
 }
 
 async function connectWhenUp(
-  url: string,
+  access: Access,
   waitMs: number,
   say: (line: string) => void,
 ): Promise<pg.Client> {
   const deadline = Date.now() + waitMs;
   for (let nextSay = Date.now();;) {
     try {
-      return await connect(url);
+      return await connect(access);
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
+      if (!isUnavailable(error) || isDistrust(error)) throw error;
       const now = Date.now();
       if (now >= deadline) {
         throw new Error(`PostgreSQL did not answer for ${waitMs / 1000} s: ${causeOf(error)}`);
@@ -58,9 +64,9 @@ async function connectWhenUp(
   }
 }
 
-async function connect(url: string): Promise<pg.Client> {
+async function connect({ url, tls }: Access): Promise<pg.Client> {
   const client = new pg.Client({
-    connectionString: url,
+    ...serverOf(url, tls),
     application_name: "kenri-migrate",
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
@@ -77,14 +83,14 @@ async function connect(url: string): Promise<pg.Client> {
   }
 }
 
-async function createDatabase(url: string, say: (line: string) => void): Promise<void> {
-  const { user, database } = new pg.Client({ connectionString: url });
+async function createDatabase(access: Access, say: (line: string) => void): Promise<void> {
+  const { user, database } = new pg.Client({ connectionString: access.url });
   // From template0, because template1 may have another encoding and can be in use.
   const statement = (owner: string) =>
     `create database ${pg.escapeIdentifier(database ?? "")}${owner}` +
     ` template template0 encoding 'UTF8'`;
   try {
-    await runInMaintenanceDatabase(url, statement(""));
+    await runInMaintenanceDatabase(access, statement(""));
     say(`created the database "${database}"`);
   } catch (error) {
     const code = codeOf(error);
@@ -98,10 +104,10 @@ async function createDatabase(url: string, say: (line: string) => void): Promise
   }
 }
 
-async function runInMaintenanceDatabase(url: string, statement: string): Promise<void> {
-  const maintenance = new URL(url);
+async function runInMaintenanceDatabase(access: Access, statement: string): Promise<void> {
+  const maintenance = new URL(access.url);
   maintenance.pathname = "/postgres";
-  const client = await connect(maintenance.href);
+  const client = await connect({ ...access, url: maintenance.href });
   try {
     await client.query(statement);
   } finally {

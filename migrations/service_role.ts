@@ -30,6 +30,7 @@ export async function grantServiceRole(
   }
   await replaceGrants(owner, role, grants);
   await closeMaintenanceDatabases(owner);
+  await closeLargeObjects(owner);
   for (const power of await powersLeft(owner, role)) say(`warning: the role "${role}" ${power}`);
 }
 
@@ -127,6 +128,13 @@ async function openMaintenanceDatabases(owner: pg.Client): Promise<string[]> {
       and datname <> current_database()
       and has_database_privilege('public', oid, 'CONNECT')`);
   return rows.map(({ database }) => database);
+}
+
+/** PostgreSQL lets every role keep files in a database. Only an administrator can change that. */
+async function closeLargeObjects(owner: pg.Client): Promise<void> {
+  for (const make of ["lo_creat(integer)", "lo_create(oid)", "lo_from_bytea(oid, bytea)"]) {
+    await owner.query(`revoke execute on function pg_catalog.${make} from public`).catch(() => {});
+  }
 }
 
 /** PostgreSQL only warns when an owner revokes what it has no power over. */

@@ -21,15 +21,22 @@ import {
   parseSettings,
   port,
   prefixed,
-  serverUrl,
-  serverUrls,
   text,
   type WorkerOptions,
   workerOptions,
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
+import type { NatsServers } from "@kenri/shared/nats_connection";
 import type { HttpOptions } from "@kenri/shared/serve";
+import { databaseUrl, natsUrls } from "@kenri/shared/server_urls";
+import {
+  databaseTlsIsUsed,
+  natsTlsIsUsed,
+  tlsSettings,
+  type TlsSource,
+  tlsSource,
+} from "@kenri/shared/tls";
 import { z } from "zod";
 import type { AdvisoryOptions } from "./capture_advisories.ts";
 import type { ConsumerOptions } from "./consume_events.ts";
@@ -59,7 +66,7 @@ const injectionIsEnabled = z.refine<Record<string, unknown>>(
 
 export const schema = z.object({
   ...prefixed("notification", {
-    "database.url": serverUrl("postgres:", "postgresql:"),
+    "database.url": databaseUrl(),
     "http.host": host().prefault("127.0.0.1"),
     "http.port": port().prefault("8081"),
     "nats.subject": natsSubject(),
@@ -89,11 +96,15 @@ export const schema = z.object({
   ...logSettings,
   ...rateSettings,
   "http.requests-at-once": count().prefault("5000"),
-  "nats.url": serverUrls("nats:", "tls:"),
+  ...prefixed("notification.database", tlsSettings),
+  "nats.url": natsUrls(),
+  ...prefixed("nats", tlsSettings),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   "shutdown.grace": duration(maxTimerMs).prefault("10s"),
   "hostname": text().optional(),
 }).check(
+  ...databaseTlsIsUsed("notification.database"),
+  ...natsTlsIsUsed(),
   notAbove("notification.delivery.backoff-jitter-min", "notification.delivery.backoff-jitter-max"),
   issuerIsWhole,
   loopbackUnlessAccess("notification.http.host"),
@@ -103,7 +114,8 @@ export const schema = z.object({
 
 export interface Config {
   databaseUrl: string;
-  natsUrl: string;
+  databaseTls: TlsSource;
+  nats: Required<NatsServers>;
   http: HttpOptions;
   access: AccessOptions;
   logUserIds: UserIds;
@@ -128,7 +140,8 @@ export function readConfig(
   const durable = settings["notification.nats.durable"];
   return {
     databaseUrl: settings["notification.database.url"],
-    natsUrl: settings["nats.url"],
+    databaseTls: tlsSource("notification.database", settings),
+    nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) },
     http: {
       hostname: settings["notification.http.host"],
       port: settings["notification.http.port"],

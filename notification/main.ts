@@ -21,8 +21,8 @@ import { cleanNotification } from "./retention.ts";
 const schemaVersion = 6; // the newest of migrations/notification
 
 await runService("notification", readConfig, (config, { log, abandon }) => {
-  const database = openDatabase(config.databaseUrl, "notification");
-  const link = new NatsLink(config.natsUrl, "notification", log);
+  const database = openDatabase(config.databaseUrl, "notification", config.databaseTls);
+  const link = new NatsLink(config.nats, "notification", log);
   const received = new Handover<NotificationRow>();
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)

@@ -1,4 +1,5 @@
 import { createInbox, type Msg, type NatsConnection } from "nats";
+import { inboxesOf } from "@kenri/shared/nats_connection";
 
 // One pull at a durable consumer, which ends by the server's word. The client library's own `fetch`
 // ends by a timer that is hardly longer than the server's: what is under way at that moment is
@@ -25,7 +26,7 @@ export async function pull(
   { messages, bytes }: PullLimits,
   take: (message: Pulled) => void,
 ): Promise<void> {
-  const inbox = createInbox();
+  const inbox = createInbox(inboxesOf("notification"));
   const ended = Promise.withResolvers<void>();
   const termReasons = readsTermReasons(connection.info?.version);
   let left = messages;

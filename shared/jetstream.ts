@@ -1,6 +1,4 @@
 import {
-  connect,
-  type ConnectionOptions,
   type ConsumerConfig,
   DiscardPolicy,
   type JetStreamManager,
@@ -14,6 +12,7 @@ import {
 import { reasonOf, StartRefused } from "./errors.ts";
 import type { Log } from "./log.ts";
 import { counter, gauge } from "./metrics.ts";
+import { connectNats, type NatsServers } from "./nats_connection.ts";
 import { pause } from "./signals.ts";
 
 // One connection and its life. Nothing survives it: whoever held the session asks for the next
@@ -29,19 +28,27 @@ const connections = counter(
   "connections to NATS that were made; above 1 they were lost meanwhile",
 );
 
+const refused = counter(
+  "kenri_nats_refused_total",
+  "what NATS did not permit: `publish` to, or `subscription` of, a subject",
+  ["operation"],
+);
+for (const operation of ["publish", "subscription"]) refused.inc({ operation }, 0);
+
 const retryMs = 500;
 const reportEveryMs = 30_000;
+const maxReported = 20; // per connection; inboxes have ever new names
 
 export class NatsLink {
-  readonly #url: string;
+  readonly #servers: NatsServers;
   readonly #name: string;
   readonly #log: Log;
   #session: Session | undefined;
   #connecting: Promise<Session> | undefined;
   #reportedAt = -Infinity;
 
-  constructor(url: string, name: string, log: Log) {
-    this.#url = url;
+  constructor(servers: NatsServers, name: string, log: Log) {
+    this.#servers = servers;
     this.#name = name;
     this.#log = log;
   }
@@ -63,7 +70,8 @@ export class NatsLink {
       } catch (error) {
         if (performance.now() - this.#reportedAt > reportEveryMs) {
           this.#reportedAt = performance.now(); // for all who wait
-          this.#log.warn("NATS can't be reached, trying again: {error}", { error });
+          const reason = reasonOf(error);
+          this.#log.warn("NATS can't be reached, trying again: {reason}", { reason });
         }
         await pause(retryMs, stop);
       }
@@ -77,12 +85,8 @@ export class NatsLink {
 
   async #connect(stop: AbortSignal): Promise<Session> {
     try {
-      const connection = await connect({
-        ...serverOptions(this.#url),
+      const connection = await connectNats(this.#servers, {
         name: this.#name,
-        reconnect: false,
-        resolve: false, // only the hosts named in the settings are permitted
-        ignoreClusterUpdates: true,
         timeout: 3_000,
         pingInterval: 5_000, // a server that says nothing is noticed after two of these
         maxPingOut: 2,
@@ -94,6 +98,7 @@ export class NatsLink {
       connections.inc();
       this.#reportedAt = -Infinity;
       this.#log.info("Connected to NATS at {server}", { server: connection.getServer() });
+      void this.#hearRefusals(connection);
       void connection.closed().then((error) => {
         this.#session = undefined;
         isConnected.set(0);
@@ -105,21 +110,19 @@ export class NatsLink {
       this.#connecting = undefined;
     }
   }
-}
 
-// The client reads no more than host and port from a url. With a password in it, it takes some for
-// IPv6 addresses and repeats them in its complaint, so all else is taken out and passed on here. The
-// servers of a cluster share their accounts: the first url speaks for all.
-export function serverOptions(urls: string): ConnectionOptions {
-  const given = urls.split(",").map((url) => new URL(url));
-  const servers = given.map(({ protocol, host }) => `${protocol}//${host}`);
-  const { protocol = "", username = "", password = "" } = given[0] ?? {};
-  const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
-  return {
-    servers,
-    ...(password ? { user, pass } : username ? { token: user } : {}),
-    ...(protocol === "tls:" ? { tls: {} } : {}), // else TLS is used if the server offers it
-  };
+  // The server answers nothing to whoever waits for an answer, so it would look like an outage.
+  async #hearRefusals(connection: NatsConnection): Promise<void> {
+    const reported = new Set<string>();
+    for await (const { permissionContext } of connection.status()) {
+      if (!permissionContext) continue;
+      const { operation, subject } = permissionContext;
+      refused.inc({ operation });
+      if (reported.has(subject) || reported.size === maxReported) continue;
+      reported.add(subject);
+      this.#log.error("NATS does not permit {operation} of {subject}", { operation, subject });
+    }
+  }
 }
 
 export interface WantedStream {

@@ -1,4 +1,6 @@
 import pg from "pg";
+import { isEncryptedDatabase } from "./server_urls.ts";
+import { tlsOptions, type TlsSource } from "./tls.ts";
 
 export type Database = pg.Pool;
 export type Transaction = pg.PoolClient;
@@ -26,11 +28,11 @@ const session = `
 
 const bigint = 20;
 
-export function openDatabase(url: string, name: string): Database {
+export function openDatabase(url: string, name: string, tls?: TlsSource): Database {
   const types = new pg.TypeOverrides();
   types.setTypeParser(bigint, Number); // versions and stream sequences stay far below 2^53
   const pool = new pg.Pool({
-    connectionString: url,
+    ...serverOf(url, tls),
     application_name: name,
     max: poolSize,
     pipeline: true, // statements sent without awaiting travel together
@@ -44,6 +46,14 @@ export function openDatabase(url: string, name: string): Database {
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
+}
+
+// The url says whether the connection is encrypted. With the mode still in it, the client would have
+// it overrule what is given beside it.
+export function serverOf(url: string, tls?: TlsSource): pg.ClientConfig {
+  const connectionString = url.replace(/\?.*$/, "");
+  if (!isEncryptedDatabase(url)) return { connectionString, ssl: false };
+  return { connectionString, ssl: tlsOptions(tls) };
 }
 
 // Statements are prepared once per connection, under a name that follows from their text.
@@ -86,7 +96,7 @@ export async function transaction<Result>(
 
 const unavailableStates = /^(08|53|57P|25006|25P03|55P03|57014)/; // 25006: it became a standby
 const unavailableMessages =
-  /timeout|timed out|terminated|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|not queryable|closed|refused|reset/i;
+  /timeout|timed out|terminated|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|not queryable|closed|refused|reset|certificate|SSL/i;
 
 // Whether the database is to blame and not the statement: away, starting, full, or too slow.
 export function isUnavailable(error: unknown): boolean {

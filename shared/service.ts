@@ -1,4 +1,5 @@
 import { SettingsError } from "./config.ts";
+import { reasonOf } from "./errors.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { tellOfProcess } from "./scrape.ts";
@@ -31,11 +32,14 @@ export async function runService<Config extends Settings>(
 ): Promise<never> {
   const log = startLog(name);
   tellOfProcess(name);
-  const config = readOrExit(readConfig, log);
+  surviveBrokenSockets(log);
+  keepDebuggerShut(log);
+  const config = orExit(readConfig, log);
   startLog(name, config.logUserIds);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
-  const { app, loops, close } = build(config, { log, abandon: abandon.signal });
+  const life = { log, abandon: abandon.signal };
+  const { app, loops, close } = orExit(() => build(config, life), log);
   const serving = serve(config.http, app, log, stop, config.shutdownGraceMs);
   const running = loops.map((loop) => keepRunning(loop, log, stop));
   await aborted(stop);
@@ -51,14 +55,34 @@ export async function runService<Config extends Settings>(
   Deno.exit(0);
 }
 
-function readOrExit<Config>(readConfig: () => Config, log: Log): Config {
+// Settings also show to be wrong when they are used: a file that they name can't be read.
+function orExit<Result>(work: () => Result, log: Log): Result {
   try {
-    return readConfig();
+    return work();
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });
     Deno.exit(1);
   }
+}
+
+// By this signal Deno opens a debugger on the loopback, to whoever is on the machine. Not where somebody
+// listens to it.
+function keepDebuggerShut(log: Log): void {
+  Deno.addSignalListener("SIGUSR1", () => log.warn("SIGUSR1 opens no debugger here"));
+}
+
+// A server that refuses us, by password or certificate, may break the connection at a moment when the
+// client library listens to no errors on it. Whoever uses the connection finds out by itself.
+function surviveBrokenSockets(log: Log): void {
+  globalThis.addEventListener("error", (event) => {
+    const { code } = Object(event.error) as { code?: unknown };
+    if (!/^(ECONN|EPIPE|EPERM)/.test(String(code)) && !event.message.includes("fatal alert")) {
+      return;
+    }
+    event.preventDefault();
+    log.warn("A connection broke: {reason}", { reason: reasonOf(event.error) });
+  });
 }
 
 function stopOnSignals(log: Log): AbortSignal {

@@ -37,7 +37,7 @@ Deno.test("nothing is consumed before there are streams that keep the advisories
   );
   const { log } = collectingLog();
   const database = openDatabase(place.serviceUrl, "consumer");
-  const link = new NatsLink(place.natsUrl, "consumer", log);
+  const link = new NatsLink({ urls: place.natsUrl }, "consumer", log);
   const stop = new AbortController();
   const consuming = consumeEvents(
     { database, link, received: new Handover(), log, abandon: stop.signal },

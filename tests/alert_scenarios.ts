@@ -146,6 +146,10 @@ export const scenarios: Record<string, Scenario> = {
     fires: ["NatsUnsteady"],
     but: { [`kenri_nats_connections_total{${notification}}`]: perSecond(1 / 60) },
   },
+  "NATS does not permit a subject": {
+    fires: ["NatsRefuses"],
+    but: { [`kenri_nats_refused_total{${notification},operation="publish"}`]: from(95, 0, 3) },
+  },
   "the outbox stands still": {
     fires: ["OutboxStandsStill"],
     but: {

@@ -46,6 +46,10 @@ function selects(selector: Any, labels: Record<string, string>): boolean {
     });
 }
 
+// As the guide says to put it into the secrets.
+const guide = Deno.readTextFileSync(new URL("../deploy.md", folder));
+const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
+
 const secrets: Record<string, string> = {
   url: "postgres://role:secret@database:5432/name",
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
@@ -57,7 +61,7 @@ function environmentOf(workload: Any): Record<string, string> {
   const maps = envFrom.map(({ configMapRef }: Any) => named("ConfigMap", configMapRef.name).data);
   const own = env.map(({ name, value, valueFrom }: Any) => [
     name,
-    value ?? secrets[valueFrom.secretKeyRef.key],
+    value ?? (name === "NATS_URL" ? natsUrls : secrets[valueFrom.secretKeyRef.key]),
   ]);
   return Object.assign({}, ...maps, Object.fromEntries(own));
 }
@@ -93,11 +97,11 @@ for (const [name, { readConfig, schema }] of Object.entries(services)) {
 
 Deno.test("there are as many nodes of NATS as copies of a stream, and all are named", () => {
   const nats = named("StatefulSet", "nats");
-  const { NATS_URL, NATS_REPLICAS } = named("ConfigMap", "kenri").data;
+  const { NATS_REPLICAS } = named("ConfigMap", "kenri").data;
   const config: string = named("ConfigMap", "nats").data["nats.conf"];
   const nodes = Array.from({ length: nats.spec.replicas }, (_, i) => `nats://nats-${i}.nats`);
   assert.equal(NATS_REPLICAS, `${nodes.length}`);
-  assert.equal(NATS_URL, nodes.map((node) => `${node}:4222`).join());
+  assert.equal(natsUrls.replace(/\w+:\w+@/, ""), nodes.map((node) => `${node}:4222`).join());
   assert.ok(config.includes(`routes: [${nodes.map((node) => `${node}:6222`).join(", ")}]`));
   assert.equal(nats.spec.serviceName, named("Service", "nats").metadata.name);
   assert.equal(named("Service", "nats").spec.clusterIP, "None");
@@ -107,6 +111,21 @@ Deno.test("there are as many nodes of NATS as copies of a stream, and all are na
     [...config.matchAll(/(?:listen|http): [\d.]+:(\d+)/g)]
       .map(([, port]) => Number(port)).sort(),
   );
+});
+
+Deno.test("NATS knows the users of deploy/nats-users.conf, and each service the url of its own", () => {
+  const { data } = named("ConfigMap", "nats");
+  const users = Deno.readTextFileSync(new URL("../../deploy/nats-users.conf", folder));
+  assert.equal(data["users.conf"], users);
+  assert.match(data["nats.conf"], /^include users.conf$/m);
+  const passwords = [...users.matchAll(/password: \$(\w+)/g)].map(([, name]) => name);
+  const given = containerOf(named("StatefulSet", "nats")).env.map(({ name }: Any) => name);
+  assert.deepEqual(passwords, given.filter((name: string) => name !== "POD_NAME"));
+  for (const service of Object.keys(services)) {
+    const { env } = containerOf(named("Deployment", service));
+    const { valueFrom } = env.find(({ name }: Any) => name === "NATS_URL");
+    assert.equal(valueFrom.secretKeyRef.name, `${service}-nats`);
+  }
 });
 
 Deno.test("the migrations get the settings they ask for, and only they get the owner's", () => {
@@ -201,7 +220,6 @@ Deno.test("the network lets through what is needed, and NATS hears only the serv
 });
 
 Deno.test("all is in one namespace, and what is referred to is there or in the guide", () => {
-  const guide = Deno.readTextFileSync(new URL("../deploy.md", folder));
   for (const { kind, metadata } of manifests) {
     if (kind !== "Namespace") assert.equal(metadata.namespace, "kenri", metadata.name);
   }

@@ -52,21 +52,6 @@ Deno.test("its own address, its database and its broker are open to it, and no o
   ]);
 });
 
-Deno.test("no file, no program and no foreign variable is open to it", async () => {
-  const attempts = [
-    ["readFile", `${root}notification/main.ts`],
-    ["readFile", "/etc/passwd"],
-    ["writeFile", `${root}kenri-probe`],
-    ["getEnv", "SECRET"],
-    ["getEnv", "ENTITLEMENT_DATABASE_URL"],
-    ["run", "sh"],
-    ["ffi", "libc.so.6"],
-    ["uid"],
-  ];
-  const results = await outcomesFor("notification", settings, attempts);
-  assert.deepEqual(results, all(attempts, "NotCapable"));
-});
-
 Deno.test("with these permissions alone it receives, delivers, captures and cleans up", async () => {
   await using place = await freshPlace();
   await using service = await startService("notification", {

@@ -1,22 +1,25 @@
 // What a service may do with its permissions, tried out.
 import { fileURLToPath } from "node:url";
-import { type ServiceName, servicePermissions } from "../tools/services.ts";
-import type { Settings } from "./services.ts";
+import { bundleArguments, runArguments, type ServiceName } from "../tools/services.ts";
+import type { Program, Settings } from "./services.ts";
+
+/** How a service is started, but for its program. */
+export const ways: Record<"from sources" | "from a bundle", Program["arguments"]> = {
+  "from sources": (name, read) => runArguments(name, read).slice(0, -1),
+  "from a bundle": (name, read) => bundleArguments(name, read, "").slice(0, -1),
+};
 
 const probe = fileURLToPath(new URL("permissions_probe.ts", import.meta.url));
 
-/** What becomes of each attempt under the permissions that the service gets with these settings. */
+/** What becomes of each attempt in a process that is started as the service with these settings. */
 export async function outcomesFor(
   service: ServiceName,
   settings: Settings,
   attempts: string[][],
+  way = ways["from sources"],
 ): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["run", "--cached-only", "--no-remote", "--no-prompt", "--no-check"],
-      ...servicePermissions(service, (name) => settings[name]),
-      ...[probe, JSON.stringify(attempts)],
-    ],
+    args: [...way(service, (name) => settings[name]), probe, JSON.stringify(attempts)],
     env: { ...settings, SECRET: "s", ENTITLEMENT_SECRET: "s", PGPASSWORD: "s", NO_COLOR: "1" },
     stderr: "inherit",
   }).output();

@@ -21,6 +21,22 @@ const attempts: Record<string, (...args: string[]) => unknown> = {
   run: (program) => new Deno.Command(program as string).output(),
   ffi: (path) => Deno.dlopen(path as string, {}),
   kill: () => Deno.kill(Deno.ppid, "SIGCONT"),
+  runFromNode: async (program) =>
+    (await import("node:child_process")).execFileSync(program as string),
+  libraryFromNode: async (path) =>
+    (await import("node:process")).default.dlopen({ exports: {} }, path as string),
+  readFromNode: async (path) => (await import("node:fs")).readFileSync(path as string),
+  envFromNode: async (name) => (await import("node:process")).default.env[name as string],
+  sqlite: async (path) => new (await import("node:sqlite")).DatabaseSync(path as string),
+  heapSnapshot: async (path) => (await import("node:v8")).writeHeapSnapshot(path),
+  inspector: async (port) => (await import("node:inspector")).open(Number(port), "127.0.0.1"),
+  changeFolder: (path) => Deno.chdir(path as string),
+  link: (path) => Deno.symlink("/etc/passwd", path as string),
+  request: async (name) => {
+    const { state } = await Deno.permissions.request({ name: name as "read" });
+    throw Object.assign(new Error(), { name: state });
+  },
+  readFromWorker: (path) => inWorker(`Deno.readTextFileSync(${JSON.stringify(path)})`),
   import: (url) => import(url as string),
   hostname: () => Deno.hostname(),
   osRelease: () => Deno.osRelease(),
@@ -28,6 +44,20 @@ const attempts: Record<string, (...args: string[]) => unknown> = {
   interfaces: () => Deno.networkInterfaces(),
   uid: () => Deno.uid(),
 };
+
+// A worker's own permissions are never more than those of who starts it.
+function inWorker(code: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const program = `try { ${code}; postMessage("") } catch (error) { postMessage(error.name) }`;
+  const url = `data:text/javascript,${encodeURIComponent(program)}`;
+  const worker = new Worker(url, { type: "module" });
+  worker.onmessage = ({ data }) => {
+    worker.terminate();
+    if (data === "") resolve();
+    else reject(Object.assign(new Error(), { name: data }));
+  };
+  return promise;
+}
 
 const results: string[] = [];
 for (const [name, ...args] of JSON.parse(Deno.args[0] ?? "[]") as Attempt[]) {

@@ -233,7 +233,7 @@ async function startLoop(
   { log, lines } = collectingLog(),
 ): Promise<string[]> {
   const database = openDatabase(entitlement.database.serviceUrl, "reconciliation");
-  const link = new NatsLink(natsUrl, "reconciliation", log);
+  const link = new NatsLink({ urls: natsUrl }, "reconciliation", log);
   await link.session(stop);
   const parts = {
     database,

@@ -35,7 +35,7 @@ export function startRelay(
 ): RunningRelay {
   const { log, lines } = collectingLog();
   const database = openDatabase(place.databaseUrl, "relay");
-  const link = new NatsLink(place.natsUrl, "relay", log);
+  const link = new NatsLink({ urls: place.natsUrl }, "relay", log);
   const committed = new Handover<OutboxRow>();
   const stopping = new AbortController();
   const abandon = new AbortController();

@@ -30,6 +30,8 @@ Deno.test("the runbook has no command and no query that the tests do not run", (
     "A database is slow": [0, 2],
     "Changes fail": [0, 0],
     "NATS is away": [2, 0],
+    "A certificate is refused": [0, 0],
+    "NATS does not permit": [0, 0],
     "Events do not reach the stream": [2, 0],
     "Events are not received": [2, 0],
     "Dead letters": [4, 0],

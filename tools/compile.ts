@@ -9,8 +9,9 @@
 import { fileURLToPath } from "node:url";
 import { SettingsError } from "../shared/config.ts";
 import { bundleAll } from "./bundle.ts";
+import { type Build, compileArguments } from "./compile_arguments.ts";
 import { devSettings } from "./dev/settings.ts";
-import { type ServiceName, servicePermissions, v8Flags } from "./services.ts";
+import { type ServiceName, servicePermissions } from "./services.ts";
 
 // Not Windows: it knows no SIGTERM, by which a service is stopped.
 const targets = [
@@ -21,22 +22,14 @@ const targets = [
 ];
 const services: ServiceName[] = ["entitlement", "notification"];
 
-interface Build {
-  bundles: string; // From the sources, all of node_modules would be embedded.
-  output: string;
-  target: string;
-  read: (name: string) => string | undefined;
-  environment: Record<string, string>;
-}
-
-async function compile(service: ServiceName, build: Build): Promise<void> {
+async function compile(
+  service: ServiceName,
+  build: Build,
+  env: Record<string, string> = {},
+): Promise<void> {
   const { success } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["compile", "--no-config", "--no-remote", "--no-npm", "--no-prompt", "--unstable-cron"],
-      ...[v8Flags, ...servicePermissions(service, build.read)],
-      ...["--target", build.target, "--output", build.output, `${build.bundles}/${service}.js`],
-    ],
-    env: build.environment,
+    args: compileArguments(service, build),
+    env,
     stdin: "null",
   }).spawn().status;
   if (!success) throw new Error(`"${service}" could not be compiled for ${build.target}`);
@@ -54,7 +47,7 @@ async function compileAll(wanted: string[]): Promise<void> {
     for (const target of wanted.length > 0 ? wanted : targets) {
       for (const service of services) {
         const output = `${bin}/${service}-${target}`;
-        await compile(service, { bundles, output, target, read, environment: {} });
+        await compile(service, { bundles, output, target, read });
       }
     }
   });
@@ -67,13 +60,13 @@ async function check(): Promise<void> {
   });
   await withBundles(async (bundles) => {
     for (const service of services) {
-      await compile(service, {
+      const build = {
         bundles,
         output: `${bundles}/not-a-service`,
         target: Deno.build.target,
-        read: (name) => settings[name],
-        environment: { DENORT_BIN: Deno.execPath() },
-      });
+        read: (name: string) => settings[name],
+      };
+      await compile(service, build, { DENORT_BIN: Deno.execPath() });
     }
   });
 }

@@ -1,11 +1,14 @@
 // The permissions that a service needs follow from its settings: its own address, its database, its
-// NATS servers, the issuer whose tokens it takes, the names of its own settings, and the host's name
-// for the locked_by column.
+// NATS servers, the issuer whose tokens it takes, the files with which servers prove who they are,
+// the names of its own settings, and the host's name for the locked_by column.
+import type { NatsServers } from "../shared/nats_connection.ts";
+import { tlsFiles, type TlsSource } from "../shared/tls.ts";
 
 interface Addresses {
   http: { hostname: string; port: number };
   databaseUrl: string;
-  natsUrl: string;
+  databaseTls: TlsSource;
+  nats: Required<NatsServers>;
   access: { jwt: { jwksUrl: string } | undefined };
 }
 
@@ -18,15 +21,17 @@ const ignoredEnvironment = [
 ];
 
 export function permissionFlags(config: Addresses, environment: string[]): string[] {
-  const { http, databaseUrl, natsUrl, access } = config;
+  const { http, databaseUrl, databaseTls, nats, access } = config;
   const addresses = [
     `${bracketed(http.hostname)}:${http.port}`,
-    address(databaseUrl, 5432),
-    ...natsUrl.split(",").map((url) => address(url, 4222)),
+    addressOf(databaseUrl, 5432),
+    ...nats.urls.split(",").map((url) => addressOf(url, 4222)),
     ...(access.jwt ? [webAddress(access.jwt.jwksUrl)] : []),
   ];
+  const files = [databaseTls, nats.tls].flatMap(tlsFiles);
   return [
     `--allow-net=${[...new Set(addresses)].join()}`,
+    ...(files.length > 0 ? [`--allow-read=${[...new Set(files)].join()}`] : []),
     `--allow-env=${environment.join()}`,
     `--ignore-env=${ignoredEnvironment.join()}`,
     "--allow-sys=hostname",
@@ -39,10 +44,10 @@ function bracketed(hostname: string): string {
 }
 
 function webAddress(url: string): string {
-  return address(url, url.startsWith("https:") ? 443 : 80);
+  return addressOf(url, url.startsWith("https:") ? 443 : 80);
 }
 
-function address(url: string, defaultPort: number): string {
+export function addressOf(url: string, defaultPort: number): string {
   const { hostname, port } = new URL(url);
   return `${hostname}:${port || defaultPort}`;
 }

@@ -1,13 +1,15 @@
-// deno task entitlement: runs one service in the foreground with the permissions that follow from
-// its settings, and no others. Signals and the exit code pass through.
+// deno task entitlement, notification, migrate: runs one of them in the foreground with the
+// permissions that follow from its settings, and no others. Signals and the exit code pass through.
 import { SettingsError } from "../shared/config.ts";
+import { migrationArguments } from "./migration.ts";
 import { isServiceName, runArguments } from "./services.ts";
 
 const name = Deno.args[0];
-if (!isServiceName(name)) throw new Error("Name the service: entitlement or notification");
+const read = (variable: string) => Deno.env.get(variable);
 try {
-  const args = runArguments(name, (variable) => Deno.env.get(variable));
+  const args = isServiceName(name) ? runArguments(name, read) : migrationArguments(read);
   const service = new Deno.Command(Deno.execPath(), { args }).spawn();
+  Deno.addSignalListener("SIGUSR1", () => {}); // by which Deno would open a debugger
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     Deno.addSignalListener(signal, () => service.kill(signal));
   }

@@ -1,6 +1,7 @@
 // The same for `deno task migrate`, which has two databases to make.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { migrationArguments } from "../../tools/migration.ts";
 import { bothUnmigrated } from "../both.ts";
 import { grant, sendChange } from "../changes.ts";
 import { ask } from "../entitlement.ts";
@@ -23,7 +24,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 export async function playOutMigration({ at, leaves }: MigrationPoint): Promise<void> {
   await using place = bothUnmigrated();
   const { owners, settings } = place;
-  const command = await migrateCommand();
+  const command = migrationArguments((name) => settings[name]);
   assert.equal(await migrate(doom(command), { ...settings, ...deathAt(at) }), killed);
   await until("this is left", async () => {
     return JSON.stringify(await migrationsIn(owners)) === JSON.stringify(leaves);
@@ -42,12 +43,6 @@ export async function playOutMigration({ at, leaves }: MigrationPoint): Promise<
   await untilAtRest(owners);
   const answered = [{ request, answer }] as Answered[];
   assertAllHold(await checkInvariants({ owners, answered }));
-}
-
-/** As the task runs it, with its own permissions. */
-async function migrateCommand(): Promise<string[]> {
-  const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
-  return tasks.migrate.split(" ").slice(1);
 }
 
 async function migrate(args: string[], settings: Settings): Promise<number> {

@@ -83,7 +83,7 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
           const config = readConfig(read);
           servicePermissions(name as keyof typeof services, read);
           assert.ok(new pg.Client({ connectionString: config.databaseUrl }));
-          for (const url of config.natsUrl.split(",")) decodeURIComponent(new URL(url).username);
+          for (const url of config.nats.urls.split(",")) decodeURIComponent(new URL(url).username);
           taken++;
         });
         assert.equal(new Set(problems).size, problems.length);

@@ -63,7 +63,7 @@ export async function startReceiveDrain(
     run: async () => {
       await asOwner(database, (owner) => forget(owner, finished > 0));
       const stop = new AbortController();
-      const link = new NatsLink(servers.nats.url, "bench", log);
+      const link = new NatsLink({ urls: servers.nats.url }, "bench", log);
       const parts = { database: pool, received: new Handover(), log, abandon: stop.signal, link };
       const consumer = { durable: `bench-${++rounds}`, ackWaitMs: 30_000, maxDeliver: 10 };
       const options = { stream, consumer, advisories: [], predecessorWaitMs: 30_000 };

@@ -1,6 +1,7 @@
 // deno task dev: PostgreSQL, NATS and both services, on this machine, until Ctrl-C. Data is kept in
 // .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` begins with none. Servers that the
 // settings name are used as they are.
+import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
 import { SettingsError } from "../../shared/config.ts";
 import { startNats } from "../servers/nats.ts";
@@ -111,13 +112,8 @@ function endOf(name: string, exited: Promise<number>): Promise<never> {
 }
 
 async function migrateBoth(settings: Settings): Promise<void> {
-  for (const service of ["entitlement", "notification"]) {
-    const name = service.toUpperCase();
-    await migrate({
-      folder: new URL(`migrations/${service}`, root).pathname,
-      ownerUrl: settings[`${name}_MIGRATION_DATABASE_URL`] ?? "",
-      serviceUrl: settings[`${name}_DATABASE_URL`] ?? "",
-      say,
-    });
+  const read = (name: string) => settings[name] ?? Deno.env.get(name);
+  for (const { service, ...access } of readDatabaseUrls(read)) {
+    await migrate({ folder: new URL(`migrations/${service}`, root).pathname, ...access, say });
   }
 }

@@ -15,10 +15,12 @@ const images = {
 const files = [
   "api_test.ts",
   "changes_concurrency_test.ts",
+  "made_roles_test.ts",
   "migrations_test.ts",
   "pipeline_test.ts",
   "receive_outcomes_test.ts",
   "relay_order_test.ts",
+  "service_bounds_test.ts",
   "service_role_test.ts",
 ].map((name) => `tests/${name}`);
 

@@ -21,12 +21,12 @@ const clocksDifferMs = 3_600_000;
 
 await run(async (say) => {
   const config = readConfig();
-  const database = openDatabase(config.databaseUrl, "recover");
+  const database = openDatabase(config.databaseUrl, "recover", config.databaseTls);
   try {
     await refuseWhileServing(database);
     const since = await findLastChange(database);
     let [read, recovered] = [0, 0];
-    await withJetStream(config.natsUrl, async (stream) => {
+    await withJetStream(config.nats, async (stream) => {
       for await (const events of readEvents(stream, config.stream.name, since)) {
         read += events.length;
         recovered += await recoverChanges(database, events);

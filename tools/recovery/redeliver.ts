@@ -5,8 +5,8 @@ import { readConfig } from "../../notification/config.ts";
 import { run, withJetStream } from "./run.ts";
 
 await run(async (say) => {
-  const { natsUrl, stream, consumer } = readConfig();
-  await withJetStream(natsUrl, async (jetStream) => {
+  const { nats, stream, consumer } = readConfig();
+  await withJetStream(nats, async (jetStream) => {
     const manager = await jetStream.jetstreamManager();
     await manager.consumers.delete(stream.name, consumer.durable);
     const { messages } = (await manager.streams.info(stream.name)).state;

@@ -1,12 +1,15 @@
 // What the commands of a recovery have in common.
-import { connect, type JetStreamClient } from "nats";
+import type { JetStreamClient } from "nats";
 import { SettingsError } from "../../shared/config.ts";
 import { reasonOf } from "../../shared/errors.ts";
-import { serverOptions } from "../../shared/jetstream.ts";
+import { connectNats, type NatsServers } from "../../shared/nats_connection.ts";
 
 export async function run(command: (say: (line: string) => void) => Promise<void>): Promise<void> {
+  // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
+  const staysAlive = setInterval(() => {}, 1_000);
   try {
     await command((line) => console.log(line));
+    clearInterval(staysAlive);
   } catch (error) {
     const problems = error instanceof SettingsError ? error.problems : [reasonOf(error)];
     for (const problem of problems) console.error(problem);
@@ -15,10 +18,10 @@ export async function run(command: (say: (line: string) => void) => Promise<void
 }
 
 export async function withJetStream(
-  url: string,
+  servers: NatsServers,
   work: (jetStream: JetStreamClient) => Promise<void>,
 ): Promise<void> {
-  const connection = await connect({ ...serverOptions(url), name: "recovery", reconnect: false });
+  const connection = await connectNats(servers, { name: "recovery" });
   try {
     await work(connection.jetstream());
   } finally {

@@ -3,6 +3,7 @@ interface Info {
   server_name: string;
   jetstream?: boolean;
   auth_required?: boolean;
+  tls_required?: boolean;
 }
 
 /** Is it the server of this name that listens here, and does its JetStream answer a request? */
@@ -32,7 +33,7 @@ async function askJetStream(connection: Deno.TcpConn, serverName: string): Promi
   const greeting = await readUntil(connection, /^INFO (\{.*\})\s*\r\n/);
   const info: Info = JSON.parse(greeting);
   if (info.server_name !== serverName || !info.jetstream) return false;
-  if (info.auth_required) return true;
+  if (info.auth_required || info.tls_required) return true;
   await connection.write(new TextEncoder().encode(
     'CONNECT {"verbose":false,"pedantic":false}\r\n' +
       "SUB _INBOX.ready 1\r\nPUB $JS.API.INFO _INBOX.ready 0\r\n\r\n",

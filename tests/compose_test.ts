@@ -1,0 +1,88 @@
+// compose.yaml and the Dockerfile open nothing that is not needed.
+import assert from "node:assert/strict";
+import { parse } from "yaml";
+
+// deno-lint-ignore no-explicit-any
+type Any = any;
+
+const read = (name: string) => Deno.readTextFileSync(new URL(`../${name}`, import.meta.url));
+const text = read("compose.yaml");
+const { services, networks }: Any = parse(text, { merge: true });
+const ours = ["migrate", "entitlement", "notification"];
+
+for (const [name, service] of Object.entries<Any>(services)) {
+  Deno.test(`the container ${name} has a read-only root, no capabilities and limits`, () => {
+    assert.equal(service.read_only, true);
+    assert.deepEqual(service.cap_drop, ["ALL"]);
+    // Nothing else here: seccomp and AppArmor stay as the engine has them.
+    assert.deepEqual(service.security_opt, ["no-new-privileges:true"]);
+    assert.deepEqual(service.cap_add, name === "nats-volume" ? ["CHOWN"] : undefined);
+    for (const open of ["privileged", "pid", "ipc", "userns_mode", "devices", "cgroup"]) {
+      assert.equal(service[open], undefined, open);
+    }
+    assert.ok(service.mem_limit && service.pids_limit > 0);
+    assert.ok(service.logging.options["max-size"]);
+    assert.match(service.image, /:-[\w./-]+:(v?\d[\w.-]+|local)\}$/, "a version");
+  });
+
+  Deno.test(`the container ${name} is no root, and sees no file of the machine that it could change`, () => {
+    // Those of the observability profile come with a user of their own.
+    const withoutUser = ["prometheus", "grafana", "traces"];
+    if (name === "nats-volume") assert.equal(service.network_mode, "none");
+    else if (!withoutUser.includes(name)) {
+      assert.match(service.user, /^(65532:65532|postgres)$/);
+    }
+    for (const volume of service.volumes ?? []) {
+      if (/^[./]/.test(volume)) assert.match(volume, /^\.\/deploy\/.*:ro$/);
+      assert.doesNotMatch(volume, /docker\.sock/);
+    }
+    for (const tmpfs of service.tmpfs ?? []) assert.match(tmpfs, /size=\d+m/);
+  });
+
+  Deno.test(`the container ${name} can be reached from this machine only, or not at all`, () => {
+    for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:/);
+    if (["postgres", "nats", "migrate"].includes(name)) assert.equal(service.ports, undefined);
+    assert.notEqual(service.network_mode, "host");
+  });
+}
+
+Deno.test("the servers are in a network without a way out, with the programs that need them", () => {
+  assert.equal(networks.servers.internal, true);
+  const there = Object.keys(services).filter((name) =>
+    services[name].networks?.includes("servers")
+  );
+  assert.deepEqual(there.sort(), ["nats", "postgres", ...ours].sort());
+});
+
+Deno.test("each program is given its own passwords, and none stands in the file", () => {
+  const given = (
+    name: string,
+  ) => [
+    ...new Set(JSON.stringify(services[name].environment).match(/\w+_PASSWORD(?=[:}])/g) ?? []),
+  ];
+  assert.deepEqual(given("entitlement"), ["ENTITLEMENT_PASSWORD", "ENTITLEMENT_NATS_PASSWORD"]);
+  assert.deepEqual(given("notification"), ["NOTIFICATION_PASSWORD", "NOTIFICATION_NATS_PASSWORD"]);
+  assert.deepEqual(given("postgres"), ["OWNER_PASSWORD"]);
+  assert.ok(!given("migrate").some((name) => name.includes("NATS")));
+  assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);
+});
+
+Deno.test("the image runs one program as nobody in particular, with permissions and without a shell", () => {
+  const lines = read("Dockerfile").replaceAll("\\\n", " ").split("\n");
+  const last = lines.slice(lines.findLastIndex((line) => line.startsWith("FROM")));
+  const all = (instruction: string) => lines.filter((line) => line.startsWith(`${instruction} `));
+  assert.deepEqual(all("USER"), ["USER 65532:65532"]);
+  assert.ok(last.includes("USER 65532:65532"));
+  assert.deepEqual(all("ADD"), []);
+  assert.deepEqual(last.filter((line) => line.startsWith("RUN")), []);
+  for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
+  const [entry = ""] = all("ENTRYPOINT");
+  const flags: string[] = JSON.parse(entry.replace("ENTRYPOINT ", ""));
+  // The launcher's own; the services get theirs from it.
+  assert.deepEqual(flags.filter((flag) => flag.startsWith("--allow")), [
+    "--allow-env",
+    "--allow-sys=hostname",
+    "--allow-run=deno",
+  ]);
+  assert.ok(!flags.some((flag) => /inspect|allow-all|^-A$/.test(flag)));
+});

@@ -1,0 +1,47 @@
+// A NATS that knows its users as deploy/nats-users.conf has them, and urls for each of them.
+import type { NatsConnection } from "nats";
+import { connectNats } from "../shared/nats_connection.ts";
+import { type NatsServer, startNats } from "../tools/servers/nats.ts";
+import type { Settings } from "./services.ts";
+
+export type User = "entitlement" | "notification" | "operator";
+
+const file = await Deno.readTextFile(new URL("../deploy/nats-users.conf", import.meta.url));
+
+/** With other permissions, where they are given. */
+export function startGuardedNats(change = (users: string) => users): Promise<NatsServer> {
+  // The server is started with an empty environment, so the passwords stand in the text.
+  return startNats({ settings: change(file).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"') });
+}
+
+export function urlFor(user: User, { port }: NatsServer): string {
+  return `nats://${user}:${user.toUpperCase()}%20secret@127.0.0.1:${port}`;
+}
+
+/** The names that the file is for. */
+export const names = {
+  stream: "entitlement-events",
+  subject: "entitlement.events",
+  durable: "notification-entitlement-consumer",
+};
+
+export const nameSettings: Settings = {
+  ENTITLEMENT_NATS_STREAM: names.stream,
+  ENTITLEMENT_NATS_SUBJECT: names.subject,
+  NOTIFICATION_NATS_STREAM: names.stream,
+  NOTIFICATION_NATS_SUBJECT: names.subject,
+  NOTIFICATION_NATS_DURABLE: names.durable,
+};
+
+export async function withUser<Result>(
+  user: User,
+  server: NatsServer,
+  work: (connection: NatsConnection) => Promise<Result>,
+): Promise<Result> {
+  const connection = await connectNats({ urls: urlFor(user, server) }, { name: user });
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}

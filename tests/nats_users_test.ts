@@ -1,0 +1,234 @@
+// The users of deploy/nats-users.conf may do what the services do, and nothing else.
+import assert from "node:assert/strict";
+import { createInbox, ErrorCode, type NatsConnection, NatsError } from "nats";
+import type { NatsServer } from "../tools/servers/nats.ts";
+import { call, grant } from "./api.ts";
+import { type BothPlace, freshBoth } from "./both.ts";
+import { ask } from "./entitlement.ts";
+import {
+  names,
+  nameSettings,
+  startGuardedNats,
+  urlFor,
+  type User,
+  withUser,
+} from "./nats_users.ts";
+import { type ServiceProcess, startService } from "./services.ts";
+import { operate } from "./stack.ts";
+import { until } from "./wait.ts";
+
+const { stream, subject, durable } = names;
+
+function start(service: "entitlement" | "notification", place: BothPlace, nats: NatsServer) {
+  return startService(service, {
+    ...place.settings,
+    ...nameSettings,
+    ENTITLEMENT_DEBUG_ENABLED: "true",
+    ENTITLEMENT_OUTBOX_POLL_INTERVAL: "100ms",
+    NATS_URL: urlFor(service, nats),
+  });
+}
+
+const refusalsOf = async ({ url }: ServiceProcess) =>
+  [...(await call(`${url}/metrics`)).text.matchAll(/^kenri_nats_refused_total.* (\d+)$/gm)]
+    .reduce((sum, [, count]) => sum + Number(count), 0);
+
+const countOf = async (url: string, rows: string) =>
+  (await ask<{ count: number }>(url, `select count(*)::int from ${rows}`))[0]?.count;
+
+Deno.test("with these users all of it works: events, checks, advisories, a lost stream", async () => {
+  await using nats = await startGuardedNats();
+  await using place = await freshBoth(nats.url);
+  await using entitlement = await start("entitlement", place, nats);
+  await using other = await start("entitlement", place, nats);
+  await using notification = await start("notification", place, nats);
+  await using replica = await start("notification", place, nats);
+  const sent = () => countOf(place.owners.notification, "notifications where status = 'SENT'");
+  await grant(entitlement.url, { user_id: "ann" }, "a");
+  await grant(other.url, { user_id: "bob" }, "b");
+  await until("both are sent", async () => await sent() === 2);
+
+  const all = { since: "2026-01-01T00:00:00Z", grace_seconds: 0 };
+  const report = await operate(entitlement.url, "/operations/entitlement/reconcile", all);
+  assert.deepEqual(report.states, { RECEIVED: 2 });
+  await withUser(
+    "operator",
+    nats,
+    (connection) => connection.jetstream().publish(subject, "no event"),
+  );
+  await until("the advisory is stored with its message", async () =>
+    await countOf(
+      place.owners.notification,
+      "notification_nats_dlq where message_body is not null",
+    ) === 1);
+
+  await nats.stop();
+  await nats.wipe();
+  await nats.start();
+  await grant(entitlement.url, { user_id: "cid" }, "c");
+  await until("the third is sent, too", async () => await sent() === 3);
+  await until(
+    "what was lost is in the stream again",
+    () =>
+      withUser("operator", nats, async (connection) => {
+        const manager = await connection.jetstreamManager();
+        return (await manager.streams.info(stream)).state.messages === 3;
+      }),
+  );
+  for (const service of [entitlement, other, notification, replica]) {
+    assert.equal((await call(`${service.url}/readyz`)).status, 200);
+    assert.equal(await refusalsOf(service), 0, JSON.stringify(service.log));
+    assert.equal(await service.stop(), 0);
+  }
+});
+
+const advisories = `${stream}-${durable}-max-deliveries`;
+const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe", string[]>> = {
+  entitlement: {
+    publish: [
+      "other.subject",
+      `${subject}.other`,
+      `$JS.API.STREAM.PURGE.${stream}`,
+      `$JS.API.STREAM.DELETE.${stream}`,
+      `$JS.API.STREAM.MSG.DELETE.${stream}`,
+      `$JS.API.STREAM.MSG.GET.${stream}`,
+      `$JS.API.STREAM.SNAPSHOT.${stream}`,
+      `$JS.API.STREAM.RESTORE.${stream}`,
+      `$JS.API.DIRECT.GET.${stream}`,
+      "$JS.API.STREAM.LIST",
+      "$JS.API.STREAM.CREATE.other",
+      `$JS.API.STREAM.UPDATE.${advisories}`,
+      `$JS.API.CONSUMER.INFO.${stream}.${durable}`,
+      `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
+      `$JS.API.CONSUMER.DELETE.${stream}.${durable}`,
+      `$JS.API.CONSUMER.CREATE.${stream}.mine`,
+      `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.mine`,
+      `$JS.API.CONSUMER.CREATE.${stream}`,
+      `$JS.ACK.${stream}.${durable}.1.1.1.1.0`,
+      `$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.${stream}.${durable}`,
+      "_INBOX.notification.guessed",
+      "$SYS.REQ.SERVER.PING",
+    ],
+    subscribe: [
+      ...[">", "*", "_INBOX.>", "_INBOX.notification.>", subject, `${subject}.check`],
+      ...["$JS.>", "$JS.ACK.>", "$SYS.>", "$JS.EVENT.ADVISORY.>"],
+    ],
+  },
+  notification: {
+    publish: [
+      subject,
+      `${subject}.check`,
+      "other.subject",
+      `$JS.API.STREAM.PURGE.${stream}`,
+      `$JS.API.STREAM.DELETE.${stream}`,
+      `$JS.API.STREAM.MSG.DELETE.${stream}`,
+      `$JS.API.STREAM.PURGE.${advisories}`,
+      `$JS.API.STREAM.DELETE.${advisories}`,
+      "$JS.API.STREAM.CREATE.other",
+      "$JS.API.STREAM.LIST",
+      `$JS.API.CONSUMER.DELETE.${stream}.${durable}`,
+      `$JS.API.CONSUMER.CREATE.${stream}.mine`,
+      `$JS.API.CONSUMER.INFO.${stream}.other`,
+      `$JS.ACK.${stream}.other.1.1.1.1.0`,
+      `$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.${stream}.${durable}`,
+      "$SYS.REQ.SERVER.PING",
+    ],
+    subscribe: [
+      ...[">", "_INBOX.>", "_INBOX.entitlement.>", subject, "$JS.>", "$JS.API.>", "$SYS.>"],
+    ],
+  },
+};
+
+for (const [user, { publish, subscribe }] of Object.entries(forbidden)) {
+  Deno.test(`the user ${user} is refused everything else`, async () => {
+    await using nats = await startGuardedNats();
+    await withUser("operator", nats, async (connection) => {
+      const manager = await connection.jetstreamManager();
+      await manager.streams.add({ name: stream, subjects: [subject] });
+      await connection.jetstream().publish(subject, "kept");
+    });
+    await withUser(user as User, nats, async (connection) => {
+      for (const one of publish) assert.ok(await isRefused(asked(connection, one)), one);
+      for (const one of subscribe) assert.ok(await isRefused(heard(connection, one)), one);
+      // So that a refusal means something.
+      const own = user === "entitlement" ? subject : `$JS.API.STREAM.INFO.${stream}`;
+      assert.equal(await isRefused(asked(connection, own)), false);
+      assert.equal(await isRefused(heard(connection, createInbox(`_INBOX.${user}`))), false);
+    });
+    await withUser("operator", nats, async (connection) => {
+      const { state } = await (await connection.jetstreamManager()).streams.info(stream);
+      assert.equal(state.messages, user === "entitlement" ? 2 : 1);
+    });
+  });
+}
+
+const asked = (connection: NatsConnection, one: string) =>
+  connection.request(one, "{}", { timeout: 5_000 });
+
+async function heard(connection: NatsConnection, one: string): Promise<void> {
+  const refused = Promise.withResolvers<void>();
+  connection.subscribe(one, { callback: (error) => error && refused.reject(error) });
+  await Promise.race([refused.promise, connection.flush().then(() => connection.flush())]);
+}
+
+async function isRefused(attempt: Promise<unknown>): Promise<boolean> {
+  try {
+    await attempt;
+    return false;
+  } catch (error) {
+    if (!(error instanceof NatsError)) throw error;
+    return error.code === ErrorCode.PermissionsViolation;
+  }
+}
+
+Deno.test("nobody comes in without a user, or with the password of another", async () => {
+  await using nats = await startGuardedNats();
+  await using place = await freshBoth(nats.url);
+  const stolen = urlFor("entitlement", nats).replace("entitlement:", "notification:");
+  for (const url of [nats.url, stolen]) {
+    const settings = { ...place.settings, ...nameSettings, NATS_URL: url };
+    await using stranger = await startService("notification", settings);
+    await until(
+      "it is told",
+      () => /can't be reached.*Authorization/.test(JSON.stringify(stranger.log)),
+    );
+    const ready = await call(`${stranger.url}/readyz`);
+    assert.equal(ready.status, 503);
+    assert.match(ready.json.message, /NATS can't be reached/);
+    assert.equal(await stranger.stop(), 0);
+  }
+});
+
+const lacking: [Exclude<User, "operator">, string, string, RegExp][] = [
+  ["entitlement", "publish", subject, /relay waits for the other side/],
+  ["entitlement", "publish", `$JS.API.STREAM.INFO.${stream}`, /The relay can't start yet/],
+  [
+    "notification",
+    "publish",
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
+    /Events can't be consumed/,
+  ],
+  ["notification", "subscription", `${subject}.check`, /Checks can't be answered/],
+];
+for (const [service, operation, what, then] of lacking) {
+  Deno.test(`${service} says that NATS does not permit ${operation} of ${what}, and counts it`, async () => {
+    const line = operation === "publish" ? `"${what}"\n` : `"${what}", `;
+    await using nats = await startGuardedNats((users) => users.replace(line, ""));
+    await using place = await freshBoth(nats.url);
+    await using process = await start(service, place, nats);
+    if (service === "entitlement") await grant(process.url);
+    const said = (line: string | RegExp) =>
+      process.log.some(({ message }) =>
+        typeof line === "string" ? message === line : line.test(message)
+      );
+    await until("it is named", () => said(`NATS does not permit ${operation} of ${what}`));
+    await until("the work says that it waits", () => said(then));
+    assert.ok(await refusalsOf(process) > 0);
+    if (service !== "entitlement") return;
+    const rows = await ask(
+      place.owners.entitlement,
+      "select distinct attempt_count, status = 'FAILED' as failed from outbox_events",
+    );
+    assert.deepEqual(rows, [{ attempt_count: 0, failed: false }]);
+  });
+}
