@@ -55,6 +55,8 @@ const tamperings: [user: string, kind: string, sql: Tampering][] = [
   ["last", "CHANGED", row(3, "source = 'gift'")],
   ["link", "CHANGED", row(3, "previous_hash = sha256('x')")],
   ["cut", "CHANGED", row(3, "previous_at = null, previous_hash = null")],
+  ["ring", "CHANGED", row(2, "previous_at = occurred_at, previous_hash = hash")],
+  ["headless", "STRAY", entitlement("last_hash = null")],
   ["time", "MISSING", row(2, "occurred_at = occurred_at + interval '1 us'")],
   ["gone", "MISSING", noRow(2)],
   ["gone-first", "MISSING", noRow(1)],
