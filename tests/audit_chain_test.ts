@@ -1,6 +1,6 @@
 // The audit is sealed: `ops audit verify` finds what was changed, removed or added by hand.
 import assert from "node:assert/strict";
-import { auditHash } from "../entitlement/audit_hash.ts";
+import { auditHash, personDigest } from "../entitlement/audit_hash.ts";
 import { openDatabase } from "../shared/postgres.ts";
 import { grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
@@ -104,6 +104,32 @@ Deno.test("each way to meddle with the audit is found, and named by its user", a
   const settings = { ENTITLEMENT_HTTP_PORT: new URL(place.url).port, USER_ID: "purchase" };
   assert.match(await runCommand(section, 0, settings, 1), /^\d+ places where the audit is not/m);
   assert.match(await runCommand(section, 1, settings, 1), /^CHANGED .* purchase +book +2 /m);
+});
+
+Deno.test("rows that look erased are found when no operation says that they were", async () => {
+  await using place = await openPlace();
+  await place.change("ann", 2);
+  const operation = crypto.randomUUID();
+  const masked = `user_id = 'erased-${operation}'`;
+  for (const version of [1, 2]) {
+    const digest = personDigest("entitlement_audit");
+    await ask(place.ownerUrl, row(version, `${masked}, erased = ${digest}, salt = null`)("ann"));
+  }
+  await ask(place.ownerUrl, entitlement(masked)("ann"));
+  const record = (kind: string, layer: string) =>
+    ask(
+      place.ownerUrl,
+      `insert into operations (operation_id, kind, layer, who, reason, items)
+       values ($1, $2, $3, 'kim', 'r', '[]')
+       on conflict (operation_id) do update set kind = excluded.kind, layer = excluded.layer`,
+      [operation, kind, layer],
+    );
+  await record("REPLAY", "outbox");
+  const { problems } = await place.verify();
+  assert.deepEqual(problems.map(({ kind }) => kind), Array(2).fill("ERASED_UNRECORDED"));
+  await record("ERASE_USER", "user");
+  const { code, erased } = await place.verify();
+  assert.deepEqual([code, erased], [0, 2]);
 });
 
 Deno.test("the statement of docs/audit.md shows the same without the service", async () => {
