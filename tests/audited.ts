@@ -11,7 +11,7 @@ import { changeAsBefore } from "./release_before.ts";
 
 export type Tampering = (user: string) => string;
 
-export const ofUser = (user: string, version: number) =>
+export const ofUser = (user: string, version: number): string =>
   `where user_id = '${user}' and detail->>'version' = '${version}'`;
 export const row = (version: number, set: string): Tampering => (user) =>
   `update entitlement_audit set ${set} ${ofUser(user, version)}`;
@@ -103,6 +103,6 @@ export async function age(ownerUrl: string, user: string, ago: string): Promise<
   await ask(ownerUrl, lastHashOf(user));
 }
 
-export const lastHashOf = (user: string) =>
+export const lastHashOf = (user: string): string =>
   `update entitlements set last_hash = (select hash from entitlement_audit ${ofUser(user, 2)})
    where user_id = '${user}'`;
