@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { migrate } from "../migrations/migrate.ts";
+import { plantedPassword } from "../tools/planted.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
 import {
   dropDatabase,
@@ -53,7 +54,7 @@ Deno.test("another migration may create the same role at the same time", async (
   await using shop = await makeShop(threeFiles);
   await withClient(urlOf({ database: "postgres" }), async (other) => {
     await other.query("begin");
-    await other.query(`create role ${shop.role} login password 'test'`);
+    await other.query(`create role ${shop.role} login password '${plantedPassword}'`);
     const migrated = shop.migrate();
     await waitsForLock(shop.database);
     await other.query("commit");

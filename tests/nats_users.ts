@@ -15,7 +15,7 @@ export function startGuardedNats(change = (users: string) => users): Promise<Nat
 }
 
 export function urlFor(user: User, { port }: NatsServer): string {
-  return `nats://${user}:${user.toUpperCase()}%20secret@127.0.0.1:${port}`;
+  return `nats://${user}:${user.toUpperCase()}%20secret@localhost:${port}`;
 }
 
 /** The names that the file is for. */
