@@ -1,12 +1,10 @@
+import { loopbackUnlessAccess } from "@kenri/shared/access/settings";
 import {
-  accessOptions,
-  accessSettings,
-  issuerIsWhole,
-  loopbackUnlessAccess,
-} from "@kenri/shared/access/settings";
-import type { AccessOptions } from "@kenri/shared/access/door";
-import { logSettings, type UserIds } from "@kenri/shared/log";
-import { rateOf, type RateOptions, rateSettings } from "@kenri/shared/access/rate";
+  commonChecks,
+  type CommonConfig,
+  commonConfig,
+  commonSettings,
+} from "@kenri/shared/common_settings";
 import {
   count,
   duration,
@@ -16,27 +14,18 @@ import {
   natsName,
   natsSubject,
   notAbove,
-  number,
   pageUrl,
   parseSettings,
   port,
   prefixed,
-  text,
   type WorkerOptions,
   workerOptions,
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
-import type { NatsServers } from "@kenri/shared/nats_connection";
 import type { HttpOptions } from "@kenri/shared/serve";
-import { databaseUrl, natsUrls } from "@kenri/shared/server_urls";
-import {
-  databaseTlsIsUsed,
-  natsTlsIsUsed,
-  tlsSettings,
-  type TlsSource,
-  tlsSource,
-} from "@kenri/shared/tls";
+import { databaseUrl } from "@kenri/shared/server_urls";
+import { databaseTlsIsUsed, tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
 import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
 import type { ReconcileOptions } from "./reconcile.ts";
@@ -63,32 +52,19 @@ export const schema = z.object({
     "console.peer-url": pageUrl().optional(),
   }),
   ...prefixed("entitlement.outbox", workerSettings),
-  ...accessSettings,
-  ...logSettings,
-  ...rateSettings,
-  "http.requests-at-once": count().prefault("5000"),
   ...prefixed("entitlement.database", tlsSettings),
-  "nats.url": natsUrls(),
-  ...prefixed("nats", tlsSettings),
-  "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
-  "shutdown.grace": duration(maxTimerMs).prefault("10s"),
-  "hostname": text().optional(),
+  ...commonSettings,
 }).check(
   ...databaseTlsIsUsed("entitlement.database"),
-  ...natsTlsIsUsed(),
+  ...commonChecks,
   notAbove("entitlement.outbox.backoff-jitter-min", "entitlement.outbox.backoff-jitter-max"),
-  issuerIsWhole,
   loopbackUnlessAccess("entitlement.http.host"),
 );
 
-export interface Config {
+export interface Config extends CommonConfig {
   databaseUrl: string;
   databaseTls: TlsSource;
-  nats: Required<NatsServers>;
   http: HttpOptions;
-  access: AccessOptions;
-  logUserIds: UserIds;
-  rate: RateOptions | undefined;
   stream: WantedStream;
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
@@ -96,7 +72,6 @@ export interface Config {
   reconcile: ReconcileOptions & { enabled: boolean };
   debug: boolean;
   consolePeerUrl: string | undefined; // of the other half, for links
-  shutdownGraceMs: number;
 }
 
 export function readConfig(
@@ -104,17 +79,14 @@ export function readConfig(
 ): Config {
   const settings = parseSettings(schema, read);
   return {
+    ...commonConfig(settings),
     databaseUrl: settings["entitlement.database.url"],
     databaseTls: tlsSource("entitlement.database", settings),
-    nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) },
     http: {
       hostname: settings["entitlement.http.host"],
       port: settings["entitlement.http.port"],
       requestsAtOnce: settings["http.requests-at-once"],
     },
-    access: accessOptions(settings),
-    logUserIds: settings["log.user-ids"],
-    rate: rateOf(settings),
     stream: {
       name: settings["entitlement.nats.stream"],
       subject: settings["entitlement.nats.subject"],
@@ -145,6 +117,5 @@ export function readConfig(
     },
     debug: settings["entitlement.debug.enabled"],
     consolePeerUrl: settings["entitlement.console.peer-url"],
-    shutdownGraceMs: settings["shutdown.grace"],
   };
 }

@@ -1,12 +1,10 @@
+import { loopbackUnlessAccess } from "@kenri/shared/access/settings";
 import {
-  accessOptions,
-  accessSettings,
-  issuerIsWhole,
-  loopbackUnlessAccess,
-} from "@kenri/shared/access/settings";
-import type { AccessOptions } from "@kenri/shared/access/door";
-import { logSettings, type UserIds } from "@kenri/shared/log";
-import { rateOf, type RateOptions, rateSettings } from "@kenri/shared/access/rate";
+  commonChecks,
+  type CommonConfig,
+  commonConfig,
+  commonSettings,
+} from "@kenri/shared/common_settings";
 import {
   count,
   duration,
@@ -16,27 +14,18 @@ import {
   natsName,
   natsSubject,
   notAbove,
-  number,
   pageUrl,
   parseSettings,
   port,
   prefixed,
-  text,
   type WorkerOptions,
   workerOptions,
   workerSettings,
 } from "@kenri/shared/config";
 import type { WantedStream } from "@kenri/shared/jetstream";
-import type { NatsServers } from "@kenri/shared/nats_connection";
 import type { HttpOptions } from "@kenri/shared/serve";
-import { databaseUrl, natsUrls } from "@kenri/shared/server_urls";
-import {
-  databaseTlsIsUsed,
-  natsTlsIsUsed,
-  tlsSettings,
-  type TlsSource,
-  tlsSource,
-} from "@kenri/shared/tls";
+import { databaseUrl } from "@kenri/shared/server_urls";
+import { databaseTlsIsUsed, tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
 import { z } from "zod";
 import type { AdvisoryOptions } from "./capture_advisories.ts";
 import type { ConsumerOptions } from "./consume_events.ts";
@@ -92,34 +81,21 @@ export const schema = z.object({
     "console.peer-url": pageUrl().optional(),
   }),
   ...prefixed("notification.delivery", workerSettings),
-  ...accessSettings,
-  ...logSettings,
-  ...rateSettings,
-  "http.requests-at-once": count().prefault("5000"),
   ...prefixed("notification.database", tlsSettings),
-  "nats.url": natsUrls(),
-  ...prefixed("nats", tlsSettings),
-  "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
-  "shutdown.grace": duration(maxTimerMs).prefault("10s"),
-  "hostname": text().optional(),
+  ...commonSettings,
 }).check(
   ...databaseTlsIsUsed("notification.database"),
-  ...natsTlsIsUsed(),
+  ...commonChecks,
   notAbove("notification.delivery.backoff-jitter-min", "notification.delivery.backoff-jitter-max"),
-  issuerIsWhole,
   loopbackUnlessAccess("notification.http.host"),
   prefixIsThere,
   injectionIsEnabled,
 );
 
-export interface Config {
+export interface Config extends CommonConfig {
   databaseUrl: string;
   databaseTls: TlsSource;
-  nats: Required<NatsServers>;
   http: HttpOptions;
-  access: AccessOptions;
-  logUserIds: UserIds;
-  rate: RateOptions | undefined;
   stream: WantedStream;
   consumer: ConsumerOptions;
   advisories: AdvisoryOptions[];
@@ -129,7 +105,6 @@ export interface Config {
   retention: RetentionOptions & { enabled: boolean; intervalMs: number };
   debug: boolean;
   consolePeerUrl: string | undefined; // of the other half, for links
-  shutdownGraceMs: number;
 }
 
 export function readConfig(
@@ -139,17 +114,14 @@ export function readConfig(
   const stream = settings["notification.nats.stream"];
   const durable = settings["notification.nats.durable"];
   return {
+    ...commonConfig(settings),
     databaseUrl: settings["notification.database.url"],
     databaseTls: tlsSource("notification.database", settings),
-    nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) },
     http: {
       hostname: settings["notification.http.host"],
       port: settings["notification.http.port"],
       requestsAtOnce: settings["http.requests-at-once"],
     },
-    access: accessOptions(settings),
-    logUserIds: settings["log.user-ids"],
-    rate: rateOf(settings),
     stream: {
       name: stream,
       subject: settings["notification.nats.subject"],
@@ -193,6 +165,5 @@ export function readConfig(
     },
     debug: settings["notification.debug.enabled"],
     consolePeerUrl: settings["notification.console.peer-url"],
-    shutdownGraceMs: settings["shutdown.grace"],
   };
 }
