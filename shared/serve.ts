@@ -11,7 +11,7 @@ export interface App {
   fetch(request: Request): Response | Promise<Response>;
 }
 
-interface Address {
+export interface Address {
   hostname: string;
   port: number;
 }
