@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { ask } from "./entitlement.ts";
 import { look, operate, type Stack, startStack } from "./stack.ts";
+import { until } from "./wait.ts";
 
 const finished = 20_000;
 const rounds = 10;
@@ -13,6 +14,13 @@ Deno.test("no look and no operation reads through what is finished", async () =>
   await askAll(stack); // by now PostgreSQL keeps the plans
   await fill(stack);
   for (const { ownerUrl } of [entitlement.database, place]) {
+    // What a session has read it tells when it ends.
+    await until("those who filled are gone", async () =>
+      (await ask(
+        ownerUrl,
+        `select from pg_stat_activity
+         where datname = current_database() and usename = current_user and pid <> pg_backend_pid()`,
+      )).length === 0);
     await ask(ownerUrl, "select pg_stat_reset()");
   }
   await askAll(stack);
