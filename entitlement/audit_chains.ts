@@ -64,7 +64,7 @@ export function findChains(
     `select head.user_id, head.stock_keeping_unit, head.status, head.source, head.source_id,
        head.version, ${utc("head.updated_at")} as updated_at,
        encode(head.last_hash, 'hex') as last_hash, ${utc("head.hashed_at")} as hashed_at,
-       exists (
+       head.updated_at is not distinct from head.hashed_at or exists (
          select from entitlement_audit entry
          where entry.occurred_at = head.updated_at
            and entry.user_id = head.user_id

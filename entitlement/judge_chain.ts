@@ -94,10 +94,10 @@ export class ChainJudge {
     if (entry.hash !== null && entry.occurred_at < this.#bounds.before) this.reached++;
     this.#judgeHash(entry, link);
     this.#judgeVersion(entry);
-    const { previous_at, previous_hash } = entry;
-    if (previous_at !== null && previous_hash !== null) {
-      this.#follow({ at: previous_at, hash: previous_hash });
-    } else this.unhashed += this.#above - 1;
+    const { occurred_at, previous_at, previous_hash } = entry;
+    if (previous_at === null || previous_hash === null) this.unhashed += this.#above - 1;
+    // What leads forward was made to, and would lead round in a ring.
+    else if (previous_at < occurred_at) this.#follow({ at: previous_at, hash: previous_hash });
   }
 
   #follow(link: Link): void {
@@ -106,7 +106,8 @@ export class ChainJudge {
   }
 
   get #isSealed(): boolean {
-    return this.#head.hashed_at === this.#head.updated_at;
+    const { hashed_at, last_hash, updated_at } = this.#head;
+    return hashed_at === updated_at && last_hash !== null;
   }
 
   // The last change was written without a hash.
@@ -146,8 +147,9 @@ export class ChainJudge {
     const between = this.#above - entry.version - 1;
     this.#above = entry.version;
     if (between === 0 || isLast) return;
-    if (between > 0) this.unhashed += between;
-    if (between < 0 || entry.occurred_at > this.#bounds.all_hashed_since) {
+    if (between < 0) return this.#report("REPLACED", "a later row has a lower version", entry);
+    this.unhashed += between;
+    if (entry.occurred_at > this.#bounds.all_hashed_since) {
       this.#report("UNHASHED", `the versions after it, ${between} in number, have no hash`, entry);
     }
   }

@@ -1,4 +1,5 @@
 import type { Settlement } from "@kenri/shared/job";
+import { countRefusal } from "@kenri/shared/limits";
 import { counter, countersBy, delaySeconds, gauge, histogram } from "@kenri/shared/metrics";
 import { type Database, query } from "@kenri/shared/postgres";
 import { askedGauge, type Figure } from "@kenri/shared/scrape";
@@ -10,15 +11,20 @@ const commands = counter("entitlement_command_total", "requests for a change", [
 ]);
 const results = [
   ...["applied", "replayed", "state_conflict", "key_conflict"] as const,
-  ...["over_limit", "invalid", "unavailable", "error"] as const,
+  ...["invalid", "unavailable", "error"] as const,
 ];
 const commandsOf = {
   GRANT: countersBy(results, (result) => commands.labels("grant", result)),
   REVOKE: countersBy(results, (result) => commands.labels("revoke", result)),
 };
 
-export function countCommand(action: Action, result: (typeof results)[number]): void {
-  commandsOf[action][result].inc();
+// As a command, one over the limit of its user is refused for the state that there is.
+export function countCommand(
+  action: Action,
+  result: (typeof results)[number] | "over_limit",
+): void {
+  if (result === "over_limit") countRefusal("entitlements_per_user");
+  commandsOf[action][result === "over_limit" ? "state_conflict" : result].inc();
 }
 
 const publishDelay = histogram(

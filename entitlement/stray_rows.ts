@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
 import type { ScopedRoute } from "@kenri/shared/description";
 import { errorAnswer } from "@kenri/shared/fields";
-import { valid } from "@kenri/shared/operations";
+import { momentSchema, valid } from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import type { Problem } from "./judge_chain.ts";
@@ -16,7 +16,7 @@ const countedAtOnce = 20_000;
 const searchedAtOnce = 500;
 
 const requestSchema = z.object({
-  before: timeSchema().openapi({ description: "As the chains were followed" }),
+  before: momentSchema().openapi({ description: "As the chains were followed" }),
   search: z.enum(["true", "false"]).default("false").openapi({ description: "Name them" }),
   cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
 });

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
+import { readCursor, writeCursor } from "@kenri/shared/cursor";
 import type { ScopedRoute } from "@kenri/shared/description";
 import { errorAnswer, fieldSchema } from "@kenri/shared/fields";
-import { valid } from "@kenri/shared/operations";
+import { momentSchema, valid } from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
 import { type Chain, findChains, findMore } from "./audit_chains.ts";
@@ -17,7 +17,7 @@ const rowsAtOnce = 200; // of one chain
 
 const requestSchema = z.object({
   user_id: fieldSchema().optional(),
-  before: timeSchema().optional().openapi({ description: "As the first page said" }),
+  before: momentSchema().optional().openapi({ description: "As the first page said" }),
   heads: z.enum(["true", "false"]).default("false").openapi({
     description: "Also the sum over the last hashes, for an anchor",
   }),
@@ -123,7 +123,7 @@ const settled = `(select least(now(), min(xact_start))
 export async function findBounds(database: Database, before?: string): Promise<Bounds> {
   const [bounds] = await query<Bounds & Record<string, unknown>>(
     database,
-    `select coalesce($1, ${utc(settled)}) as before,
+    `select ${utc(`coalesce($1::timestamptz, ${settled})`)} as before,
        case when isfinite(dropped_until) then ${utc("dropped_until")} else '' end as dropped_until,
        ${utc("applied_at + make_interval(hours => $2)")} as all_hashed_since
      from audit_retention

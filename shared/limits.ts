@@ -6,6 +6,7 @@ import type { App } from "./serve.ts";
 
 export const limits = [
   ...["url_size", "body_size", "body_time", "requests_at_once", "waiting", "rate"] as const,
+  "entitlements_per_user" as const,
 ];
 
 export type Limit = typeof limits[number];
@@ -13,8 +14,12 @@ export type Limit = typeof limits[number];
 const refusals = counter("kenri_refused_total", "requests refused because of a limit", ["limit"]);
 const refusalsOf = countersBy(limits, (limit) => refusals.labels(limit));
 
-export function refusedBy(limit: Limit, error: ApiError): ApiError {
+export function countRefusal(limit: Limit): void {
   refusalsOf[limit].inc();
+}
+
+export function refusedBy(limit: Limit, error: ApiError): ApiError {
+  countRefusal(limit);
   return error;
 }
 

@@ -11,7 +11,7 @@ export interface App {
   fetch(request: Request): Response | Promise<Response>;
 }
 
-export interface Address {
+interface Address {
   hostname: string;
   port: number;
 }

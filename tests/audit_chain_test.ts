@@ -1,14 +1,19 @@
 // The audit is sealed: `ops audit verify` finds what was changed, removed or added by hand.
 import assert from "node:assert/strict";
-import { auditHash } from "../entitlement/audit_hash.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { grant, revoke } from "./api.ts";
+import { auditHash, personDigest } from "../entitlement/audit_hash.ts";
+import { grant } from "./api.ts";
 import { ask } from "./asking.ts";
-import { startReplicas } from "./changes.ts";
-import { freshDatabase, type TestDatabase } from "./databases.ts";
-import { ops } from "./ops.ts";
+import {
+  age,
+  entitlement,
+  lastHashOf,
+  noRow,
+  ofUser,
+  openPlace,
+  row,
+  type Tampering,
+} from "./audited.ts";
 import { read } from "./pages.ts";
-import { changeAsBefore } from "./release_before.ts";
 import { runCommand } from "./runbook.ts";
 
 Deno.test("an audit that nobody touched is what was written, on many pages and in long chains", async () => {
@@ -25,17 +30,6 @@ Deno.test("an audit that nobody touched is what was written, on many pages and i
   const ofAnn = await place.verify("--user", "ann");
   assert.deepEqual([ofAnn.entitlements, ofAnn.rows, ofAnn.code], [1, 430, 0]);
 });
-
-type Tampering = (user: string) => string;
-
-const ofUser = (user: string, version: number) =>
-  `where user_id = '${user}' and detail->>'version' = '${version}'`;
-const row = (version: number, set: string): Tampering => (user) =>
-  `update entitlement_audit set ${set} ${ofUser(user, version)}`;
-const noRow = (version: number): Tampering => (user) =>
-  `delete from entitlement_audit ${ofUser(user, version)}`;
-const entitlement = (set: string): Tampering => (user) =>
-  `update entitlements set ${set} where user_id = '${user}'`;
 
 // Each of a user with three rows.
 const tamperings: [user: string, kind: string, sql: Tampering][] = [
@@ -55,6 +49,8 @@ const tamperings: [user: string, kind: string, sql: Tampering][] = [
   ["last", "CHANGED", row(3, "source = 'gift'")],
   ["link", "CHANGED", row(3, "previous_hash = sha256('x')")],
   ["cut", "CHANGED", row(3, "previous_at = null, previous_hash = null")],
+  ["ring", "CHANGED", row(2, "previous_at = occurred_at, previous_hash = hash")],
+  ["headless", "STRAY", entitlement("last_hash = null")],
   ["time", "MISSING", row(2, "occurred_at = occurred_at + interval '1 us'")],
   ["gone", "MISSING", noRow(2)],
   ["gone-first", "MISSING", noRow(1)],
@@ -102,6 +98,32 @@ Deno.test("each way to meddle with the audit is found, and named by its user", a
   const settings = { ENTITLEMENT_HTTP_PORT: new URL(place.url).port, USER_ID: "purchase" };
   assert.match(await runCommand(section, 0, settings, 1), /^\d+ places where the audit is not/m);
   assert.match(await runCommand(section, 1, settings, 1), /^CHANGED .* purchase +book +2 /m);
+});
+
+Deno.test("rows that look erased are found when no operation says that they were", async () => {
+  await using place = await openPlace();
+  await place.change("ann", 2);
+  const operation = crypto.randomUUID();
+  const masked = `user_id = 'erased-${operation}'`;
+  for (const version of [1, 2]) {
+    const digest = personDigest("entitlement_audit");
+    await ask(place.ownerUrl, row(version, `${masked}, erased = ${digest}, salt = null`)("ann"));
+  }
+  await ask(place.ownerUrl, entitlement(masked)("ann"));
+  const record = (kind: string, layer: string) =>
+    ask(
+      place.ownerUrl,
+      `insert into operations (operation_id, kind, layer, who, reason, items)
+       values ($1, $2, $3, 'kim', 'r', '[]')
+       on conflict (operation_id) do update set kind = excluded.kind, layer = excluded.layer`,
+      [operation, kind, layer],
+    );
+  await record("REPLAY", "outbox");
+  const { problems } = await place.verify();
+  assert.deepEqual(problems.map(({ kind }) => kind), Array(2).fill("ERASED_UNRECORDED"));
+  await record("ERASE_USER", "user");
+  const { code, erased } = await place.verify();
+  assert.deepEqual([code, erased], [0, 2]);
 });
 
 Deno.test("the statement of docs/audit.md shows the same without the service", async () => {
@@ -183,90 +205,3 @@ Deno.test("an anchor that was kept elsewhere shows chains that the owner has mad
   const { code, problems } = await place.verify("--against", anchor);
   assert.deepEqual([code, problems], [1, []]);
 });
-
-interface Verified {
-  code: number;
-  before: string;
-  entitlements: number;
-  rows: number;
-  unhashed: number;
-  erased: number;
-  anchor: string;
-  problems: { kind: string; user_id: string; version: number | null; audit_id: string | null }[];
-}
-
-interface Place extends AsyncDisposable {
-  url: string;
-  ownerUrl: string;
-  serviceUrl: string;
-  verify(...options: string[]): Promise<Verified>;
-  /** So many changes of a user's book, in turns. */
-  change(user: string, times: number, from?: number): Promise<void>;
-  asBefore(user: string, version: number): Promise<void>;
-}
-
-async function openPlace(): Promise<Place> {
-  const database: TestDatabase = await freshDatabase("entitlement");
-  const replicas = await startReplicas(1, database.serviceUrl, {
-    ENTITLEMENT_DEBUG_ENABLED: "true",
-  });
-  const [url = ""] = replicas.urls;
-  const pool = openDatabase(database.serviceUrl, "before");
-  return {
-    url,
-    ownerUrl: database.ownerUrl,
-    serviceUrl: database.serviceUrl,
-    async verify(...options) {
-      const nowhere = { url: "http://127.0.0.1:1" };
-      const places = { entitlement: { url }, notification: nowhere };
-      const { code, output, errors } = await ops(places, "audit", "verify", "--json", ...options);
-      assert.equal(errors, "");
-      return { code, ...JSON.parse(output) };
-    },
-    async change(user_id, times, from = 1) {
-      for (let version = from; version < from + times; version++) {
-        const { status, text } = await (version % 2 ? grant : revoke)(url, { user_id });
-        assert.equal(status, 200, text);
-      }
-    },
-    asBefore: (user, version) => changeAsBefore(pool, { user, version }),
-    async [Symbol.asyncDispose]() {
-      await pool.end();
-      await replicas[Symbol.asyncDispose]();
-      await database.drop();
-    },
-  };
-}
-
-/** The first change of a user, as if it had been so long ago, sealed as it would have been then. */
-async function age(ownerUrl: string, user: string, ago: string): Promise<void> {
-  await ask(
-    ownerUrl,
-    `do $$
-     declare
-       month timestamp := date_trunc('month', now() at time zone 'UTC' - interval '${ago}');
-       partition text := 'entitlement_audit_' || to_char(month, 'YYYY_MM');
-     begin
-       if to_regclass(partition) is null then
-         execute format(
-           'create table %I partition of entitlement_audit for values from (%L) to (%L)', partition,
-           month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
-       end if;
-     end $$`,
-  );
-  const seal = (version: number, set: string) => ask(ownerUrl, row(version, set)(user));
-  const rehash = (version: number) => seal(version, `hash = ${auditHash("entitlement_audit")}`);
-  await seal(1, `occurred_at = now() - interval '${ago}'`);
-  await rehash(1);
-  await seal(
-    2,
-    `(previous_at, previous_hash) = (
-       select first.occurred_at, first.hash from entitlement_audit first ${ofUser(user, 1)})`,
-  );
-  await rehash(2);
-  await ask(ownerUrl, lastHashOf(user));
-}
-
-const lastHashOf = (user: string) =>
-  `update entitlements set last_hash = (select hash from entitlement_audit ${ofUser(user, 2)})
-   where user_id = '${user}'`;

@@ -50,6 +50,9 @@ Deno.test("at the limit what a user has can still be changed, and nothing new is
   assertError(await grant(url, change("film")), 409, "ENTITLEMENT_STATE_CONFLICT");
   assert.equal((await grant(url, { user_id: "bob" })).status, 200);
   assert.equal((await list(url, "ann")).json.entitlements.length, 2);
-  const labels = { action: "grant", result: "over_limit" };
-  assert.equal(valueOf(await scrapeOf({ url }), "entitlement_command_total", labels), 1);
+  const scraped = await scrapeOf({ url });
+  const limit = "entitlements_per_user";
+  assert.equal(valueOf(scraped, "kenri_refused_total", { limit }), 2, "a replay is none");
+  const conflicts = { action: "grant", result: "state_conflict" };
+  assert.equal(valueOf(scraped, "entitlement_command_total", conflicts), 2);
 });

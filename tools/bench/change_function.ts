@@ -2,6 +2,7 @@
 // implementation with one commit per change could reach at best.
 import { createHash } from "node:crypto";
 import pg from "pg";
+import { auditHash } from "../../entitlement/audit_hash.ts";
 import { lockNumber } from "../../entitlement/commit_changes.ts";
 import { uuidv7 } from "../../shared/uuid.ts";
 import { asOwner, type BenchDatabase, countOf } from "./database.ts";
@@ -20,6 +21,7 @@ export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
         at_text text;
         new_version bigint;
         answer text;
+        new_hash bytea;
       begin
         perform pg_advisory_xact_lock(least(key_lock, entitlement_lock));
         perform pg_advisory_xact_lock(greatest(key_lock, entitlement_lock));
@@ -35,13 +37,29 @@ export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
         answer := json_build_object(
           'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'status', 'ACTIVE',
           'version', new_version, 'updated_at', at_text)::text;
+        insert into entitlement_audit
+          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
+           request_id, caller, detail, salt, previous_hash, previous_at, hash)
+        select *, ${auditHash("entry")}
+        from (
+          select event as audit_id, at as occurred_at, wanted_user as user_id,
+            wanted_sku as stock_keeping_unit, 'GRANT' as action, reason as source,
+            purchase as source_id, key as request_id, '' as caller,
+            jsonb_build_object('version', new_version, 'trace_id', trace) as detail,
+            gen_random_uuid() as salt, before.last_hash as previous_hash,
+            before.hashed_at as previous_at
+        ) as entry
+        returning entitlement_audit.hash into new_hash;
         insert into entitlements as entitlement
-          (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-        values (wanted_user, wanted_sku, 'ACTIVE', at, reason, purchase, new_version, at)
+          (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at,
+           last_hash, hashed_at)
+        values (wanted_user, wanted_sku, 'ACTIVE', at, reason, purchase, new_version, at,
+          new_hash, at)
         on conflict (user_id, stock_keeping_unit) do update set
           status = excluded.status, granted_at = excluded.granted_at, source = excluded.source,
           source_id = excluded.source_id, version = excluded.version,
-          updated_at = excluded.updated_at;
+          updated_at = excluded.updated_at, last_hash = excluded.last_hash,
+          hashed_at = excluded.hashed_at;
         insert into outbox_events
           (event_id, event_type, aggregate_key, payload, traceparent, created_at)
         values (event, 'EntitlementGranted', wanted_user || ':' || wanted_sku,
@@ -50,11 +68,6 @@ export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
             'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'source', reason,
             'source_id', purchase, 'version', new_version, 'trace_id', trace),
           parent, at);
-        insert into entitlement_audit
-          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
-           request_id, detail)
-        values (event, at, wanted_user, wanted_sku, 'GRANT', reason, purchase, key,
-          jsonb_build_object('version', new_version, 'trace_id', trace));
         insert into idempotency_keys as stored
           (idem_key, request_hash, response_code, response_body, created_at, expires_at)
         values (key, hash, 200, answer, now(), now() + interval '24 hours')
@@ -91,7 +104,7 @@ export async function assertCommitted(database: BenchDatabase, changes: number):
         "entitlements where status = 'ACTIVE' and version = 1",
         "idempotency_keys where response_code = 200",
         "outbox_events where status = 'PENDING' and payload->>'version' = '1'",
-        "entitlement_audit where action = 'GRANT'",
+        "entitlement_audit where action = 'GRANT' and hash is not null",
       ]
     ) {
       const count = await countOf(owner, from);
