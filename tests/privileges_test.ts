@@ -60,7 +60,7 @@ const refused = [
   ["envFromNode", "PATH"],
 ];
 const imports = [
-  ["import", "https://jsr.io/@std/assert/1.0.0/mod.ts"],
+  ["import", "https://deno.land/std@0.224.0/assert/mod.ts"],
   ["import", "https://deno.land/x/oak/mod.ts"],
   ["import", "http://127.0.0.1:15432/mod.ts"],
   ["import", "file:///tmp/kenri-probe.ts"],

@@ -1,4 +1,6 @@
-/** Where packages come from, as npm itself is told. */
+/** Where packages come from, as npm is told by its settings. */
 export function registry(): string {
-  return (Deno.env.get("NPM_CONFIG_REGISTRY") ?? "https://registry.npmjs.org").replace(/\/$/, "");
+  const args = ["config", "get", "registry"];
+  const { stdout } = new Deno.Command("npm", { args, stderr: "null" }).outputSync();
+  return new TextDecoder().decode(stdout).trim().replace(/\/$/, "");
 }
