@@ -2,7 +2,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Door } from "@kenri/shared/access/door";
 import { addConsole } from "@kenri/shared/console";
 import { Table, When } from "@kenri/shared/console/layout";
-import { flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline";
+import { deadOf, flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline";
 import { OtherSide } from "@kenri/shared/console/pipeline_page";
 import type { Samples } from "@kenri/shared/console/samples";
 import { age, ageOf, count, perSecond, whole } from "@kenri/shared/console/text";
@@ -106,10 +106,6 @@ function stagesOf(status: OutboxStatus | undefined, rates: Rates): Stage[] {
 
 function sumOf(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? undefined : a + b;
-}
-
-function deadOf({ errors }: OutboxStatus): number {
-  return errors.reduce((sum, { count }) => sum + count, 0);
 }
 
 function problemsOf(status: OutboxStatus): Child[] {

@@ -1,5 +1,5 @@
 import type { Handler } from "hono";
-import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
+import { readCursor, writeCursor } from "@kenri/shared/cursor";
 import {
   type Erased,
   erasedAnswer,
@@ -10,10 +10,10 @@ import {
 import { inLine } from "@kenri/shared/leases";
 import { type Database, query, type Transaction, transaction, utc } from "@kenri/shared/postgres";
 import { maxPerCheck } from "@kenri/shared/receipts";
-import { z } from "@hono/zod-openapi";
+import type { z } from "@hono/zod-openapi";
+import { beginning, pageOfAudit, positionSchema } from "./audit_pages.ts";
 import { lockEntitlements } from "./commit_changes.ts";
 import { type AuditedRow, eraseRows } from "./erase_rows.ts";
-import { firstId } from "./received.ts";
 import type { AskReceiver } from "./receiver.ts";
 import { findBounds } from "./verify_audit.ts";
 
@@ -24,9 +24,6 @@ export interface EraseParts {
   database: Database;
   ask: AskReceiver;
 }
-
-const positionSchema = z.tuple([timeSchema(), z.uuid()]);
-const beginning = ["0001-01-01T00:00:00.000000Z", firstId] as const;
 
 export function eraseUser(parts: EraseParts): Handler {
   return async (context) => {
@@ -52,7 +49,7 @@ async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Pr
     rows["entitlements"] = erasure.dryRun
       ? (await findEntitlements(tx, erasure.userId)).length
       : await eraseEntitlements(tx, erasure);
-    return { waiting, rows, next_cursor: writeCursor([...beginning]) };
+    return { waiting, rows, next_cursor: writeCursor(beginning) };
   });
 }
 
@@ -155,14 +152,6 @@ async function eraseUnchained(
   return { waiting: 0, rows, next_cursor };
 }
 
-const page = `select *
-       from entitlement_audit
-       where occurred_at >= $1
-         and (occurred_at, audit_id) > ($1, $2)
-         and occurred_at < $3
-       order by occurred_at, audit_id
-       limit $4`;
-
 // Nothing when it is the last page.
 async function findEndOfPage(
   database: Database,
@@ -172,7 +161,7 @@ async function findEndOfPage(
   const [last] = await query<AuditedRow & Record<string, unknown>>(
     database,
     `select audit_id, ${utc("occurred_at")} as occurred_at
-     from (${page}) as page
+     from (${pageOfAudit}) as page
      offset $4 - 1`,
     [...after, until, searchedAtOnce],
   );
@@ -188,7 +177,7 @@ function findUnchained(
   return query<AuditedRow & Record<string, unknown>>(
     database,
     `select audit_id, ${utc("occurred_at")} as occurred_at
-     from (${page}) as page
+     from (${pageOfAudit}) as page
      where user_id = $5
        and hash is null`,
     [...after, until, searchedAtOnce, userId],

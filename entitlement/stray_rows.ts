@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import { readCursor, timeSchema, writeCursor } from "@kenri/shared/cursor";
+import { readCursor, writeCursor } from "@kenri/shared/cursor";
 import type { ScopedRoute } from "@kenri/shared/description";
 import { errorAnswer } from "@kenri/shared/fields";
 import { momentSchema, valid } from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
+import { beginning, pageOfAudit, positionSchema } from "./audit_pages.ts";
 import type { Problem } from "./judge_chain.ts";
-import { firstId } from "./received.ts";
 import { findBounds, problemSchema } from "./verify_audit.ts";
 
 // Rows of the audit to which no chain leads: somebody added them. They are counted first, which is
@@ -45,13 +45,11 @@ export const strayRowsRoute: ScopedRoute = {
   },
 };
 
-const positionSchema = z.tuple([timeSchema(), z.uuid()]);
-
 export function strayRows(database: Database): Handler {
   return async ({ req }) => {
     const { before, search, cursor } = valid(requestSchema.safeParse(req.query()));
     const { all_hashed_since } = await findBounds(database, before);
-    const after = readCursor(cursor, positionSchema) ?? ["0001-01-01T00:00:00.000000Z", firstId];
+    const after = readCursor(cursor, positionSchema) ?? beginning;
     const isSearch = search === "true";
     const limit = isSearch ? searchedAtOnce : countedAtOnce;
     const page = [...after, before, limit, all_hashed_since] as const;
@@ -70,14 +68,6 @@ export function strayRows(database: Database): Handler {
 
 type PageOfRows = readonly [...string[], number, string];
 
-const page = `select *
-         from entitlement_audit
-         where occurred_at >= $1
-           and (occurred_at, audit_id) > ($1, $2)
-           and occurred_at < $3
-         order by occurred_at, audit_id
-         limit $4`;
-
 interface Counted extends Record<string, unknown> {
   rows: number;
   hashed: number;
@@ -93,7 +83,7 @@ async function countRows(database: Database, values: PageOfRows): Promise<Counte
        count(*) filter (where hash is null and occurred_at > $5) as late,
        ${utc("max(occurred_at)")} as occurred_at,
        (array_agg(audit_id order by occurred_at desc, audit_id desc))[1] as audit_id
-     from (${page}) as page`,
+     from (${pageOfAudit}) as page`,
     [...values],
   );
   return counted as Counted;
@@ -103,7 +93,7 @@ async function countRows(database: Database, values: PageOfRows): Promise<Counte
 function findStrays(database: Database, values: PageOfRows): Promise<Problem[]> {
   return query<Problem & Record<string, unknown>>(
     database,
-    `with page as materialized (${page})
+    `with page as materialized (${pageOfAudit})
      select case when hash is null then 'UNHASHED' else 'STRAY' end as kind, user_id,
        stock_keeping_unit, null as version, ${utc("occurred_at")} as at, audit_id,
        case when hash is null then 'it was written without a hash'

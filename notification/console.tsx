@@ -2,7 +2,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Door } from "@kenri/shared/access/door";
 import { addConsole } from "@kenri/shared/console";
 import { Table, When } from "@kenri/shared/console/layout";
-import { flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline";
+import { deadOf, flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline";
 import { OtherSide } from "@kenri/shared/console/pipeline_page";
 import type { Samples } from "@kenri/shared/console/samples";
 import { age, count, perSecond, whole } from "@kenri/shared/console/text";
@@ -105,10 +105,6 @@ function streamState(status: DeliveryStatus | undefined): Stage["state"] {
   if (!status.nats) return { tone: "bad", word: "NATS away" };
   const waiting = (status.undelivered ?? 0) + (status.unacknowledged ?? 0);
   return waiting === 0 ? { tone: "good", word: "empty" } : { tone: "good", word: "flowing" };
-}
-
-function deadOf({ errors }: DeliveryStatus): number {
-  return errors.reduce((sum, { count }) => sum + count, 0);
 }
 
 function problemsOf(status: DeliveryStatus): Child[] {

@@ -4,6 +4,12 @@
 /** Where there is none, tests that need it are skipped. */
 export const chromium = await findChromium();
 
+export function inBrowser(name: string, test: () => Promise<void>): void {
+  // The browser is one for all tests, so what each hears of it may begin before it.
+  const shared = { sanitizeOps: false, sanitizeResources: false };
+  Deno.test({ name, ignore: !chromium, fn: test, ...shared });
+}
+
 async function findChromium(): Promise<string | undefined> {
   for (const name of ["chromium", "chromium-browser", "google-chrome", "chrome"]) {
     const found = await new Deno.Command("which", { args: [name], stderr: "null" }).output()

@@ -6,7 +6,14 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../tools/servers/free_port.ts";
 import { grant, revoke } from "./api.ts";
-import { type Browser, chromium, startBrowser, type Tab, type TabOptions } from "./browser.ts";
+import {
+  type Browser,
+  chromium,
+  inBrowser,
+  startBrowser,
+  type Tab,
+  type TabOptions,
+} from "./browser.ts";
 import { ask } from "./entitlement.ts";
 import { countsOf, untilSent } from "./notification.ts";
 import { failingSends, look, type Stack, startStack } from "./stack.ts";
@@ -44,12 +51,6 @@ async function prepare(): Promise<void> {
   );
   eventId = event.event_id;
   browser = await startBrowser();
-}
-
-function inBrowser(name: string, test: () => Promise<void>): void {
-  // The browser is one for all tests, so what each hears of it may begin before it.
-  const shared = { sanitizeOps: false, sanitizeResources: false };
-  Deno.test({ name, ignore: !chromium, fn: test, ...shared });
 }
 
 Deno.test.beforeAll(() => chromium ? prepare() : undefined);

@@ -3,7 +3,14 @@
 import assert from "node:assert/strict";
 import { bearer } from "./access.ts";
 import { call, grant } from "./api.ts";
-import { type Browser, chromium, startBrowser, type Tab, type TabOptions } from "./browser.ts";
+import {
+  type Browser,
+  chromium,
+  inBrowser,
+  startBrowser,
+  type Tab,
+  type TabOptions,
+} from "./browser.ts";
 import { ask, startEntitlement } from "./entitlement.ts";
 import { startIssuer } from "./issuer.ts";
 import { countsOf } from "./notification.ts";
@@ -108,12 +115,6 @@ async function spoilTables(): Promise<void> {
 /** Of visible ASCII characters. */
 function keyOf(i: number, text: string): string {
   return `${i}${text.replaceAll(/[^\x21-\x7e]/g, "")}`;
-}
-
-function inBrowser(name: string, test: () => Promise<void>): void {
-  // The browser is one for all tests, so what each hears of it may begin before it.
-  const shared = { sanitizeOps: false, sanitizeResources: false };
-  Deno.test({ name, ignore: !chromium, fn: test, ...shared });
 }
 
 Deno.test.beforeAll(() => chromium ? prepare() : undefined);

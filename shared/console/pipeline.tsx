@@ -122,3 +122,8 @@ export function waitingState(
   if (late) return { tone: "warn", word: "late" };
   return status.waiting > 0 ? { tone: "good", word: "flowing" } : { tone: "good", word: "empty" };
 }
+
+// How many have been given up, whatever their error.
+export function deadOf({ errors }: { errors: { count: number }[] }): number {
+  return errors.reduce((sum, { count }) => sum + count, 0);
+}

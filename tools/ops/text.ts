@@ -1,4 +1,7 @@
 // What people read: tables, ages and times.
+import { age as ageOnPages, ageOf } from "../../shared/console/text.ts";
+
+export { ageOf };
 
 /** Columns as wide as they need to be; the last one ends where it ends. */
 export function table(head: string[], rows: (string | number | null | undefined)[][]): string {
@@ -17,17 +20,9 @@ export function printable(text: string): string {
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "\ufffd");
 }
 
+// As on the pages, but for a terminal.
 export function age(seconds: number | null): string {
-  if (seconds === null) return "-";
-  if (seconds < 1) return `${Math.max(0, Math.round(seconds * 1_000))} ms`;
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
-}
-
-export function ageOf(time: string): string {
-  return age((Date.now() - Date.parse(time)) / 1_000);
+  return seconds === null ? "-" : ageOnPages(seconds);
 }
 
 export function ago(time: string | null): string {
