@@ -29,6 +29,8 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
       schemaIsCurrent(database, schemaVersion),
     // Without a relay nobody connects.
     "NATS can't be reached": () => link.connected || !config.outbox.enabled,
+    "NATS lacks a stream or consumer, or has it with other settings": () =>
+      !link.connected || link.unprovisioned.size === 0,
   };
   const operators = {
     database,

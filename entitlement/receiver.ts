@@ -1,11 +1,15 @@
-import { ErrorCode, NatsError } from "nats";
+import { createInbox, ErrorCode, NatsError } from "nats";
 import { reasonOf, unavailable } from "@kenri/shared/errors";
 import type { NatsLink } from "@kenri/shared/jetstream";
+import { inboxesOf } from "@kenri/shared/nats_connection";
 import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/shared/receipts";
 
 export type AskReceiver = (eventIds: string[]) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
+// Apart from where the acknowledgements of the stream come to: who answers checks must not be able to
+// forge those.
+const answers = inboxesOf("entitlement.checks");
 
 // Asks the notification service, over NATS, which of these events it has not received.
 export function receiverOver(link: NatsLink, subject: string): AskReceiver {
@@ -14,7 +18,7 @@ export function receiverOver(link: NatsLink, subject: string): AskReceiver {
     if (!connection) throw unavailable("NATS can't be reached");
     try {
       const question = JSON.stringify({ event_ids: eventIds });
-      const options = { timeout: answerWithinMs };
+      const options = { timeout: answerWithinMs, noMux: true, reply: createInbox(answers) };
       const answer = await connection.request(subjectOfChecks(subject), question, options);
       return readReceipt(answer.data);
     } catch (error) {

@@ -2,16 +2,12 @@ import type { JetStreamManager } from "nats";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
 import type { Handover } from "@kenri/shared/handover";
 import type { Outcome } from "@kenri/shared/job";
-import {
-  ensureStream,
-  type NatsLink,
-  type Session,
-  type WantedStream,
-  warnOfLoss,
-} from "@kenri/shared/jetstream";
+import type { NatsLink, Session } from "@kenri/shared/jetstream";
 import type { Log } from "@kenri/shared/log";
 import type { Database } from "@kenri/shared/postgres";
+import { Provisions } from "@kenri/shared/provisions";
 import { pause } from "@kenri/shared/signals";
+import { ensureStream, type WantedStream, warnOfLoss } from "@kenri/shared/streams";
 import { Worker } from "@kenri/shared/worker";
 import type { Backoff } from "@kenri/shared/backoff";
 import { type EventMessage, toMessage, traceIdOf, UnreadablePayload } from "./event.ts";
@@ -53,6 +49,7 @@ export async function runRelay(
   options: RelayOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  const provisions = new Provisions(parts.link, "relay");
   let warned = false;
   let reported = "";
   while (!stop.aborted) {
@@ -60,7 +57,10 @@ export async function runRelay(
     if (!session) return;
     try {
       const manager = await session.connection.jetstreamManager();
-      const info = await ensureStream(manager, options.stream);
+      const info = await provisions.ensure(
+        session,
+        (manager, mayMake) => ensureStream(manager, options.stream, mayMake),
+      );
       if (!warned) warnOfLoss(info, parts.log);
       warned = true;
       const generation = await repairLostEvents(

@@ -8,6 +8,7 @@ const programs = {
   entitlement: "entitlement/main.ts",
   notification: "notification/main.ts",
   migrate: "migrations/migrate.ts",
+  provision: "tools/provision/provision.ts",
   run_bundle: "tools/run_bundle.ts", // starts one of the others with just its permissions
 };
 

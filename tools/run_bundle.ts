@@ -3,6 +3,7 @@
 import { fileURLToPath } from "node:url";
 import { SettingsError } from "../shared/config.ts";
 import { migrationPermissions } from "./migration.ts";
+import { provisionPermissions } from "./provision/arguments.ts";
 import { bundleArguments, bundleFlags, isServiceName } from "./services.ts";
 
 const folder = fileURLToPath(new URL(".", import.meta.url)).replace(/\/$/, "");
@@ -13,7 +14,10 @@ function programArguments(name: string | undefined): string[] {
   if (name === "migrate") {
     return ["run", ...bundleFlags, ...migrationPermissions(read, folder), `${folder}/migrate.js`];
   }
-  throw new SettingsError(["The command must be entitlement, notification or migrate"]);
+  if (name === "provision") {
+    return ["run", ...bundleFlags, ...provisionPermissions(read), `${folder}/provision.js`];
+  }
+  throw new SettingsError(["The command must be entitlement, notification, migrate or provision"]);
 }
 
 try {
