@@ -16,6 +16,7 @@ import {
   parseSettings,
   port,
   prefixed,
+  secretKeys,
   type WorkerOptions,
   workerOptions,
   workerSettings,
@@ -37,6 +38,7 @@ export const schema = z.object({
     "http.port": port().prefault("8080"),
     "idempotency.ttl": duration().prefault("24h"),
     "max-per-user": count().optional(),
+    "seal-key": secretKeys().optional(),
     "outbox.enabled": flag().prefault("true"),
     "outbox.published-ttl": duration().prefault("24h"),
     "retention.enabled": flag().prefault("true"),
@@ -63,6 +65,7 @@ export interface Config extends CommonConfig {
   databaseTls: TlsSource;
   http: HttpOptions;
   stream: WantedStream;
+  sealKeys: string[]; // the first seals, all of them are known
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
   retention: RetentionOptions & { enabled: boolean; intervalMs: number };
@@ -85,6 +88,7 @@ export function readConfig(
       requestsAtOnce: settings["http.requests-at-once"],
     },
     stream: streamOf(settings),
+    sealKeys: settings["entitlement.seal-key"] ?? [],
     commit: {
       idempotencyTtlMs: settings["entitlement.idempotency.ttl"],
       maxPerUser: settings["entitlement.max-per-user"],

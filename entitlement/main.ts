@@ -52,6 +52,7 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
       runRelay({ database, link, committed, log, abandon }, {
         ...config.outbox,
         stream: config.stream,
+        sealKey: config.sealKeys[0],
       }, signal),
   };
   const retention = {

@@ -21,9 +21,11 @@ import {
   settleEvents,
 } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
+import { sealed } from "./seal.ts";
 
 export interface RelayOptions {
   stream: WantedStream;
+  sealKey?: string | undefined;
   worker: string;
   batchSize: number;
   leaseMs: number;
@@ -103,7 +105,8 @@ async function relayRound(
       name: "relay",
       ...options,
       claim: claimEventsRepeatedly(database, options),
-      work: (row, traceparent) => publishRow(publisher, row, round.generation, traceparent),
+      work: (row, traceparent) =>
+        publishRow(publisher, row, { ...round, sealKey: options.sealKey }, traceparent),
       settle: async (settled) => {
         const owned = await settleEvents(database, settled);
         observePublished(settled, owned);
@@ -128,12 +131,12 @@ async function relayRound(
 async function publishRow(
   publisher: Publisher,
   row: OutboxRow,
-  generation: number,
+  { generation, sealKey }: { generation: number; sealKey: string | undefined },
   traceparent: string | null = row.content.traceparent,
 ): Promise<Outcome<Published>> {
   let message: EventMessage;
   try {
-    message = toMessage(row, traceparent);
+    message = sealed(toMessage(row, traceparent), sealKey);
   } catch (error) {
     if (!(error instanceof UnreadablePayload)) throw error;
     return { kind: "failed", error: error.message };
