@@ -72,7 +72,7 @@ Deno.test("it brings what differs to the settings", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   const made = await infoOf(nats);
-  await change(nats, { max_msgs: 1, max_bytes: 1e6, republish: { src: ">", dest: "x.>" } });
+  await change(nats, { max_msgs: 1, max_msgs_per_subject: 1, max_bytes: 1e6 });
   await provisionOn(nats);
   const [one] = made.filter(({ config }) => config.name === stream);
   if (one) one.config.max_bytes = 1e6; // how much room there is, is the operator's to say
@@ -127,12 +127,6 @@ const harms: ["entitlement" | "notification", string, Partial<StreamConfig>, Reg
     { max_age: 1e9, duplicate_window: 1e9 },
     /duplicate_window is 1000000000, not 120000000000, max_age is 1000000000, not 604800000000000/,
   ],
-  [
-    "entitlement",
-    stream,
-    { republish: { src: ">", dest: "stolen.>" } },
-    /republish is .*stolen.*, not unset/,
-  ],
   ["entitlement", stream, { no_ack: true }, /no_ack is true, not unset/],
   ["entitlement", stream, { allow_rollup_hdrs: true }, /allow_rollup_hdrs is true, not unset/],
   ["notification", advisories, { max_msgs_per_subject: 1 }, /max_msgs_per_subject is 1, not -1/],
@@ -155,6 +149,22 @@ for (const [name, which, config, words] of harms) {
     await until("it is ready", async () => (await call(`${again.url}/readyz`)).status === 200);
   });
 }
+
+Deno.test("a service does not start on a stream that somebody made to publish elsewhere", async () => {
+  await using nats = await startGuardedNats();
+  await provisionOn(nats);
+  await withUser("operator", nats, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    const { config } = await streams.info(stream);
+    await streams.delete(stream);
+    await streams.add({ ...config, republish: { src: ">", dest: "stolen.>" } });
+  });
+  await using place = await freshBoth(nats.url);
+  await using service = await start("entitlement", place, nats);
+  assert.equal(await inTime("it ends", service.exited), 1);
+  const said = service.log.map(({ message }) => message).join("\n");
+  assert.match(said, /republish is \{.*stolen.*, not unset/);
+});
 
 Deno.test("notification does not start while its consumer is missing or has other settings", async () => {
   await using nats = await startGuardedNats();
