@@ -1,7 +1,13 @@
 import type { JetStreamManager } from "nats";
 import { StartRefused } from "./errors.ts";
 import type { NatsLink, Session } from "./jetstream.ts";
+import { gauge } from "./metrics.ts";
 import { NotPermitted } from "./streams.ts";
+
+const waiting = gauge(
+  "kenri_nats_unprovisioned_current",
+  "loops that wait because NATS lacks their stream or consumer, or has it with other settings",
+);
 
 // Whether the streams and consumers of one loop are as it needs them. A service does not start without
 // them. Once they were there and are lost, it waits until they are there again: a restart would bring
@@ -15,7 +21,14 @@ export class Provisions {
   constructor(link: NatsLink, loop: string) {
     this.#link = link;
     this.#loop = loop;
-    link.unprovisioned.add(loop);
+    this.#waits(true);
+  }
+
+  #waits(isWaiting: boolean): void {
+    const { unprovisioned } = this.#link;
+    if (isWaiting) unprovisioned.add(this.#loop);
+    else unprovisioned.delete(this.#loop);
+    waiting.set(unprovisioned.size);
   }
 
   // Each refusal is counted and logged, so only the first attempt of a connection may ask for one.
@@ -27,12 +40,12 @@ export class Provisions {
       const manager = await session.connection.jetstreamManager();
       const result = await work(manager, session !== this.#refusedIn);
       this.#metOnce = true;
-      this.#link.unprovisioned.delete(this.#loop);
+      this.#waits(false);
       return result;
     } catch (error) {
       if (error instanceof NotPermitted) this.#refusedIn = session;
       if (!(error instanceof StartRefused) || !this.#metOnce) throw error;
-      this.#link.unprovisioned.add(this.#loop);
+      this.#waits(true);
       throw new Error(error.message, { cause: error });
     }
   }

@@ -66,6 +66,10 @@ Deno.test("each program is given its own passwords, and none stands in the file"
   assert.deepEqual(given("entitlement"), ["ENTITLEMENT_PASSWORD", "ENTITLEMENT_NATS_PASSWORD"]);
   assert.deepEqual(given("notification"), ["NOTIFICATION_PASSWORD", "NOTIFICATION_NATS_PASSWORD"]);
   assert.deepEqual(given("postgres"), ["OWNER_PASSWORD"]);
+  const sealing = Object.keys(services).filter((name) =>
+    services[name].environment?.ENTITLEMENT_SEAL_KEY
+  );
+  assert.deepEqual(sealing, ["entitlement"]);
   assert.deepEqual(given("provision"), ["PROVISION_NATS_PASSWORD"]);
   assert.ok(!given("migrate").some((name) => name.includes("NATS")));
   assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);

@@ -55,6 +55,7 @@ const guide = Deno.readTextFileSync(new URL("../deploy.md", folder));
 const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
 
 const secrets: Record<string, string> = {
+  key: "k".repeat(32),
   url: "postgres://role:secret@database:5432/name",
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
 };

@@ -16,6 +16,7 @@ import {
   type User,
   withUser,
 } from "./nats_users.ts";
+import { runCommand } from "./runbook.ts";
 import { type ServiceProcess, startService } from "./services.ts";
 import { operate } from "./stack.ts";
 import { until } from "./wait.ts";
@@ -82,7 +83,8 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
     assert.match(ready.json.message, /NATS lacks a stream or consumer/);
   }
   assert.equal((await grant(entitlement.url, { user_id: "cid" }, "c")).status, 200);
-  await provisionOn(nats);
+  const settings = { ...nameSettings, NATS_PROVISION_URL: urlFor("provision", nats) };
+  await runCommand("A stream is missing or differs", 0, settings);
   await until("the third is sent, too", async () => await sent() === 3);
   await until(
     "what was lost is in the stream again",
