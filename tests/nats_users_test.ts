@@ -103,6 +103,37 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
   }
 });
 
+Deno.test("an advisory about another stream is kept without a copy, and holds nothing up", async () => {
+  await using nats = await startGuardedNats();
+  await provisionOn(nats);
+  await using place = await freshBoth(nats.url);
+  await using notification = await start("notification", place, nats);
+  await withUser("operator", nats, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    await streams.add({ name: "other", subjects: ["other.subject"] });
+    await connection.jetstream().publish("other.subject", "secret");
+    await connection.jetstream().publish(subject, "no event");
+    const advisory = { id: "forged", timestamp: new Date().toISOString(), consumer: durable };
+    connection.publish(
+      `$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.${stream}.${durable}`,
+      JSON.stringify({ ...advisory, stream: "other", stream_seq: 1 }),
+    );
+    await connection.flush();
+  });
+  const kept = () =>
+    ask(
+      place.owners.notification,
+      `select stream, message_body is not null as has_copy from notification_nats_dlq
+       order by stream`,
+    );
+  await until("both are kept", async () => (await kept()).length === 2);
+  assert.deepEqual(await kept(), [
+    { stream, has_copy: true },
+    { stream: "other", has_copy: false },
+  ]);
+  assert.equal(await refusalsOf(notification), 0);
+});
+
 const advisories = `${stream}-${durable}-max-deliveries`;
 const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe", string[]>> = {
   entitlement: {
