@@ -50,6 +50,7 @@ function recover(
 ): Promise<string> {
   const settings = {
     ...settingsOf(database.serviceUrl, names),
+    ENTITLEMENT_MIGRATION_DATABASE_URL: database.ownerUrl,
     ...(keys === "" ? {} : { ENTITLEMENT_SEAL_KEY: keys }),
   };
   return runShell(`deno task --quiet recover ${flags}`, settings, code);
