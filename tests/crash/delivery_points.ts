@@ -131,7 +131,8 @@ async function killInFrontOfDeadLetter(stage: Stage, service: ServiceProcess): P
     await until("it is within the statement", async () => {
       const waiting = await owner.query(
         `select from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'`,
+         where datname = current_database() and wait_event_type = 'Lock'
+           and query like '%insert into notification_dlq%'`,
       );
       return waiting.rowCount === 1;
     });
