@@ -4,6 +4,7 @@
 // secrets that the tests plant.
 import { statfsSync } from "node:fs";
 import { leaksInFolder, withPlanted } from "./planted.ts";
+import { serversFolder } from "./servers/run_folder.ts";
 import { startServers } from "./servers/servers.ts";
 
 const unitFolders = ["entitlement", "notification", "shared", "proto", "client"];
@@ -12,11 +13,11 @@ const systemFolders = ["tests", "tools"];
 const filesAtOnce = Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency * 2}`;
 
 // Hundreds of databases are made, of three hundred files each. A file system that is slow at making
-// files would cost more time than all tests together, so temporary files are kept in memory where
-// there is room for them. What the tests need of a disk survives: they kill processes, not machines.
+// files would cost more time than all tests together, so the servers keep their data in memory where
+// there is room for it. Tests kill processes and not the machine, so they need no disk.
 const memory = "/dev/shm";
 const memoryBytes = 4 * 1024 ** 3; // a full run takes less than half of it
-if (freeBytesIn(memory) > memoryBytes) Deno.env.set("TMPDIR", Deno.env.get("TMPDIR") ?? memory);
+if (freeBytesIn(memory) > memoryBytes) Deno.env.set(serversFolder, memory);
 
 interface Counts {
   passed: number;
