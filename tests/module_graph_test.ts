@@ -43,7 +43,7 @@ for (const [what, line] of Object.entries(imports)) {
     const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
     assert.notEqual(bundle.code, 0);
     assert.match(bundle.said, foreign);
-    assert.deepEqual([...Deno.readDirSync(`${project.path}/bundles`)], []);
+    assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
     const start = await project.run(["task", "entitlement"], settings);
     assert.equal(start.code, 1);
     assert.match(start.said, foreign);
@@ -59,7 +59,7 @@ for (const [what, line] of Object.entries(imports)) {
     const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
     assert.notEqual(bundle.code, 0);
     assert.match(bundle.said, foreign);
-    assert.deepEqual([...Deno.readDirSync(`${project.path}/bundles`)], []);
+    assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
     const start = await project.run(["task", "entitlement"], settings);
     assert.equal(start.code, 1);
     assert.match(start.said, /Requires read access|unprepared module/);
