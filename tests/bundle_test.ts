@@ -2,12 +2,13 @@
 // empty cache, and no permission to fetch or import anything.
 import assert from "node:assert/strict";
 import { bundleAll } from "../tools/bundle.ts";
-import type { ProgramName, ServiceName } from "../tools/services.ts";
+import type { ServiceName } from "../tools/services.ts";
 import { grant, revoke } from "./api.ts";
 import { bothUnmigrated } from "./both.ts";
 import { variable } from "./crash/fault_point.ts";
 import { ask } from "./entitlement.ts";
 import { entryPoint, imageCommand } from "./image.ts";
+import { read } from "./pages.ts";
 import { type Settings, startService } from "./services.ts";
 import { deleteStream, natsUrl } from "./streams.ts";
 import { until } from "./wait.ts";
@@ -69,13 +70,16 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
 }
 
 // As the image does it.
-function argumentsIn(folder: string, name: ProgramName, read: Read): string[] {
+function argumentsIn(folder: string, name: ServiceName, read: Read): string[] {
   return [...entryPoint(), ...imageCommand(name, read, folder)];
 }
 
+// As docs/deploy.md says it for bundles without the image.
 async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: argumentsIn(folder, "migrate", (name) => settings[name]),
+  const [, commands = ""] = /^cd dist\/bundle\n(.*?)^```/ms.exec(read("docs/deploy.md")) ?? [];
+  assert.match(commands, /migrate\.js$/m);
+  const { success, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-ec", commands],
     cwd: folder,
     env: settings,
     stdin: "null",
