@@ -39,6 +39,8 @@ export async function projectWith(
         cwd: path,
         env: { NO_COLOR: "1", ...env },
         stdin: "null",
+        // A service that starts although it should not would stay.
+        signal: AbortSignal.timeout(60_000),
       }).output();
       return { code, said: [stdout, stderr].map((b) => new TextDecoder().decode(b)).join("") };
     },
