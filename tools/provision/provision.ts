@@ -6,9 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ensureAdvisories, ensureEvents } from "../../notification/durables.ts";
 import { SettingsError } from "../../shared/config.ts";
 import { reasonOf, StartRefused } from "../../shared/errors.ts";
+import { readWithin } from "../../shared/program.ts";
 import { connectNats } from "../../shared/nats_connection.ts";
 import { ensureStream, NotPermitted } from "../../shared/streams.ts";
 import { type ProvisionConfig, readConfig } from "./config.ts";
+import { program } from "./program.ts";
 import { usersFile } from "./users.ts";
 
 type Say = (line: string) => void;
@@ -78,7 +80,7 @@ if (import.meta.main) {
   // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
   const staysAlive = setInterval(() => {}, 1_000);
   try {
-    const config = readConfig();
+    const config = readWithin(program, readConfig, (name) => Deno.env.get(name));
     if (Deno.args.includes("--users")) console.log(usersFile(config).trimEnd());
     else await provision(config, console.log);
   } catch (error) {
