@@ -116,7 +116,7 @@ Deno.test("the README's settings are enough to migrate and to run the services o
   const { postgres, nats } = servers;
   const block = blockWith("export NATS_URL")
     .replaceAll("127.0.0.1:5432", `127.0.0.1:${postgres.port}`)
-    .replaceAll("127.0.0.1:4222", `127.0.0.1:${nats.port}`);
+    .replaceAll("nats://127.0.0.1:4222", nats.url);
   const [exports = "", ...commands] = block.split(/^(?=deno task)/m);
   const tasks = commands.map((line) => line.split(" ")[2]?.trim());
   assert.deepEqual(tasks, ["migrate", "entitlement", "notification"]);

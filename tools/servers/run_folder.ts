@@ -1,5 +1,6 @@
 import { apart, type User } from "./child.ts";
 import { SWEEPER } from "./minder.ts";
+import { makeTempFolder } from "./other_user.ts";
 
 /** A temporary folder that is removed with its owner, however the owner ends. */
 export interface RunFolder {
@@ -8,8 +9,7 @@ export interface RunFolder {
 }
 
 export async function makeRunFolder(prefix: string, user?: User): Promise<RunFolder> {
-  const path = await Deno.makeTempDir({ prefix: `kenri-${prefix}-` });
-  if (user) await Deno.chown(path, user.uid, user.gid);
+  const path = await makeTempFolder(`kenri-${prefix}-`, user);
   const sweeper = new Deno.Command("sh", {
     args: ["-c", SWEEPER, "sweeper", path],
     stdin: "piped",
