@@ -1,7 +1,7 @@
 // What README.md tells a newcomer to type works as it says. The blocks are run as they stand, with
 // this test's ports in place of the usual ones.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { freePort } from "../tools/servers/free_port.ts";
 import { startServers } from "../tools/servers/servers.ts";
 import { type Answer, call, grant } from "./api.ts";
@@ -55,7 +55,7 @@ Deno.test({
           assert.ok(Object.hasOwn(tasks, task), `"deno task ${task}" in ${name}`);
         }
         for (const [, path = ""] of text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
-          await Deno.stat(new URL(path, `file://${root}${folder}`)).catch(() => {
+          await Deno.stat(new URL(path, pathToFileURL(`${root}${folder}`))).catch(() => {
             assert.fail(`"${path}" in ${name} leads nowhere`);
           });
         }
