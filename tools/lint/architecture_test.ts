@@ -106,6 +106,10 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["shared/http.ts", "new URL(request.url).pathname;"],
       ["shared/http.ts", "const url = ok ? new URL(a) : undefined; isPath(url.pathname);"],
       ["shared/http.ts", "const url = new URL(text); if (url.pathname) serve(url.pathname);"],
+      [
+        "shared/http.ts",
+        "const a = (url) => url; function f() { const url = new URL(b); url.pathname; }",
+      ],
       ["shared/http.ts", "function f(url: URL) { url.pathname = `/${database}`; }"],
       ["tests/flow_test.ts", "const { pathname, host } = new URL(ownerUrl);"],
     ],

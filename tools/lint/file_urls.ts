@@ -12,32 +12,21 @@ const hint =
  */
 export const fileUrls: Rule = {
   create(context) {
-    const values: Values = new Map();
-    const reads: { of: Node; at: Node }[] = [];
     const report = (node: Node, message: string) => context.report({ node, message, hint });
-    const declare = (name: Node, value: Node | null) => {
-      if (name.type !== "Identifier") return;
-      values.set(name.name, [...values.get(name.name) ?? [], value]);
-    };
-    const declareAll = ({ params }: { params: Deno.lint.Parameter[] }) => {
-      for (const parameter of params) declare(parameter as Node, null);
+    const read = (url: Node, at: Node) => {
+      if (!isAddress(url)) report(at, "The `pathname` of a url is not a path");
     };
     return {
-      FunctionDeclaration: declareAll,
-      FunctionExpression: declareAll,
-      ArrowFunctionExpression: declareAll,
-      VariableDeclarator(node) {
-        declare(node.id, node.init);
-        if (node.id.type !== "ObjectPattern" || !node.init) return;
-        for (const property of node.id.properties) {
-          if (property.type !== "Property" || nameOf(property.key) !== "pathname") continue;
-          reads.push({ of: node.init, at: property });
-        }
-      },
       MemberExpression(node) {
         if (isModuleUrl(node.object)) report(node, "The text of the module's url is taken apart");
-        if (nameOf(node.property) !== "pathname" || isWritten(node)) return;
-        reads.push({ of: node.object, at: node });
+        if (nameOf(node.property) === "pathname" && !isWritten(node)) read(node.object, node);
+      },
+      VariableDeclarator({ id, init }) {
+        if (id.type !== "ObjectPattern" || !init) return;
+        for (const property of id.properties) {
+          if (property.type !== "Property" || nameOf(property.key) !== "pathname") continue;
+          read(init, property);
+        }
       },
       TemplateLiteral(node) {
         if (node.expressions.length > 0 && isFileUrl(node.quasis[0]?.cooked)) {
@@ -50,29 +39,46 @@ export const fileUrls: Rule = {
           report(node, "A file url is put together from texts");
         }
       },
-      "Program:exit"() {
-        for (const { of, at } of reads) {
-          if (!isAddress(of, values)) report(at, "The `pathname` of a url is not a path");
-        }
-      },
     };
   },
 };
 
-/** What the names of the file stand for; null where that can't be seen. */
-type Values = Map<string, (Node | null)[]>;
-
-function isAddress(node: Node, values: Values): boolean {
+function isAddress(node: Node): boolean {
   if (node.type === "Identifier") {
-    const all = values.get(node.name) ?? [];
-    return all.length > 0 && all.every((value) => value !== null && isAddress(value, values));
+    const value = valueOf(node);
+    return value !== undefined && isAddress(value);
   }
   if (node.type === "ConditionalExpression") {
     return [node.consequent, node.alternate]
-      .every((branch) => nameOf(branch) === "undefined" || isAddress(branch, values));
+      .every((branch) => nameOf(branch) === "undefined" || isAddress(branch));
   }
   return node.type === "NewExpression" && nameOf(node.callee) === "URL" &&
     node.arguments.length === 1 && !!node.arguments[0] && !isOfModule(node.arguments[0]);
+}
+
+/** With what a name is declared in the nearest scope that has it, if that is seen in the file. */
+function valueOf(name: Deno.lint.Identifier): Node | undefined {
+  for (let scope = parentOf(name); scope; scope = parentOf(scope)) {
+    if ("params" in scope && Array.isArray(scope.params)) {
+      if (scope.params.some((parameter) => nameOf(parameter as Node) === name.name)) {
+        return undefined;
+      }
+    }
+    if (scope.type !== "BlockStatement" && scope.type !== "Program") continue;
+    for (const statement of scope.body) {
+      const declaration = statement.type === "ExportNamedDeclaration"
+        ? statement.declaration
+        : statement;
+      if (declaration?.type !== "VariableDeclaration") continue;
+      const found = declaration.declarations.find(({ id }) => nameOf(id) === name.name);
+      if (found) return found.init ?? undefined;
+    }
+  }
+  return undefined;
+}
+
+function parentOf(node: Node): Node | undefined {
+  return "parent" in node ? node.parent as Node : undefined;
 }
 
 function isFileUrl(text: unknown): boolean {
@@ -86,8 +92,8 @@ function isModuleUrl(node: Node): boolean {
 }
 
 function isWritten(node: Node): boolean {
-  const { parent } = node as Node & { parent: Node };
-  return parent.type === "AssignmentExpression" && parent.left === node && parent.operator === "=";
+  const parent = parentOf(node);
+  return parent?.type === "AssignmentExpression" && parent.left === node && parent.operator === "=";
 }
 
 /** `import.meta.url`, `import.meta.resolve(…)` */
