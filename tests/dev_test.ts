@@ -128,13 +128,23 @@ Deno.test({
         /^ENTITLEMENT_OUTBOX_LEASE must be a duration.*\nNATS_URL must be urls/m,
       ],
       [startDev(folder, {}, ["--frsh"]), /^There is no argument "--frsh", only --fresh$/m],
-      [startDev({ ...folder, path: "/proc/nowhere" }), /"?\/proc\/nowhere/],
+      [
+        startDev({ ...folder, path: "/proc/nowhere" }),
+        /^No data can be kept in "\/proc\/nowhere" \(.*\): name a folder .* with KENRI_DATA$/m,
+      ],
     ];
+    const home = await Deno.makeTempDir({ prefix: "kenri-home-" });
+    if (Deno.uid() === 0) {
+      await Deno.chmod(home, 0o700);
+      const dev = startDev({ ...folder, path: home });
+      cases.push([dev, /^PostgreSQL does not run as root, .* name one with KENRI_DATA/m]);
+    }
     for (const [dev, sentence] of cases) {
       assert.equal(await dev.exited, 1, dev.output.text);
       assert.match(dev.output.text, sentence);
       assert.doesNotMatch(dev.output.text, /Uncaught|^ +at /m);
     }
+    await Deno.remove(home, { recursive: true });
     assert.deepEqual(await Array.fromAsync(Deno.readDir(folder.path)), []);
   },
 });

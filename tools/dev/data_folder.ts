@@ -69,7 +69,7 @@ async function placeOutside(): Promise<string> {
 }
 
 /** Every user may make folders there, so one that was there before is looked at closely. */
-async function takeOwnFolder(path: string, user: User): Promise<void> {
+export async function takeOwnFolder(path: string, user: User): Promise<void> {
   try {
     await Deno.mkdir(path, { mode: 0o700 });
     return;

@@ -74,6 +74,7 @@ Deno.test("data of an earlier version, open to every local user, gets a password
   {
     await using postgres = await startPostgres({ dataDir: folder.postgres });
     await logIn(postgres.url, "create table kept as select '7' as answer");
+    await logIn(postgres.url, "create role service login");
     await logIn(postgres.url, "alter role postgres password null");
   }
   await Deno.writeTextFile(`${folder.postgres}/pg_hba.conf`, "host all all 127.0.0.1/32 trust\n");
@@ -82,6 +83,7 @@ Deno.test("data of an earlier version, open to every local user, gets a password
   const open = postgres.urlOf({ database: "postgres", password: "" });
   await assert.rejects(logIn(open), /password|SASL/);
   assert.equal(await logIn(postgres.url, "select answer from kept"), "7");
+  assert.equal(await logIn(postgres.urlOf({ database: "postgres", user: "service" })), "service");
 });
 
 async function dataFolder() {
