@@ -16,7 +16,7 @@ export interface Program {
 }
 
 /** Below the project root and ignored by git. */
-const CACHE = fileURLToPath(new URL("../../.kenri/bin", import.meta.url));
+export const CACHE = fileURLToPath(new URL("../../.kenri/bin", import.meta.url));
 
 /** The path of one that runs, from the nearest place that has one. */
 export async function findProgram(program: Program, say: Say): Promise<string> {
