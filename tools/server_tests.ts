@@ -10,7 +10,6 @@ export const onGivenServers = [
   "api",
   "audit_chain",
   "changes_concurrency",
-  "dead_letters",
   "delivery_order",
   "erase_user",
   "handover",
@@ -36,9 +35,8 @@ export const onOwnServers = [
     "cluster",
     "nats_users",
     "receive_broker",
-    "relay_database",
     "relay_loss",
     "restore_nats",
   ].map(pathOf),
-  "tools/servers/servers_test.ts",
+  "tools/servers/password_test.ts",
 ];

@@ -12,9 +12,9 @@ export interface OldestServers {
 const major = 15;
 const bin = `usr/lib/postgresql/${major}/bin`;
 
-/** On PATH it is looked for by that name, so a newer one is not taken for it. */
+/** By this name, so that neither is taken for the other on PATH or in the cache. */
 const natsServer = {
-  name: "nats-server-2.9",
+  name: "oldest-nats-server",
   setting: "KENRI_OLDEST_NATS_SERVER",
   version: /nats-server: v(2\.9\.[\w.-]+)/,
   sources: [{
