@@ -1,5 +1,6 @@
 // What a developer meets: everything with one command, nothing left after it, and a clear sentence
 // for what may be in the way.
+import { makeDisk } from "../tools/chaos/disk.ts";
 import { plantedPassword } from "../tools/planted.ts";
 import assert from "node:assert/strict";
 import { call, grant, list } from "./api.ts";
@@ -73,6 +74,25 @@ Deno.test({
     Deno.kill(dev.pid, "SIGTERM");
     await dev.exited;
     await until("all have ended", async () => (await processesOf(folder)).length === 0);
+  },
+});
+
+Deno.test({
+  name: "a full disk is said to be full, with what to do, and nothing is left running",
+  ignore: ignore || Deno.uid() !== 0, // only root can mount a small one
+  fn: async () => {
+    await using disk = await makeDisk("dev");
+    if (!disk.canBeFull) return;
+    // Below the disk, whose own helper is not one of the processes that have to end.
+    const folder = { path: `${disk.path}/data`, [Symbol.asyncDispose]: () => Promise.resolve() };
+    await disk.fill();
+    await using dev = startDev(folder);
+    assert.equal(await dev.exited, 1, dev.output.text);
+    assert.match(dev.output.text, /^The disk is full: .* KENRI_DATA$/m);
+    assert.doesNotMatch(dev.output.text, /Uncaught|^ +at /m);
+    await disk.empty();
+    await using again = startDev(folder);
+    await again.ready();
   },
 });
 

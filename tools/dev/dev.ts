@@ -18,6 +18,9 @@ import { writeUrls } from "./urls_file.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const say = (line: string) => console.log(line);
 const read = (name: string) => Deno.env.get(name);
+const diskIsFull =
+  "The disk is full: make room on it (--fresh removes the data of earlier starts), or " +
+  "name a folder on another disk with KENRI_DATA";
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   Deno.addSignalListener(signal, () => {
@@ -36,6 +39,7 @@ try {
     ? error.problems
     : [error instanceof Error ? error.message : error];
   for (const problem of problems) console.error(problem);
+  if (/No space left on device/.test(String(problems))) console.error(diskIsFull);
   Deno.exit(1);
 }
 

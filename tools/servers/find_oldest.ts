@@ -1,5 +1,5 @@
 import { fromDebian } from "./debian_package.ts";
-import { CACHE, findProgram, type Say } from "./find_program.ts";
+import { CACHE, findProgram, makeFolderInCache, type Say } from "./find_program.ts";
 import { runAs } from "./other_user.ts";
 
 /** The oldest servers that are supported: those of Debian 12. */
@@ -60,8 +60,7 @@ async function isOldest(folder: string): Promise<boolean> {
 /** A server is more than its program, so all of the package is kept. */
 async function fetchPostgres(kept: string, say: Say): Promise<void> {
   const name = `postgresql-${major}`;
-  await Deno.mkdir(CACHE, { recursive: true });
-  const folder = await Deno.makeTempDir({ dir: CACHE, prefix: "fetching-" });
+  const folder = await makeFolderInCache();
   try {
     say(`${name}: not on this machine yet, trying Debian's package`);
     await fromDebian({ name, program: `${bin}/postgres`, newer: false }, folder, say);

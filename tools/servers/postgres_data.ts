@@ -82,7 +82,12 @@ export async function requirePassword(
   );
   if (!success || /\b(ERROR|FATAL|PANIC):/.test(stderr)) {
     const reason = stderr.trim().split("\n").find((line) => /(ERROR|FATAL|PANIC):/.test(line));
-    throw new Error(`PostgreSQL got no password in "${dataDir}": ${reason ?? "it ended at once"}`);
+    throw new Error(
+      `The data in "${dataDir}" got no password (${
+        reason ?? "PostgreSQL ended at once"
+      }). If its ` +
+        "first start was cut off, begin without it: --fresh, or another folder",
+    );
   }
   await keepPassword(dataDir, user, password);
 }
