@@ -61,7 +61,7 @@ async function makeFiles(
   { certificate, clientAuthority }: Options,
   user?: { uid: number; gid: number },
 ): Promise<Files> {
-  const path = await makeTempFolder("kenri-tls-", user);
+  const path = await makeTempFolder({ prefix: "kenri-tls-" }, user);
   const give = async (file: string) => {
     if (user) await Deno.chown(file, user.uid, user.gid);
   };

@@ -31,14 +31,17 @@ export async function canEnter(user: User, path: string): Promise<boolean> {
   }
 }
 
-/** A new folder that belongs to the user, in TMPDIR if the user can reach that. */
-export async function makeTempFolder(prefix: string, user?: User): Promise<string> {
-  const path = await Deno.makeTempDir({ prefix });
+/** A new folder that belongs to the user, in `dir` or TMPDIR if the user can reach that. */
+export async function makeTempFolder(
+  options: { dir?: string; prefix: string },
+  user?: User,
+): Promise<string> {
+  const path = await Deno.makeTempDir(options);
   if (!user) return path;
   await Deno.chown(path, user.uid, user.gid);
   if (await canReach(user, path)) return path;
   await Deno.remove(path);
-  const open = await Deno.makeTempDir({ dir: openFolder, prefix });
+  const open = await Deno.makeTempDir({ ...options, dir: openFolder });
   await Deno.chown(open, user.uid, user.gid);
   return open;
 }

@@ -2,6 +2,9 @@ import { apart, type User } from "./child.ts";
 import { SWEEPER } from "./minder.ts";
 import { makeTempFolder } from "./other_user.ts";
 
+/** The variable that names the folder for the data of temporary servers, if not the usual one. */
+export const serversFolder = "KENRI_TEST_SERVERS_FOLDER";
+
 /** A temporary folder that is removed with its owner, however the owner ends. */
 export interface RunFolder {
   readonly path: string;
@@ -9,7 +12,8 @@ export interface RunFolder {
 }
 
 export async function makeRunFolder(prefix: string, user?: User): Promise<RunFolder> {
-  const path = await makeTempFolder(`kenri-${prefix}-`, user);
+  const dir = Deno.env.get(serversFolder);
+  const path = await makeTempFolder({ ...(dir && { dir }), prefix: `kenri-${prefix}-` }, user);
   const sweeper = new Deno.Command("sh", {
     args: ["-c", SWEEPER, "sweeper", path],
     stdin: "piped",
