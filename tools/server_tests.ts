@@ -1,42 +1,43 @@
 // The tests whose outcome depends on the versions of PostgreSQL and NATS: SQL, plans, locks, roles,
-// streams, redelivery, users. `deno task test:docker` and `deno task test:oldest` run them.
+// streams, redelivery, users.
 
 const pathOf = (name: string) => `tests/${name}_test.ts`;
 
-/** On the servers that they are given. */
-export const onGivenServers = [
-  "advisories",
-  "advisory_streams",
+/** A few of each kind: `deno task test:docker` runs them on servers in containers. */
+export const inContainers = [
   "api",
-  "audit_chain",
   "changes_concurrency",
-  "delivery_order",
-  "erase_user",
-  "handover",
   "made_roles",
   "migrations",
-  "operations_plans",
   "pipeline",
-  "plans",
-  "pull",
   "receive_outcomes",
-  "reconcile",
   "relay_order",
-  "replay",
-  "retention",
   "service_bounds",
   "service_role",
-  "settings",
 ].map(pathOf);
 
-/** On servers that they start themselves, to take them away or to give them settings. */
-export const onOwnServers = [
+/** All of them: `deno task test:oldest` runs them on the oldest servers that are supported. */
+export const ofVersions = [
+  ...inContainers,
   ...[
+    "advisories",
+    "advisory_streams",
+    "audit_chain",
     "cluster",
+    "delivery_order",
+    "erase_user",
+    "handover",
     "nats_users",
+    "operations_plans",
+    "plans",
+    "pull",
     "receive_broker",
+    "reconcile",
     "relay_loss",
+    "replay",
     "restore_nats",
+    "retention",
+    "settings",
   ].map(pathOf),
   "tools/servers/password_test.ts",
 ];

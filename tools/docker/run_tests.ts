@@ -5,7 +5,7 @@
 // that nobody else needs: in the common lock they would more than triple every first start.
 import { NatsContainer, type StartedNatsContainer } from "@testcontainers/nats";
 import { PostgreSqlContainer, type StartedPostgreSqlContainer } from "@testcontainers/postgresql";
-import { onGivenServers } from "../server_tests.ts";
+import { inContainers } from "../server_tests.ts";
 
 const images = {
   postgres: Deno.env.get("KENRI_TEST_POSTGRES_IMAGE") ?? "postgres:17.10",
@@ -33,7 +33,7 @@ function startNats(): Promise<StartedNatsContainer> {
 }
 
 async function runTests(postgresUrl: string, natsUrl: string): Promise<number> {
-  const tests = Deno.args.length > 0 ? Deno.args : ["--parallel", ...onGivenServers];
+  const tests = Deno.args.length > 0 ? Deno.args : ["--parallel", ...inContainers];
   const { code } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--allow-all", "tools/run_tests.ts", ...tests],
     cwd: new URL("../..", import.meta.url),
