@@ -12,7 +12,7 @@ const images = {
   nats: Deno.env.get("KENRI_TEST_NATS_IMAGE") ?? "nats:2.10.29-alpine",
 };
 
-// The module makes a user and a password, which the tests' urls have no room for.
+// The module's own user and password are the same for everyone, so they keep nobody out.
 class OpenNatsContainer extends NatsContainer {
   override withCommand(_command: string[]): this {
     return super.withCommand(["--jetstream", "--store_dir", "/tmp/jetstream"]);

@@ -123,6 +123,28 @@ Deno.test("a server that can't start says why in its own words", async () => {
   await assert.rejects(startNats({ port: first.port }), /address already in use/);
 });
 
+Deno.test({
+  name: "a temporary folder that only root can enter is no hindrance",
+  ignore: Deno.uid() !== 0,
+  fn: async () => {
+    const closed = await Deno.makeTempDir({ prefix: "kenri-closed-" });
+    await Deno.chmod(closed, 0o700);
+    const script = `
+      const { startServers } = await import("${import.meta.resolve("./servers.ts")}");
+      const { stop } = await startServers();
+      await stop();
+    `;
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["eval", script],
+      cwd: new URL("../..", import.meta.url),
+      env: { TMPDIR: closed, KENRI_TEST_SERVERS_FOLDER: "" },
+    }).output();
+    assert.ok(success, new TextDecoder().decode(stderr));
+    assert.deepEqual(await Array.fromAsync(Deno.readDir(closed)), []);
+    await Deno.remove(closed, { recursive: true });
+  },
+});
+
 const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
   ["kill -9 of the caller", (pid) => Deno.kill(pid, "SIGKILL")],
   ["SIGTERM to the caller", (pid) => Deno.kill(pid, "SIGTERM")],
