@@ -21,6 +21,8 @@ export interface Dev extends AsyncDisposable {
 
 export interface DataFolder extends AsyncDisposable {
   path: string;
+  /** Another clone than this one; its data is where it keeps it by itself. */
+  clone?: string;
 }
 
 export async function dataFolder(): Promise<DataFolder> {
@@ -34,8 +36,8 @@ export function startDev(folder: DataFolder, settings: Settings = {}, args: stri
   const given = { ...ports, ...settings };
   const child = new Deno.Command(Deno.execPath(), {
     args: ["task", "dev", ...args],
-    cwd: root,
-    env: { ...given, KENRI_DATA: folder.path, NO_COLOR: "1" },
+    cwd: folder.clone ?? root,
+    env: { ...given, ...(folder.clone ? {} : { KENRI_DATA: folder.path }), NO_COLOR: "1" },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

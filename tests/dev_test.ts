@@ -1,5 +1,6 @@
 // What a developer meets: everything with one command, nothing left after it, and a clear sentence
 // for what may be in the way.
+import { makeDisk } from "../tools/chaos/disk.ts";
 import { plantedPassword } from "../tools/planted.ts";
 import assert from "node:assert/strict";
 import { call, grant, list } from "./api.ts";
@@ -77,6 +78,25 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a full disk is said to be full, with what to do, and nothing is left running",
+  ignore: ignore || Deno.uid() !== 0, // only root can mount a small one
+  fn: async () => {
+    await using disk = await makeDisk("dev");
+    if (!disk.canBeFull) return;
+    // Below the disk, whose own helper is not one of the processes that have to end.
+    const folder = { path: `${disk.path}/data`, [Symbol.asyncDispose]: () => Promise.resolve() };
+    await disk.fill();
+    await using dev = startDev(folder);
+    assert.equal(await dev.exited, 1, dev.output.text);
+    assert.match(dev.output.text, /^The disk is full: .* KENRI_DATA$/m);
+    assert.doesNotMatch(dev.output.text, /Uncaught|^ +at /m);
+    await disk.empty();
+    await using again = startDev(folder);
+    await again.ready();
+  },
+});
+
+Deno.test({
   name: "given servers are used, and none are started beside them",
   ignore,
   fn: async () => {
@@ -128,13 +148,23 @@ Deno.test({
         /^ENTITLEMENT_OUTBOX_LEASE must be a duration.*\nNATS_URL must be urls/m,
       ],
       [startDev(folder, {}, ["--frsh"]), /^There is no argument "--frsh", only --fresh$/m],
-      [startDev({ ...folder, path: "/proc/nowhere" }), /"?\/proc\/nowhere/],
+      [
+        startDev({ ...folder, path: "/proc/nowhere" }),
+        /^No data can be kept in "\/proc\/nowhere" \(.*\): name a folder .* with KENRI_DATA$/m,
+      ],
     ];
+    const home = await Deno.makeTempDir({ prefix: "kenri-home-" });
+    if (Deno.uid() === 0) {
+      await Deno.chmod(home, 0o700);
+      const dev = startDev({ ...folder, path: home });
+      cases.push([dev, /^PostgreSQL does not run as root, .* name one with KENRI_DATA/m]);
+    }
     for (const [dev, sentence] of cases) {
       assert.equal(await dev.exited, 1, dev.output.text);
       assert.match(dev.output.text, sentence);
       assert.doesNotMatch(dev.output.text, /Uncaught|^ +at /m);
     }
+    await Deno.remove(home, { recursive: true });
     assert.deepEqual(await Array.fromAsync(Deno.readDir(folder.path)), []);
   },
 });

@@ -59,7 +59,8 @@ Deno.test("the example of a consumer ends with the present state, whatever is do
   const file = `${folder}/rights.db`;
   const mirror = () =>
     new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", `${root}docs/examples/mirror.ts`, natsUrl, kenri.stream, "mirror", file],
+      args: ["run", "-A", `${root}docs/examples/mirror.ts`, kenri.stream, "mirror", file],
+      env: { NATS_URL: natsUrl },
       stdout: "null",
     }).spawn();
   let running = mirror();

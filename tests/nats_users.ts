@@ -13,7 +13,7 @@ const file = await Deno.readTextFile(new URL("../deploy/nats-users.conf", import
 /** With other permissions, where they are given. */
 export function startGuardedNats(change = (users: string) => users): Promise<NatsServer> {
   // The server is started with an empty environment, so the passwords stand in the text.
-  return startNats({ settings: change(file).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"') });
+  return startNats({ users: change(file).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"') });
 }
 
 export function urlFor(user: User, { port }: NatsServer): string {

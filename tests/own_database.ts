@@ -11,8 +11,8 @@ export interface OwnDatabase extends AsyncDisposable {
 
 export async function ownDatabase(service: Service = "entitlement"): Promise<OwnDatabase> {
   const server = await startPostgres();
-  const ownerUrl = server.url.replace(/postgres$/, service);
-  const serviceUrl = ownerUrl.replace("postgres@", `kenri_${service}:test@`);
+  const ownerUrl = server.urlOf({ database: service });
+  const serviceUrl = server.urlOf({ database: service, user: `kenri_${service}` });
   await migrate({ folder: folderOf(service), ownerUrl, serviceUrl, say: () => {} });
   return { server, ownerUrl, serviceUrl, [Symbol.asyncDispose]: () => server.close() };
 }

@@ -1,8 +1,9 @@
 // A pull ends by the server's word: nothing that was delivered is dropped on the way, and a pull
 // that is no use says so.
 import assert from "node:assert/strict";
-import { AckPolicy, connect, type NatsConnection } from "nats";
+import { AckPolicy, type NatsConnection } from "nats";
 import { pull, type Pulled } from "../notification/pull.ts";
+import { connectTo } from "../tools/servers/nats_client.ts";
 import { freshStreamNames, natsUrl, withNats } from "./streams.ts";
 
 const everything = { messages: 1_000, bytes: 1_000_000 };
@@ -141,12 +142,12 @@ function publishSlowly({ subject }: Names, count: number, everyMs: number): Prom
 }
 
 async function connected(url: string) {
-  const connection: NatsConnection = await connect({ servers: url, reconnect: false });
+  const connection: NatsConnection = await connectTo(url, { reconnect: false });
   return { connection, [Symbol.asyncDispose]: () => connection.close() };
 }
 
 // Passes everything on, each way so many milliseconds later.
-function slowLink({ hostname, port }: URL, delayMs: number) {
+function slowLink({ href, hostname, port }: URL, delayMs: number) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const open = new Set<Deno.TcpConn>();
   const pass = async (from: Deno.TcpConn, to: Deno.TcpConn) => {
@@ -168,7 +169,7 @@ function slowLink({ hostname, port }: URL, delayMs: number) {
     }
   })();
   return {
-    url: `nats://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
+    url: href.replace(`${hostname}:${port}`, `127.0.0.1:${(listener.addr as Deno.NetAddr).port}`),
     [Symbol.asyncDispose]: async () => {
       for (const one of open) {
         try {

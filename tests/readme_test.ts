@@ -1,7 +1,7 @@
 // What README.md tells a newcomer to type works as it says. The blocks are run as they stand, with
 // this test's ports in place of the usual ones.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { freePort } from "../tools/servers/free_port.ts";
 import { startServers } from "../tools/servers/servers.ts";
 import { type Answer, call, grant } from "./api.ts";
@@ -55,7 +55,7 @@ Deno.test({
           assert.ok(Object.hasOwn(tasks, task), `"deno task ${task}" in ${name}`);
         }
         for (const [, path = ""] of text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
-          await Deno.stat(new URL(path, `file://${root}${folder}`)).catch(() => {
+          await Deno.stat(new URL(path, pathToFileURL(`${root}${folder}`))).catch(() => {
             assert.fail(`"${path}" in ${name} leads nowhere`);
           });
         }
@@ -116,7 +116,7 @@ Deno.test("the README's settings are enough to migrate and to run the services o
   const { postgres, nats } = servers;
   const block = blockWith("export NATS_URL")
     .replaceAll("127.0.0.1:5432", `127.0.0.1:${postgres.port}`)
-    .replaceAll("127.0.0.1:4222", `127.0.0.1:${nats.port}`);
+    .replaceAll("nats://127.0.0.1:4222", nats.url);
   const [exports = "", ...commands] = block.split(/^(?=deno task)/m);
   const tasks = commands.map((line) => line.split(" ")[2]?.trim());
   assert.deepEqual(tasks, ["migrate", "entitlement", "notification"]);

@@ -193,7 +193,7 @@ Deno.test("no password is printed in a service's life, whatever goes wrong", asy
 Deno.test("account and encryption of the NATS url are used, and not left out in silence", async () => {
   await using database = await freshDatabase("entitlement");
   await using guarded = await startNats({
-    settings: `authorization { users = [{ user: "ken ri", password: "s@:/%" }] }`,
+    users: `authorization { users = [{ user: "ken ri", password: "s@:/%" }] }`,
   });
   const settings = settingsOf(database.serviceUrl);
   const address = `127.0.0.1:${guarded.port}`;

@@ -1,6 +1,7 @@
 // Streams for tests, on the server that KENRI_TEST_NATS_URL names, else on one of their own.
-import { connect, type NatsConnection, type StoredMsg } from "nats";
+import type { NatsConnection, StoredMsg } from "nats";
 import { startNats } from "../tools/servers/nats.ts";
+import { connectTo } from "../tools/servers/nats_client.ts";
 import { uniqueName } from "./databases.ts";
 
 export const natsUrl = Deno.env.get("KENRI_TEST_NATS_URL") ?? await startOwnServer();
@@ -26,7 +27,7 @@ export async function withNats<Result>(
   url: string,
   work: (connection: NatsConnection) => Promise<Result>,
 ): Promise<Result> {
-  const connection = await connect({ servers: url, reconnect: false });
+  const connection = await connectTo(url, { reconnect: false });
   try {
     return await work(connection);
   } finally {

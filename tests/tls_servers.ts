@@ -1,7 +1,8 @@
 // PostgreSQL and NATS that speak TLS, with the certificates that a test gives them.
 import { type NatsServer, startNats } from "../tools/servers/nats.ts";
 import { type PostgresServer, startPostgres } from "../tools/servers/postgres.ts";
-import { unprivilegedUser } from "../tools/servers/postgres_program.ts";
+import { makeTempFolder, unprivilegedUser } from "../tools/servers/other_user.ts";
+import { newPassword } from "../tools/servers/password.ts";
 import type { Certificate } from "./certificates.ts";
 
 export interface TlsServer<Server> extends AsyncDisposable {
@@ -17,12 +18,12 @@ interface Options {
 
 /** The administrator may come without TLS, everybody else only with it. */
 export async function startTlsPostgres(options: Options): Promise<TlsServer<PostgresServer>> {
-  const files = await makeFiles(options, await unprivilegedUser(undefined));
+  const files = await makeFiles(options, await unprivilegedUser());
   const { clientAuthority } = options;
   await files.write(
     "hba",
-    "host all postgres 127.0.0.1/32 trust\n" +
-      `hostssl all all all ${clientAuthority ? "cert" : "trust"}\n`,
+    "host all postgres 127.0.0.1/32 scram-sha-256\n" +
+      `hostssl all all all ${clientAuthority ? "cert" : "scram-sha-256"}\n`,
   );
   const server = await startPostgres({
     settings: {
@@ -36,10 +37,14 @@ export async function startTlsPostgres(options: Options): Promise<TlsServer<Post
   return together(server, files);
 }
 
+/** All with the same password, as clients have one for all servers. */
+const natsPassword = newPassword();
+
 export async function startTlsNats(options: Options): Promise<TlsServer<NatsServer>> {
   const files = await makeFiles(options);
   const verify = `ca_file: "${files.path}/authority", verify: true`;
   const server = await startNats({
+    password: natsPassword,
     settings: `tls { cert_file: "${files.path}/cert", key_file: "${files.path}/key", ${
       options.clientAuthority ? verify : ""
     } }`,
@@ -56,11 +61,10 @@ async function makeFiles(
   { certificate, clientAuthority }: Options,
   user?: { uid: number; gid: number },
 ): Promise<Files> {
-  const path = await Deno.makeTempDir({ prefix: "kenri-tls-" });
+  const path = await makeTempFolder({ prefix: "kenri-tls-" }, user);
   const give = async (file: string) => {
     if (user) await Deno.chown(file, user.uid, user.gid);
   };
-  await give(path);
   const write = async (name: string, text: string) => {
     await Deno.writeTextFile(`${path}/${name}`, text, { mode: 0o600 });
     await give(`${path}/${name}`);

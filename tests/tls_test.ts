@@ -1,8 +1,8 @@
 // Both services over TLS, to servers with certificates of a private authority.
 import assert from "node:assert/strict";
 import { connectNats } from "../shared/nats_connection.ts";
-import { startPostgres } from "../tools/servers/postgres.ts";
-import { startNats } from "../tools/servers/nats.ts";
+import { type PostgresServer, startPostgres } from "../tools/servers/postgres.ts";
+import { type NatsServer, startNats } from "../tools/servers/nats.ts";
 import { assertError, call, grant } from "./api.ts";
 import { type Certificate, newAuthority } from "./certificates.ts";
 import { ask } from "./entitlement.ts";
@@ -23,27 +23,31 @@ const names: Settings = {
   NOTIFICATION_NATS_DURABLE: "notifications",
 };
 
-interface Ports {
-  postgres: { port: number };
-  nats: { port: number };
+interface TwoServers {
+  postgres: PostgresServer;
+  nats: NatsServer;
 }
 
 // Named by its address or by its name, as the certificate has to fit.
-function settingsOf({ postgres, nats }: Ports, host = "localhost"): Settings {
+function settingsOf({ postgres, nats }: TwoServers, host = "localhost"): Settings {
   const urls = ["entitlement", "notification"].map((service) => ({
     [`${service.toUpperCase()}_DATABASE_URL`]: urlOf(service, `kenri_${service}`),
     [`${service.toUpperCase()}_MIGRATION_DATABASE_URL`]: urlOf(service, "postgres"),
     [`${service.toUpperCase()}_DATABASE_TLS_CA`]: authority.cert,
   }));
   function urlOf(database: string, user: string): string {
-    return `postgres://${user}@${host}:${postgres.port}/${database}?sslmode=verify-full`;
+    const url = postgres.urlOf({ database, user }).replace("127.0.0.1", host);
+    return `${url}?sslmode=verify-full`;
   }
   return Object.assign({
     ...names,
-    NATS_URL: `tls://${host}:${nats.port}`,
+    NATS_URL: tlsUrlOf(nats, host),
     NATS_TLS_CA: authority.cert,
   }, ...urls);
 }
+
+const tlsUrlOf = ({ url }: NatsServer, host: string) =>
+  url.replace("nats:", "tls:").replace("127.0.0.1", host);
 
 const isReady = async ({ url }: ServiceProcess) => (await call(`${url}/readyz`)).status === 200;
 const says = ({ log }: ServiceProcess, what: RegExp) => what.test(JSON.stringify(log));
@@ -56,7 +60,7 @@ async function startServers(certificate: Certificate, clientAuthority?: string) 
     postgres,
     nats,
     ports: { postgres: postgres.server, nats: nats.server },
-    databaseUrl: (name: string) => postgres.server.url.replace(/postgres$/, name),
+    databaseUrl: (database: string) => postgres.server.urlOf({ database }),
     [Symbol.asyncDispose]: async () => {
       await nats[Symbol.asyncDispose]();
       await postgres[Symbol.asyncDispose]();
@@ -203,7 +207,7 @@ Deno.test("of several servers each is verified by its own name", async () => {
     certificate: authority.issue({ name: "server", hosts: ["localhost"] }),
   });
   const urls = (one: string, two: string) =>
-    `tls://${one}:${other.server.port},tls://${two}:${local.server.port}`;
+    `${tlsUrlOf(other.server, one)},${tlsUrlOf(local.server, two)}`;
   const tls = { setting: "nats", ca: authority.cert };
   const options = { name: "test" };
   const servers = new Set<string>();

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { SettingsError } from "../shared/config.ts";
 import { bundleAll } from "./bundle.ts";
 import { type Build, compileArguments } from "./compile_arguments.ts";
-import { devSettings } from "./dev/settings.ts";
+import { devSettings, futureServers } from "./dev/settings.ts";
 import { checkSettings } from "./check_settings.ts";
 import type { ServiceName } from "./services.ts";
 
@@ -55,10 +55,7 @@ async function compileAll(wanted: string[]): Promise<void> {
 }
 
 async function check(): Promise<void> {
-  const settings = devSettings(() => undefined, {
-    postgres: "postgres://owner@127.0.0.1:5432/postgres",
-    nats: "nats://127.0.0.1:4222",
-  });
+  const settings = devSettings(() => undefined, futureServers);
   await withBundles(async (bundles) => {
     for (const service of services) {
       const build = {

@@ -4,7 +4,8 @@ import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL("../proto/", import.meta.url));
-const baseline = join(folder, "released.json");
+// From that folder, in which buf works: it takes a `#` in a path for the beginning of options.
+const baseline = "released.json";
 
 const commands: Record<string, () => Promise<boolean>> = { generate, check, release };
 const command = commands[Deno.args[0] ?? ""];
@@ -29,8 +30,8 @@ async function check(): Promise<boolean> {
 async function release(): Promise<boolean> {
   if (!await buf("build", "--exclude-source-info", "-o", baseline)) return false;
   // buf writes one line; a review wants to see which field was added.
-  const image = JSON.parse(await Deno.readTextFile(baseline));
-  await Deno.writeTextFile(baseline, JSON.stringify(image, null, 2) + "\n");
+  const image = JSON.parse(await Deno.readTextFile(join(folder, baseline)));
+  await Deno.writeTextFile(join(folder, baseline), JSON.stringify(image, null, 2) + "\n");
   return true;
 }
 

@@ -3,7 +3,7 @@
 // `deno task test tests/api_test.ts` runs one file. Whatever is said meanwhile is searched for the
 // secrets that the tests plant.
 import { statfsSync } from "node:fs";
-import { leaksInFolder, withPlanted } from "./planted.ts";
+import { leaksInFolder, plantedPassword, plantedSettings } from "./planted.ts";
 import { serversFolder } from "./servers/run_folder.ts";
 import { startServers } from "./servers/servers.ts";
 
@@ -30,11 +30,13 @@ const given = {
   postgres: Deno.env.get("KENRI_TEST_POSTGRES_URL"),
   nats: Deno.env.get("KENRI_TEST_NATS_URL"),
 };
-const started = given.postgres && given.nats ? undefined : await startServers({ say: console.log });
-// The servers that this run starts let in whoever comes, with any password.
+const started = given.postgres && given.nats
+  ? undefined
+  : await startServers({ password: plantedPassword, say: console.log });
 const servers = {
-  KENRI_TEST_POSTGRES_URL: given.postgres ?? withPlanted(started?.postgres.url ?? "", "postgres"),
-  KENRI_TEST_NATS_URL: given.nats ?? withPlanted(started?.nats.url ?? "", "kenri"),
+  KENRI_TEST_POSTGRES_URL: given.postgres ?? started?.postgres.url ?? "",
+  ...plantedSettings,
+  KENRI_TEST_NATS_URL: given.nats ?? started?.nats.url ?? "",
 };
 const evidence = await Deno.makeTempDir({ prefix: "kenri-evidence-" });
 

@@ -1,7 +1,9 @@
 // Keeps a copy of all entitlements in a SQLite file, from the stream:
 //
-//   deno run -A docs/examples/mirror.ts nats://127.0.0.1:4222 entitlement-events mirror rights.db
+//   NATS_URL=nats://user:password@127.0.0.1:4222 \
+//     deno run -A docs/examples/mirror.ts entitlement-events mirror rights.db
 //
+// The url comes from the environment, because every user of a machine sees the arguments of programs.
 // It may be killed at any time, run twice at once, and be sent anything twice or in any order.
 import { fromBinary } from "@bufbuild/protobuf";
 import {
@@ -13,7 +15,8 @@ import { AckPolicy, connect, type JsMsg, nanos } from "nats";
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 
-const [servers = "", stream = "", durable = "", file = ""] = process.argv.slice(2);
+const [stream = "", durable = "", file = ""] = process.argv.slice(2);
+const { host, username, password } = new URL(process.env["NATS_URL"] ?? "nats://127.0.0.1:4222");
 
 const database = new DatabaseSync(file, { timeout: 5_000 });
 database.exec(`
@@ -56,7 +59,11 @@ function readEvent(body: Uint8Array): EntitlementEvent | undefined {
   }
 }
 
-const connection = await connect({ servers });
+const connection = await connect({
+  servers: host,
+  // The client reads no more than the host from a url.
+  ...(username ? { user: decodeURIComponent(username), pass: decodeURIComponent(password) } : {}),
+});
 const manager = await connection.jetstreamManager();
 await manager.consumers.add(stream, {
   durable_name: durable,

@@ -1,7 +1,7 @@
 // Looks at the tables and the stream while a service dies and another one goes on. It keeps its
 // connections, because it looks often.
-import { connect } from "nats";
 import pg from "pg";
+import { connectTo } from "../../tools/servers/nats_client.ts";
 import type { BothPlace } from "../both.ts";
 
 /** What is not there is not named. */
@@ -20,7 +20,7 @@ export async function observe(place: BothPlace): Promise<Observer> {
   const durable = settings["NOTIFICATION_NATS_DURABLE"] ?? "";
   const entitlement = await open(owners.entitlement);
   const notification = await open(owners.notification);
-  const nats = await connect({ servers: natsUrl, reconnect: false });
+  const nats = await connectTo(natsUrl, { reconnect: false });
   const { streams, consumers } = await nats.jetstreamManager();
   return {
     async counts() {

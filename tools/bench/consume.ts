@@ -1,6 +1,6 @@
 // Whole notification services, from the stream to SENT, with the log channel writing nowhere.
-import { connect } from "nats";
 import { startService } from "../../tests/services.ts";
+import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, countOf, makeDatabase } from "./database.ts";
 import { makeStream, publishEvents } from "./receive.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
@@ -12,7 +12,7 @@ export async function startConsumeDrain(
   const events = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
-  const connection = await connect({ servers: servers.nats.url });
+  const connection = await connectTo(servers.nats.url);
   const stream = await makeStream(connection, name);
   const settings = {
     NOTIFICATION_DATABASE_URL: database.serviceUrl,

@@ -14,8 +14,8 @@ export async function makeDatabase(
   service: "entitlement" | "notification",
   name: string,
 ): Promise<BenchDatabase> {
-  const ownerUrl = server.url.replace(/postgres$/, name);
-  const serviceUrl = ownerUrl.replace("postgres@", `kenri_${service}:bench@`);
+  const ownerUrl = server.urlOf({ database: name });
+  const serviceUrl = server.urlOf({ database: name, user: `kenri_${service}` });
   const folder = fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
   await migrate({ folder, ownerUrl, serviceUrl, say: () => {} });
   return { ownerUrl, serviceUrl };

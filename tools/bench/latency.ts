@@ -1,7 +1,7 @@
 // How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
-import { connect } from "nats";
 import type pg from "pg";
 import { ensureStream } from "../../shared/streams.ts";
+import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";
 import { asOwner, type BenchDatabase, countOf } from "./database.ts";
 import type { Bench, Work } from "./work.ts";
@@ -13,7 +13,7 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   const both = await startBoth(servers, "latency");
   const { entitlement, notification } = both;
   const { url } = both.services.entitlement;
-  const connection = await connect({ servers: servers.nats.url });
+  const connection = await connectTo(servers.nats.url);
   const alone = { name: "bench-publish-alone", subject: "bench.publish.alone" };
   const manager = await connection.jetstreamManager();
   await ensureStream(manager, { ...alone, duplicateWindowMs: 120_000, replicas: 1 });

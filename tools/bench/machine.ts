@@ -1,10 +1,10 @@
 // The facts of the machine, to read the figures by.
 import { asOwner } from "./database.ts";
+import { connectTo } from "../servers/nats_client.ts";
 import type { Servers } from "../servers/servers.ts";
-import { connect } from "nats";
 
 export async function machineFacts({ postgres, nats }: Servers): Promise<Record<string, string>> {
-  const connection = await connect({ servers: nats.url });
+  const connection = await connectTo(nats.url);
   const version = await asOwner(
     { ownerUrl: postgres.url, serviceUrl: "" },
     async (owner) => (await owner.query("show server_version")).rows[0].server_version,

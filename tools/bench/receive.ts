@@ -2,7 +2,7 @@
 // of its own.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
-import { AckPolicy, connect, type NatsConnection } from "nats";
+import { AckPolicy, type NatsConnection } from "nats";
 import { openPublisher } from "../../entitlement/publisher.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
 import { NatsLink } from "../../shared/jetstream.ts";
@@ -10,6 +10,7 @@ import { ensureStream, type WantedStream } from "../../shared/streams.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { Handover } from "../../shared/handover.ts";
 import { bodyOf, eventOf } from "../../tests/events.ts";
+import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { addFinished } from "./deliver.ts";
 import {
@@ -22,7 +23,7 @@ import {
 } from "./work.ts";
 
 export async function startReceive(bench: Bench): Promise<Work> {
-  const connection = await connect({ servers: bench.servers.nats.url });
+  const connection = await connectTo(bench.servers.nats.url);
   const receiving = await startReceiveDrain(bench, { name: "receive" });
   let rounds = 0;
   return {
@@ -52,7 +53,7 @@ export async function startReceiveDrain(
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
   await asOwner(database, (owner) => addFinished(owner, finished));
-  const connection = await connect({ servers: servers.nats.url });
+  const connection = await connectTo(servers.nats.url);
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
   const stream = await makeStream(connection, name);

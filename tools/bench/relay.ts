@@ -1,11 +1,12 @@
 // The relay of the real service drains waiting events: from the table to the stream to PUBLISHED.
 import type pg from "pg";
-import { connect, headers, type NatsConnection } from "nats";
+import { headers, type NatsConnection } from "nats";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { type EventMessage, toMessage } from "../../entitlement/event.ts";
 import { ensureStream } from "../../shared/streams.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { startService } from "../../tests/services.ts";
+import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
 import {
   type Bench,
@@ -23,7 +24,7 @@ export async function startRelay(bench: Bench): Promise<Work> {
   const { servers } = bench;
   const relay = await startRelayDrain(bench, { name: "relay" });
   const limitDatabase = await makeDatabase(servers.postgres, "entitlement", "bench_relay_limit");
-  const connection = await connect({ servers: servers.nats.url });
+  const connection = await connectTo(servers.nats.url);
   return {
     unit: "events/s",
     atMost: {},
@@ -58,7 +59,7 @@ export async function startRelayDrain(
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
   await asOwner(database, (owner) => addFinished(owner, finished));
-  const connection = await connect({ servers: servers.nats.url });
+  const connection = await connectTo(servers.nats.url);
   const stream = `bench-${name}`;
   const settings = {
     ENTITLEMENT_DATABASE_URL: database.serviceUrl,

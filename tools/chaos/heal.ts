@@ -1,6 +1,6 @@
 // After the last fault: everything that was acknowledged has to reach its user within a bound.
-import { connect } from "nats";
 import { unrest } from "../../tests/invariants/tables.ts";
+import { connectTo } from "../servers/nats_client.ts";
 import type { Poison } from "./messages.ts";
 import { durable, stream } from "./replica_settings.ts";
 import type { Stack } from "./stack.ts";
@@ -47,7 +47,7 @@ async function ailment(
 
 /** Messages that the database refuses come again for minutes before they are given up. */
 async function unread({ nats }: Stack, poison: Poison[]): Promise<string | undefined> {
-  const connection = await connect({ servers: nats.server.url, reconnect: false, timeout: 2_000 });
+  const connection = await connectTo(nats.server.url, { reconnect: false, timeout: 2_000 });
   try {
     const manager = await connection.jetstreamManager();
     const { num_pending, num_ack_pending } = await manager.consumers.info(stream, durable);

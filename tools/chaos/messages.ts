@@ -3,11 +3,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { connect, headers as createHeaders, type MsgHdrs, type NatsConnection } from "nats";
+import { headers as createHeaders, type MsgHdrs, type NatsConnection } from "nats";
 import {
   EntitlementEventSchema,
   type EntitlementEventType,
 } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
+import { connectTo } from "../servers/nats_client.ts";
 import { Random } from "./random.ts";
 import { stream, subject } from "./replica_settings.ts";
 
@@ -83,8 +84,7 @@ export class Messages {
   ): Promise<string | undefined> {
     let connection: NatsConnection | undefined;
     try {
-      connection = await connect({
-        servers: this.#url,
+      connection = await connectTo(this.#url, {
         timeout: 2_000,
         waitOnFirstConnect: true,
         maxReconnectAttempts: 10,

@@ -3,6 +3,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { migrate } from "../../migrations/migrate.ts";
+import { plantedPassword } from "../planted.ts";
 import { freePort } from "../servers/free_port.ts";
 import { type NatsServer, startNats } from "../servers/nats.ts";
 import { type PostgresServer, startPostgres } from "../servers/postgres.ts";
@@ -82,6 +83,7 @@ async function startDatabase(
   const server = starting.use(
     await startPostgres({
       dataDir: `${disk.path}/data`,
+      password: plantedPassword,
       // The disk is memory.
       settings: { max_wal_size: "128MB", shared_buffers: "64MB" },
     }),
@@ -97,7 +99,9 @@ async function startDatabase(
 
 async function startBroker(starting: AsyncDisposableStack): Promise<OnDisk<NatsServer>> {
   const disk = starting.use(await makeDisk("nats"));
-  const server = starting.use(await startNats({ storeDir: `${disk.path}/store` }));
+  const server = starting.use(
+    await startNats({ storeDir: `${disk.path}/store`, password: plantedPassword }),
+  );
   return { server, disk };
 }
 

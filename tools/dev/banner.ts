@@ -1,4 +1,13 @@
-export function banner(entitlement: string, notification: string): string {
+export function banner(
+  entitlement: string,
+  notification: string,
+  urlsFile: string | undefined,
+): string {
+  const servers = urlsFile === undefined ? "" : `
+  The urls of PostgreSQL and NATS, with passwords that only you can read:
+
+    (. ${quoted(urlsFile)}; psql entitlement)
+`;
   return `
   entitlement   ${entitlement}   (${entitlement}/openapi.json)
   notification  ${notification}   (${notification}/debug/notification/inbox/ann)
@@ -12,7 +21,11 @@ export function banner(entitlement: string, notification: string): string {
 
   What flows, what waits, what was given up: ${entitlement}/console,
   ${notification}/console, or deno task ops status
-
+${servers}
   Ctrl-C stops everything.
 `;
+}
+
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

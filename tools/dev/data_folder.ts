@@ -1,29 +1,97 @@
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { User } from "../servers/child.ts";
+import { canEnter, openFolder, unprivilegedUser } from "../servers/other_user.ts";
 
-const standardFolder = fileURLToPath(new URL("../../.kenri/dev", import.meta.url));
+const project = fileURLToPath(new URL("../../", import.meta.url));
+
+export interface DataFolder {
+  path: string;
+  /** PostgreSQL's data; elsewhere, where its user can't enter the folder. */
+  postgres: string;
+  nats: string;
+  /** The urls of both, with passwords. */
+  urls: string;
+  /** Where the data is, in one line. */
+  place: string;
+}
 
 // The folder with the servers' data, for this process alone: a second one would take the data from
 // under the first, all the more with `--fresh`. The lock goes with the process, however it ends.
 export async function takeDataFolder(
   read: (name: string) => string | undefined,
   fresh: boolean,
-): Promise<string> {
-  const folder = read("KENRI_DATA") ?? standardFolder;
-  await Deno.mkdir(folder, { recursive: true });
-  const lock = await Deno.open(`${folder}/lock`, { create: true, write: true });
-  if (!await lock.tryLock(true)) {
-    throw new Error(
-      `The data in "${folder}" is in use by another \`deno task dev\`: end that one, or name ` +
-        "another folder with KENRI_DATA",
-    );
-  }
+): Promise<DataFolder> {
+  const named = read("KENRI_DATA");
+  const path = resolve(named ?? `${project}.kenri/dev`);
+  await lockFolder(path);
+  const [inside, nats, urls] = [`${path}/postgres`, `${path}/nats`, `${path}/urls.env`];
+  const outside = await placeOutside();
   if (fresh) {
-    for (const server of ["postgres", "nats"]) await removeFolder(`${folder}/${server}`);
+    for (const old of [inside, nats, urls]) await remove(old);
+    if (Deno.uid() === 0 && named === undefined) await remove(outside);
   }
-  return folder;
+  const user = await unprivilegedUser(inside);
+  if (!user || await canEnter(user, inside)) {
+    return { path, postgres: inside, nats, urls, place: `The data is in "${path}"` };
+  }
+  if (named !== undefined) throw new Error(unreachable(named, user));
+  await takeOwnFolder(outside, await unprivilegedUser() ?? user);
+  const place = `The data is in "${path}", and PostgreSQL's in "${outside}", because PostgreSQL ` +
+    `does not run as root and uid ${user.uid} can't enter the first`;
+  return { path, postgres: outside, nats, urls, place };
 }
 
-async function removeFolder(path: string): Promise<void> {
+async function lockFolder(path: string): Promise<void> {
+  const lock = await openLock(path).catch((error) => {
+    throw new Error(
+      `No data can be kept in "${path}" (${error.message}): name a folder that can be written ` +
+        "with KENRI_DATA",
+    );
+  });
+  if (await lock.tryLock(true)) return;
+  throw new Error(
+    `The data in "${path}" is in use by another \`deno task dev\`: end that one, or name ` +
+      "another folder with KENRI_DATA",
+  );
+}
+
+async function openLock(path: string): Promise<Deno.FsFile> {
+  await Deno.mkdir(path, { recursive: true });
+  return await Deno.open(`${path}/lock`, { create: true, write: true });
+}
+
+/** The same for every start from this folder, and for no other clone. */
+async function placeOutside(): Promise<string> {
+  const hash = createHash("sha256").update(await Deno.realPath(project)).digest("hex");
+  return `${openFolder}/kenri-data-${hash.slice(0, 16)}`;
+}
+
+/** Every user may make folders there, so one that was there before is looked at closely. */
+export async function takeOwnFolder(path: string, user: User): Promise<void> {
+  try {
+    await Deno.mkdir(path, { mode: 0o700 });
+    return;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  const { isDirectory, uid, mode } = await Deno.lstat(path);
+  const isOurs = uid === 0 || uid === user.uid;
+  if (isDirectory && isOurs && ((mode ?? 0) & 0o077) === 0) return;
+  throw new Error(
+    `"${path}" is not a folder of uid ${user.uid} that nobody else can enter, so another user may ` +
+      "have put it there: remove it, or begin with --fresh, which removes it as well",
+  );
+}
+
+function unreachable(path: string, { uid }: User): string {
+  return `PostgreSQL does not run as root, and uid ${uid}, as which it runs, can't enter "${path}" ` +
+    "or a folder above it: name one with KENRI_DATA that every user can pass, or leave KENRI_DATA " +
+    "out, and a fitting place is found";
+}
+
+async function remove(path: string): Promise<void> {
   try {
     await Deno.remove(path, { recursive: true });
   } catch (error) {

@@ -1,21 +1,26 @@
 // deno task dev: PostgreSQL, NATS and both services, on this machine, until Ctrl-C. Data is kept in
 // .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` begins with none. Servers that the
-// settings name are used as they are.
+// settings name are used as they are; the others have random passwords, which stand in urls.env there.
+import { fileURLToPath } from "node:url";
 import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
 import { SettingsError } from "../../shared/config.ts";
 import { startNats } from "../servers/nats.ts";
-import { startPostgres } from "../servers/postgres.ts";
+import { type Login, startPostgres } from "../servers/postgres.ts";
 import { banner } from "./banner.ts";
-import { takeDataFolder } from "./data_folder.ts";
+import { type DataFolder, takeDataFolder } from "./data_folder.ts";
 import { checkPorts, checkSettings } from "./preconditions.ts";
 import { RunningService } from "./running_service.ts";
-import { devSettings, type Settings } from "./settings.ts";
+import { devSettings, type ServerUrls, type Settings } from "./settings.ts";
 import { onSourceChange } from "./source_changes.ts";
+import { writeUrls } from "./urls_file.ts";
 
-const root = new URL("../../", import.meta.url);
+const root = fileURLToPath(new URL("../../", import.meta.url));
 const say = (line: string) => console.log(line);
 const read = (name: string) => Deno.env.get(name);
+const diskIsFull =
+  "The disk is full: make room on it (--fresh removes the data of earlier starts), or " +
+  "name a folder on another disk with KENRI_DATA";
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   Deno.addSignalListener(signal, () => {
@@ -34,6 +39,7 @@ try {
     ? error.problems
     : [error instanceof Error ? error.message : error];
   for (const problem of problems) console.error(problem);
+  if (/No space left on device/.test(String(problems))) console.error(diskIsFull);
   Deno.exit(1);
 }
 
@@ -45,6 +51,7 @@ async function run(): Promise<void> {
   await using servers = await startWhatIsMissing();
   const settings = devSettings(read, servers.urls);
   if (stopping.signal.aborted) return;
+  if (servers.folder) await writeUrls(servers.folder.urls, settings, servers.administrator);
   await migrateBoth(settings);
   if (stopping.signal.aborted) return;
   const entitlement = new RunningService("entitlement", settings);
@@ -52,7 +59,9 @@ async function run(): Promise<void> {
   const services = [entitlement, notification];
   try {
     const urls = await Promise.all([entitlement.start(), notification.start()]);
-    if (urls[0] && urls[1] && !stopping.signal.aborted) say(banner(urls[0], urls[1]));
+    if (urls[0] && urls[1] && !stopping.signal.aborted) {
+      say(banner(urls[0], urls[1], servers.folder?.urls));
+    }
     const watching = onSourceChange(root, stopping.signal, async (changed) => {
       if (changed.has("migrations")) await migrateBoth(settings);
       const affected = services.filter((service) => service.isAffectedBy(changed));
@@ -73,7 +82,9 @@ function stopWithStarter(): void {
 }
 
 interface DevServers extends AsyncDisposable {
-  urls: { postgres?: string; nats?: string };
+  urls: ServerUrls;
+  folder: DataFolder | undefined; // absent when all servers are given
+  administrator: string | undefined; // the url of PostgreSQL's
   deaths: Promise<never>[]; // each rejects when its server ends by itself
 }
 
@@ -83,17 +94,20 @@ async function startWhatIsMissing(): Promise<DevServers> {
   const wantsNats = !given("NATS_URL");
   const folder = wantsPostgres || wantsNats
     ? await takeDataFolder(read, Deno.args.includes("--fresh"))
-    : "";
+    : undefined;
+  if (folder) say(folder.place);
   const [postgres, nats] = await Promise.all([
-    wantsPostgres ? startPostgres({ dataDir: `${folder}/postgres`, say }) : undefined,
-    wantsNats ? startNats({ storeDir: `${folder}/nats`, say }) : undefined,
+    folder && wantsPostgres ? startPostgres({ dataDir: folder.postgres, say }) : undefined,
+    folder && wantsNats ? startNats({ storeDir: folder.nats, say }) : undefined,
   ]);
   const deaths = [["PostgreSQL", postgres], ["nats-server", nats]] as const;
   return {
     urls: {
-      ...(postgres ? { postgres: postgres.url } : {}),
+      ...(postgres ? { postgres: (login: Login) => postgres.urlOf(login) } : {}),
       ...(nats ? { nats: nats.url } : {}),
     },
+    folder,
+    administrator: postgres?.url,
     deaths: deaths.flatMap(([name, server]) => server ? [endOf(name, server.exited)] : []),
     [Symbol.asyncDispose]: async () => {
       await Promise.all([postgres?.close(), nats?.close()]);
@@ -114,6 +128,6 @@ function endOf(name: string, exited: Promise<number>): Promise<never> {
 async function migrateBoth(settings: Settings): Promise<void> {
   const read = (name: string) => settings[name] ?? Deno.env.get(name);
   for (const { service, ...access } of readDatabaseUrls(read)) {
-    await migrate({ folder: new URL(`migrations/${service}`, root).pathname, ...access, say });
+    await migrate({ folder: `${root}migrations/${service}`, ...access, say });
   }
 }

@@ -1,7 +1,7 @@
 // What can be told before any server is started.
 import { checkSettings as checkSettingsOf } from "../check_settings.ts";
 import type { ServiceName } from "../services.ts";
-import { devSettings } from "./settings.ts";
+import { devSettings, futureServers } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
 
@@ -9,9 +9,7 @@ const services: ServiceName[] = ["entitlement", "notification"];
 
 // Throws SettingsError with all that is wrong.
 export function checkSettings(read: Read): void {
-  // In place of servers that are still to be started.
-  const servers = { postgres: "postgres://owner@127.0.0.1:5432/", nats: "nats://127.0.0.1:4222" };
-  const settings = devSettings(read, servers);
+  const settings = devSettings(read, futureServers);
   for (const service of services) {
     checkSettingsOf(service, (name) => settings[name] ?? read(name));
   }

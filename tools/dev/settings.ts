@@ -1,10 +1,24 @@
+import type { Login } from "../servers/postgres.ts";
+
 export type Settings = Record<string, string>;
+
+/** Of the embedded servers; absent where the environment names others. */
+export interface ServerUrls {
+  postgres?: (login: Login) => string;
+  nats?: string;
+}
+
+/** In place of servers that are still to be started. */
+export const futureServers: ServerUrls = {
+  postgres: ({ database }) => `postgres://owner@127.0.0.1:5432/${database}`,
+  nats: "nats://127.0.0.1:4222",
+};
 
 // What a developer's run needs: the embedded servers where no others are named, the standard
 // stream, and the debug side switched on. Whatever the environment says goes before it.
 export function devSettings(
   read: (name: string) => string | undefined,
-  urls: { postgres?: string; nats?: string },
+  urls: ServerUrls,
 ): Settings {
   const settings: Settings = {
     ENTITLEMENT_NATS_STREAM: "entitlement-events",
@@ -53,7 +67,7 @@ function consoleSettings(
 function databaseSettings(
   service: string,
   read: (name: string) => string | undefined,
-  embedded: string | undefined,
+  embedded: ServerUrls["postgres"],
 ): Settings {
   const name = `${service.toUpperCase()}_DATABASE_URL`;
   const ownerName = `${service.toUpperCase()}_MIGRATION_DATABASE_URL`;
@@ -61,14 +75,7 @@ function databaseSettings(
   if (given !== undefined) return { [name]: given, [ownerName]: read(ownerName) ?? given };
   if (embedded === undefined) return {};
   return {
-    [name]: databaseUrl(embedded, service, service),
-    [ownerName]: databaseUrl(embedded, service),
+    [name]: embedded({ database: service, user: service }),
+    [ownerName]: embedded({ database: service }),
   };
-}
-
-function databaseUrl(server: string, database: string, user?: string): string {
-  const url = new URL(server);
-  url.pathname = `/${database}`;
-  if (user) url.username = user;
-  return url.href;
 }

@@ -5,11 +5,11 @@ const folders = ["entitlement", "notification", "shared", "proto", "migrations"]
 const quietMs = 200;
 
 export async function onSourceChange(
-  root: URL,
+  root: string,
   until: AbortSignal,
   onChange: (folders: Set<string>) => Promise<void>,
 ): Promise<void> {
-  const watcher = Deno.watchFs(folders.map((folder) => new URL(folder, root).pathname));
+  const watcher = Deno.watchFs(folders.map((folder) => `${root}${folder}`));
   until.addEventListener("abort", () => watcher.close(), { once: true });
   if (until.aborted) watcher.close();
   const changed = new Set<string>();
@@ -24,7 +24,7 @@ export async function onSourceChange(
   for await (const { kind, paths } of watcher) {
     if (kind === "access") continue;
     for (const path of paths) {
-      const folder = path.slice(root.pathname.length).split("/")[0];
+      const folder = path.slice(root.length).split("/")[0];
       if (folder && /\.(ts|sql|proto)$/.test(path) && !path.endsWith("_test.ts")) {
         changed.add(folder);
       }

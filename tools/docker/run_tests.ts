@@ -5,26 +5,14 @@
 // that nobody else needs: in the common lock they would more than triple every first start.
 import { NatsContainer, type StartedNatsContainer } from "@testcontainers/nats";
 import { PostgreSqlContainer, type StartedPostgreSqlContainer } from "@testcontainers/postgresql";
+import { inContainers } from "../server_tests.ts";
 
 const images = {
   postgres: Deno.env.get("KENRI_TEST_POSTGRES_IMAGE") ?? "postgres:17.10",
   nats: Deno.env.get("KENRI_TEST_NATS_IMAGE") ?? "nats:2.10.29-alpine",
 };
 
-// What depends on the servers' versions: SQL, locks, roles, streams, redelivery.
-const files = [
-  "api_test.ts",
-  "changes_concurrency_test.ts",
-  "made_roles_test.ts",
-  "migrations_test.ts",
-  "pipeline_test.ts",
-  "receive_outcomes_test.ts",
-  "relay_order_test.ts",
-  "service_bounds_test.ts",
-  "service_role_test.ts",
-].map((name) => `tests/${name}`);
-
-// The module makes a user and a password, which the tests' urls have no room for.
+// The module's own user and password are the same for everyone, so they keep nobody out.
 class OpenNatsContainer extends NatsContainer {
   override withCommand(_command: string[]): this {
     return super.withCommand(["--jetstream", "--store_dir", "/tmp/jetstream"]);
@@ -45,7 +33,7 @@ function startNats(): Promise<StartedNatsContainer> {
 }
 
 async function runTests(postgresUrl: string, natsUrl: string): Promise<number> {
-  const tests = Deno.args.length > 0 ? Deno.args : ["--parallel", ...files];
+  const tests = Deno.args.length > 0 ? Deno.args : ["--parallel", ...inContainers];
   const { code } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--allow-all", "tools/run_tests.ts", ...tests],
     cwd: new URL("../..", import.meta.url),

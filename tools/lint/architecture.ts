@@ -1,4 +1,5 @@
 // The rules of the house that a linter can hold. `deno lint` loads this by deno.json.
+import { fileUrls } from "./file_urls.ts";
 import { membersApart, noBarrels, workspaceImports } from "./imports.ts";
 import { environmentInConfig, onlyLogPrints } from "./privileges.ts";
 import { sqlParameters } from "./sql.ts";
@@ -12,6 +13,7 @@ const plugin: Deno.lint.Plugin = {
     "environment-in-config": environmentInConfig,
     "only-log-prints": onlyLogPrints,
     "sql-parameters": sqlParameters,
+    "file-urls": fileUrls,
   },
 };
 

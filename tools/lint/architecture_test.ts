@@ -84,6 +84,36 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["tools/dev.ts", 'console.log("a");'],
     ],
   },
+  "file-urls": {
+    refuses: [
+      ["tools/dev.ts", 'read(new URL("migrations", import.meta.url).pathname);'],
+      ["tools/dev.ts", "const root = new URL(import.meta.url); read(root.pathname);"],
+      ["tools/dev.ts", 'const root = new URL("..", here); watch(`${root.pathname}/a`);'],
+      ["tools/dev.ts", 'new URL(import.meta.resolve("./a.ts"))["pathname"];'],
+      ["tools/dev.ts", 'const { pathname } = new URL("a", import.meta.url);'],
+      ["shared/files.ts", "function watch(root: URL) { return decodeURI(root.pathname); }"],
+      ["shared/files.ts", "const a = new URL(text); function f(a: URL) { return a.pathname; }"],
+      ["tests/flow_test.ts", "new URL(path, `file://${root}`);"],
+      ["tests/flow_test.ts", 'run("file://" + path);'],
+      ["docs/examples/sell.ts", 'read(import.meta.url.replace("file://", ""));'],
+      ["docs/examples/sell.ts", "read(import.meta.url.slice(7));"],
+    ],
+    accepts: [
+      ["tools/dev.ts", 'read(fileURLToPath(new URL("migrations", import.meta.url)));'],
+      ["tools/dev.ts", 'read(new URL("migrations", import.meta.url));'],
+      ["tools/dev.ts", "fileURLToPath(import.meta.url); pathToFileURL(path).href;"],
+      ["tools/dev.ts", 'import("file:///etc/passwd");'],
+      ["shared/http.ts", "new URL(request.url).pathname;"],
+      ["shared/http.ts", "const url = ok ? new URL(a) : undefined; isPath(url.pathname);"],
+      ["shared/http.ts", "const url = new URL(text); if (url.pathname) serve(url.pathname);"],
+      [
+        "shared/http.ts",
+        "const a = (url) => url; function f() { const url = new URL(b); url.pathname; }",
+      ],
+      ["shared/http.ts", "function f(url: URL) { url.pathname = `/${database}`; }"],
+      ["tests/flow_test.ts", "const { pathname, host } = new URL(ownerUrl);"],
+    ],
+  },
   "sql-parameters": {
     refuses: [
       ["entitlement/outbox.ts", "query(`select a from b where c = ${c}`);"],

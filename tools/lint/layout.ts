@@ -1,6 +1,7 @@
-import { pathToFileURL } from "node:url";
+import { relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
-const root = new URL("../../", import.meta.url).href;
+const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** What the files of a member may import of ours, besides their own member. */
 const imports: Record<string, readonly string[]> = {
@@ -20,7 +21,7 @@ export interface MemberFile {
 }
 
 export function memberFile(filename: string): MemberFile | undefined {
-  const path = pathFromRoot(pathToFileURL(filename));
+  const path = pathFromRoot(filename);
   const member = topOf(path);
   const mayImport = imports[member];
   return mayImport && { path, member, mayImport };
@@ -31,15 +32,18 @@ export function importedFolder(specifier: string, importer: MemberFile): string 
   const byName = /^@kenri\/([^/]+)/.exec(specifier)?.[1];
   if (byName !== undefined) return byName;
   if (!isRelative(specifier)) return undefined;
-  return topOf(pathFromRoot(new URL(specifier, root + importer.path)));
+  return topOf(
+    pathFromRoot(fileURLToPath(new URL(specifier, pathToFileURL(root + importer.path)))),
+  );
 }
 
 export function isRelative(specifier: string): boolean {
   return /^(\.{1,2}\/|\/|file:)/.test(specifier);
 }
 
-function pathFromRoot(url: URL): string {
-  return url.href.startsWith(root) ? url.href.slice(root.length) : `../${url.pathname}`;
+/** With forward slashes; outside of the root it begins with "..". */
+function pathFromRoot(path: string): string {
+  return relative(root, path).replaceAll("\\", "/");
 }
 
 function topOf(path: string): string {

@@ -16,7 +16,7 @@ export interface Program {
 }
 
 /** Below the project root and ignored by git. */
-const CACHE = fileURLToPath(new URL("../../.kenri/bin", import.meta.url));
+export const CACHE = fileURLToPath(new URL("../../.kenri/bin", import.meta.url));
 
 /** The path of one that runs, from the nearest place that has one. */
 export async function findProgram(program: Program, say: Say): Promise<string> {
@@ -76,9 +76,13 @@ async function keep(
   fetchInto: (folder: string, say: Say) => Promise<string>,
   say: Say,
 ): Promise<string | undefined> {
-  const { name } = program;
-  await Deno.mkdir(CACHE, { recursive: true });
-  const folder = await Deno.makeTempDir({ dir: CACHE, prefix: "fetching-" });
+  const { name, setting, advice } = program;
+  const folder = await makeFolderInCache().catch((error) => {
+    throw new Error(
+      `No ${name} found, and none can be kept in "${CACHE}" (${error.message}). ${advice}\n` +
+        `or set ${setting} to the path of one`,
+    );
+  });
   try {
     say(`${name}: not on this machine yet, trying ${source}`);
     const fetched = await fetchInto(folder, say);
@@ -95,6 +99,12 @@ async function keep(
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+/** In the file system of the cache, so that a rename brings what is in it there. */
+export async function makeFolderInCache(): Promise<string> {
+  await Deno.mkdir(CACHE, { recursive: true });
+  return await Deno.makeTempDir({ dir: CACHE, prefix: "fetching-" });
 }
 
 async function versionOf({ version }: Program, path: string): Promise<string | undefined> {

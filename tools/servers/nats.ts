@@ -1,5 +1,6 @@
 import { findNatsServer } from "./find_nats_server.ts";
-import { jetStreamAnswers } from "./nats_probe.ts";
+import { type Credentials, jetStreamAnswers } from "./nats_probe.ts";
+import { newPassword } from "./password.ts";
 import { makeRunFolder, type RunFolder } from "./run_folder.ts";
 import { Server, type ServerProgram } from "./server.ts";
 
@@ -8,6 +9,10 @@ export interface NatsOptions {
   storeDir?: string;
   port?: number;
   name?: string;
+  /** Of the only user. Absent: a random one. */
+  password?: string;
+  /** Lines of the configuration in place of the only user: others, or none. The url names no user then. */
+  users?: string;
   /** More lines for the configuration file. */
   settings?: string;
   say?: (line: string) => void;
@@ -15,14 +20,28 @@ export interface NatsOptions {
 
 export class NatsServer extends Server {
   readonly storeDir: string;
+  readonly #credentials: Credentials | undefined;
 
-  constructor(storeDir: string, program: ServerProgram, run: RunFolder, port?: number) {
+  constructor(
+    storeDir: string,
+    credentials: Credentials | undefined,
+    program: ServerProgram,
+    run: RunFolder,
+    port?: number,
+  ) {
     super(program, run, port);
     this.storeDir = storeDir;
+    this.#credentials = credentials;
   }
 
+  /** With the user and the password, where these are its own. */
   get url(): string {
-    return `nats://127.0.0.1:${this.port}`;
+    const url = new URL(`nats://127.0.0.1:${this.port}`);
+    if (this.#credentials) {
+      url.username = encodeURIComponent(this.#credentials.user);
+      url.password = encodeURIComponent(this.#credentials.pass);
+    }
+    return url.href;
   }
 
   /** All streams gone, as after the loss of a disk. The server must be stopped. */
@@ -41,8 +60,11 @@ export async function startNats(options: NatsOptions = {}): Promise<NatsServer> 
     const folder = options.storeDir ?? `${run.path}/store`;
     await Deno.mkdir(folder, { recursive: true });
     const storeDir = await Deno.realPath(folder);
-    const description = await natsProgram(program, storeDir, run, options);
-    const server = new NatsServer(storeDir, description, run, options.port);
+    const credentials = options.users === undefined
+      ? { user: "kenri", pass: options.password ?? newPassword() }
+      : undefined;
+    const description = await natsProgram(program, storeDir, run, credentials, options);
+    const server = new NatsServer(storeDir, credentials, description, run, options.port);
     await server.start();
     return server;
   } catch (error) {
@@ -55,6 +77,7 @@ async function natsProgram(
   program: string,
   storeDir: string,
   run: RunFolder,
+  credentials: Credentials | undefined,
   options: NatsOptions,
 ): Promise<ServerProgram> {
   // Unique, so that the probe can't take another process's server on the same port for this one.
@@ -62,7 +85,9 @@ async function natsProgram(
   const configFile = `${run.path}/nats.conf`;
 
   async function args(port: number): Promise<string[]> {
-    await Deno.writeTextFile(configFile, config({ ...options, name, storeDir, port }));
+    const users = credentials ? onlyUser(credentials) : options.users ?? "";
+    const text = config({ ...options, name, storeDir, port, users });
+    await Deno.writeTextFile(configFile, text, { mode: 0o600 });
     return ["-c", configFile];
   }
 
@@ -71,16 +96,26 @@ async function natsProgram(
     program: await Deno.realPath(program),
     workFolder: storeDir,
     args,
-    isReady: (port) => jetStreamAnswers(port, name),
+    isReady: (port) => jetStreamAnswers(port, name, credentials),
     stopSignal: "SIGTERM",
     lastSignal: options.storeDir ? "SIGTERM" : "SIGKILL",
   };
 }
 
+function onlyUser({ user, pass }: Credentials): string {
+  return `authorization { user: ${JSON.stringify(user)}, password: ${JSON.stringify(pass)} }`;
+}
+
+interface Configured {
+  name: string;
+  storeDir: string;
+  port: number;
+  users: string;
+  settings?: string;
+}
+
 /** The limits only keep a runaway test from filling the machine. JSON is valid in this format. */
-function config(
-  { name, storeDir, port, settings = "" }: NatsOptions & { storeDir: string; port: number },
-): string {
+function config({ name, storeDir, port, users, settings = "" }: Configured): string {
   return `
 server_name: ${JSON.stringify(name)}
 listen: "127.0.0.1:${port}"
@@ -89,6 +124,7 @@ jetstream {
   max_file_store: 10G
   max_memory_store: 1G
 }
+${users}
 ${settings}
 `;
 }

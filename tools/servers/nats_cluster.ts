@@ -1,26 +1,31 @@
 import { freePort } from "./free_port.ts";
 import { type NatsServer, startNats } from "./nats.ts";
+import { newPassword } from "./password.ts";
 
 export interface NatsCluster extends AsyncDisposable {
   readonly nodes: NatsServer[];
   /** Of all nodes, separated by commas, as `NATS_URL` takes them. */
   readonly url: string;
+  /** On which the nodes listen for each other. */
+  readonly routePorts: number[];
 }
 
 /** Nodes with JetStream that know each other; ready when they have elected a leader. */
 export async function startNatsCluster(size = 3): Promise<NatsCluster> {
   const routePorts = Array.from({ length: size }, freePort);
-  const routes = routePorts.map((port) => `"nats-route://127.0.0.1:${port}"`).join(", ");
+  const password = newPassword(); // of clients and of nodes
+  const routes = routePorts.map((port) => `"nats-route://node:${password}@127.0.0.1:${port}"`);
   const settings = (routePort: number) => `
 cluster {
   name: kenri
   listen: "127.0.0.1:${routePort}"
-  routes: [${routes}]
+  authorization { user: node, password: "${password}" }
+  routes: [${routes.join(", ")}]
 }
 `;
   // All at once: none is ready before most of them are there.
   const started = await Promise.allSettled(
-    routePorts.map((port) => startNats({ settings: settings(port) })),
+    routePorts.map((port) => startNats({ password, settings: settings(port) })),
   );
   const nodes = started.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
   const close = async () => {
@@ -31,5 +36,10 @@ cluster {
     await close();
     throw failure.reason;
   }
-  return { nodes, url: nodes.map(({ url }) => url).join(), [Symbol.asyncDispose]: close };
+  return {
+    nodes,
+    routePorts,
+    url: nodes.map(({ url }) => url).join(),
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -6,8 +6,18 @@ interface Info {
   tls_required?: boolean;
 }
 
+/** As a client names them when it connects. */
+export interface Credentials {
+  user: string;
+  pass: string;
+}
+
 /** Is it the server of this name that listens here, and does its JetStream answer a request? */
-export async function jetStreamAnswers(port: number, serverName: string): Promise<boolean> {
+export async function jetStreamAnswers(
+  port: number,
+  serverName: string,
+  credentials: Credentials | undefined,
+): Promise<boolean> {
   let connection: Deno.TcpConn;
   try {
     connection = await Deno.connect({ hostname: "127.0.0.1", port });
@@ -17,7 +27,7 @@ export async function jetStreamAnswers(port: number, serverName: string): Promis
   // A stranger on this port could stay silent.
   const timeout = setTimeout(() => connection.close(), 1_000);
   try {
-    return await askJetStream(connection, serverName);
+    return await askJetStream(connection, serverName, credentials);
   } catch {
     return false;
   } finally {
@@ -29,13 +39,18 @@ export async function jetStreamAnswers(port: number, serverName: string): Promis
 }
 
 /** Spoken by hand: three lines of protocol, and no client whose reconnecting would be in the way. */
-async function askJetStream(connection: Deno.TcpConn, serverName: string): Promise<boolean> {
+async function askJetStream(
+  connection: Deno.TcpConn,
+  serverName: string,
+  credentials: Credentials | undefined,
+): Promise<boolean> {
   const greeting = await readUntil(connection, /^INFO (\{.*\})\s*\r\n/);
   const info: Info = JSON.parse(greeting);
   if (info.server_name !== serverName || !info.jetstream) return false;
-  if (info.auth_required || info.tls_required) return true;
+  if (info.tls_required || (info.auth_required && !credentials)) return true;
+  const hello = JSON.stringify({ verbose: false, pedantic: false, ...credentials });
   await connection.write(new TextEncoder().encode(
-    'CONNECT {"verbose":false,"pedantic":false}\r\n' +
+    `CONNECT ${hello}\r\n` +
       "SUB _INBOX.ready 1\r\nPUB $JS.API.INFO _INBOX.ready 0\r\n\r\n",
   ));
   const answer = await readUntil(connection, /MSG _INBOX\.ready 1 \d+\r\n(.+)\r\n/);

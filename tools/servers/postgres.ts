@@ -1,5 +1,8 @@
-import { startChild, type User } from "./child.ts";
-import { canReach, reachableNativeFolder, unprivilegedUser } from "./postgres_program.ts";
+import type { User } from "./child.ts";
+import { canReach, unprivilegedUser } from "./other_user.ts";
+import { keptPassword, newPassword, passwordOf } from "./password.ts";
+import { initdb, requirePassword } from "./postgres_data.ts";
+import { findPostgres, type PostgresPrograms } from "./postgres_program.ts";
 import { makeRunFolder, type RunFolder } from "./run_folder.ts";
 import { Server, type ServerProgram } from "./server.ts";
 
@@ -7,6 +10,8 @@ export interface PostgresOptions {
   /** Made and initialised if empty. Absent: a temporary one that goes with the server. */
   dataDir?: string;
   port?: number;
+  /** Of the administrator, for new data. Absent: a random one. Data that is kept keeps its own. */
+  password?: string;
   settings?: Record<string, string>;
   say?: (line: string) => void;
 }
@@ -32,25 +37,55 @@ const SETTINGS: Record<string, string> = {
 
 export class PostgresServer extends Server {
   readonly dataDir: string;
+  readonly #password: string;
 
-  constructor(dataDir: string, program: ServerProgram, run: RunFolder, port?: number) {
+  constructor(
+    { dataDir, password }: PreparedData,
+    program: ServerProgram,
+    run: RunFolder,
+    port?: number,
+  ) {
     super(program, run, port);
     this.dataDir = dataDir;
+    this.#password = password;
   }
 
+  /** Of the administrator, with the password. */
   get url(): string {
-    return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
+    return this.urlOf({ database: "postgres" });
   }
+
+  urlOf({ database, user = "postgres", password }: Login): string {
+    const own = user === "postgres" ? this.#password : passwordOf(user, this.#password);
+    const url = new URL(`postgres://127.0.0.1:${this.port}`);
+    url.username = encodeURIComponent(user);
+    url.password = encodeURIComponent(password ?? own);
+    url.pathname = `/${encodeURIComponent(database)}`;
+    return url.href;
+  }
+}
+
+export interface Login {
+  database: string;
+  /** Absent: the administrator. */
+  user?: string;
+  /** Absent: the one that the user has in all urls of this server. */
+  password?: string;
+}
+
+interface PreparedData {
+  dataDir: string;
+  password: string;
 }
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const user = await unprivilegedUser(options.dataDir);
-  const native = await reachableNativeFolder(user, options.say ?? (() => {}));
+  const programs = await findPostgres(user, options.say ?? (() => {}));
   const run = await makeRunFolder("postgres", user);
   try {
-    const dataDir = await prepareDataDir(options.dataDir ?? `${run.path}/data`, native, run, user);
-    const program = postgresProgram(native, dataDir, options, user);
-    const server = new PostgresServer(dataDir, program, run, options.port);
+    const data = await prepareData(options, programs, run, user);
+    const program = postgresProgram(programs, data.dataDir, options, user);
+    const server = new PostgresServer(data, program, run, options.port);
     await server.start();
     return server;
   } catch (error) {
@@ -60,7 +95,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 }
 
 function postgresProgram(
-  native: string,
+  { bin }: PostgresPrograms,
   dataDir: string,
   options: PostgresOptions,
   user: User | undefined,
@@ -69,7 +104,7 @@ function postgresProgram(
   const settingArgs = settings.flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   return {
     name: "PostgreSQL",
-    program: `${native}/bin/postgres`,
+    program: `${bin}/postgres`,
     workFolder: dataDir,
     user,
     args: (port) => Promise.resolve(["-D", dataDir, "-p", String(port), ...settingArgs]),
@@ -88,44 +123,27 @@ async function isReady(dataDir: string, pid: number): Promise<boolean> {
   return lines[0] === String(pid) && lines[7]?.trim() === "ready";
 }
 
-async function prepareDataDir(
-  path: string,
-  native: string,
+async function prepareData(
+  options: PostgresOptions,
+  programs: PostgresPrograms,
   run: RunFolder,
   user: User | undefined,
-): Promise<string> {
+): Promise<PreparedData> {
+  const kept = options.dataDir !== undefined;
+  const path = options.dataDir ?? `${run.path}/data`;
   await Deno.mkdir(path, { recursive: true, mode: 0o700 });
   const dataDir = await Deno.realPath(path);
   if (user) {
     await Deno.chown(dataDir, user.uid, user.gid);
-    if (!await canReach(user, dataDir)) {
+    if (kept && !await canReach(user, dataDir)) {
       throw new Error(`PostgreSQL runs as uid ${user.uid}, which can't reach "${dataDir}"`);
     }
   }
   const initialised = await Deno.stat(`${dataDir}/PG_VERSION`).then(() => true, () => false);
-  if (!initialised) await initdb(dataDir, native, run, user);
-  return dataDir;
-}
-
-/** The built-in C.UTF-8 sorts the same on every machine, whatever its locales. */
-async function initdb(
-  dataDir: string,
-  native: string,
-  run: RunFolder,
-  user: User | undefined,
-): Promise<void> {
-  const child = await startChild({
-    program: `${native}/bin/initdb`,
-    args: [
-      ...["--pgdata", dataDir, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8"],
-      ...["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"],
-      ...["--no-sync", "--no-instructions"],
-    ],
-    runFolder: run.path,
-    workFolder: dataDir,
-    lastSignal: "SIGTERM",
-    user,
-  });
-  if (await child.exited === 0) return;
-  throw new Error(`initdb failed in "${dataDir}":\n${await child.lastLines()}`);
+  const known = initialised ? await keptPassword(dataDir, user) : undefined;
+  if (known !== undefined) return { dataDir, password: known };
+  const password = options.password ?? newPassword();
+  const data = { dataDir, password, user, kept };
+  await (initialised ? requirePassword(data, programs) : initdb(data, programs, run));
+  return { dataDir, password };
 }

@@ -1,5 +1,6 @@
 import { apart, type User } from "./child.ts";
 import { SWEEPER } from "./minder.ts";
+import { makeTempFolder } from "./other_user.ts";
 
 /** The variable that names the folder for the data of temporary servers, if not the usual one. */
 export const serversFolder = "KENRI_TEST_SERVERS_FOLDER";
@@ -12,8 +13,7 @@ export interface RunFolder {
 
 export async function makeRunFolder(prefix: string, user?: User): Promise<RunFolder> {
   const dir = Deno.env.get(serversFolder);
-  const path = await Deno.makeTempDir({ ...(dir && { dir }), prefix: `kenri-${prefix}-` });
-  if (user) await Deno.chown(path, user.uid, user.gid);
+  const path = await makeTempFolder({ ...(dir && { dir }), prefix: `kenri-${prefix}-` }, user);
   const sweeper = new Deno.Command("sh", {
     args: ["-c", SWEEPER, "sweeper", path],
     stdin: "piped",

@@ -43,6 +43,11 @@ export class Server implements AsyncDisposable {
     return this.#port;
   }
 
+  /** For what is printed: its url has a password. */
+  get address(): string {
+    return `${this.#program.name} at 127.0.0.1:${this.#port}`;
+  }
+
   /** Of the server process itself. Stays what it was after the process ended. */
   get pid(): number {
     return this.#started().pid;

@@ -6,6 +6,8 @@ export interface ServersOptions {
   dataDir?: string;
   postgresPort?: number;
   natsPort?: number;
+  /** Of PostgreSQL's administrator and of NATS' only user. Absent: random ones. */
+  password?: string;
   postgresSettings?: Record<string, string>;
   say?: (line: string) => void;
 }
@@ -24,6 +26,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
     timed(
       startPostgres({
         ...(dataDir && { dataDir: `${dataDir}/postgres` }),
+        ...(options.password && { password: options.password }),
         ...(options.postgresPort && { port: options.postgresPort }),
         ...(options.postgresSettings && { settings: options.postgresSettings }),
         say,
@@ -33,6 +36,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
     timed(
       startNats({
         ...(dataDir && { storeDir: `${dataDir}/nats` }),
+        ...(options.password && { password: options.password }),
         ...(options.natsPort && { port: options.natsPort }),
         say,
       }),
@@ -45,13 +49,13 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
   return { postgres, nats, stop, [Symbol.asyncDispose]: stop };
 }
 
-async function timed<S extends { url: string }>(
+async function timed<S extends { address: string }>(
   starting: Promise<S>,
   say: (line: string) => void,
 ): Promise<S> {
   const from = performance.now();
   const server = await starting;
-  say(`${server.url} is ready after ${Math.round(performance.now() - from)} ms`);
+  say(`${server.address} is ready after ${Math.round(performance.now() - from)} ms`);
   return server;
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { connect } from "nats";
 import pg from "pg";
 import { startNats } from "./nats.ts";
+import { connectTo } from "./nats_client.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startServers } from "./servers.ts";
 
@@ -10,17 +10,19 @@ Deno.test("both servers are ready and answer", async () => {
   await using servers = await startServers({ say: (line) => lines.push(line) });
 
   const [row] = await query(servers.postgres, "show server_version");
-  assert.match(row.server_version, /^17\./);
+  assert.match(row.server_version, /^1[5-9]\./);
   const [durability] = await query(servers.postgres, "select current_setting('fsync') as fsync");
   assert.equal(durability.fsync, "on");
 
-  const connection = await connect({ servers: servers.nats.url });
+  const connection = await connectTo(servers.nats.url);
   const account = await (await connection.jetstreamManager()).getAccountInfo();
   assert.equal(account.streams, 0);
   await connection.close();
 
-  for (const url of [servers.postgres.url, servers.nats.url]) {
-    assert.equal(lines.filter((line) => line.startsWith(`${url} is ready after`)).length, 1);
+  for (const { address, url } of [servers.postgres, servers.nats]) {
+    assert.equal(lines.filter((line) => line.startsWith(`${address} is ready after`)).length, 1);
+    const { password } = new URL(url);
+    assert.ok(password.length > 40 && !lines.join("\n").includes(password));
   }
 });
 
@@ -51,12 +53,12 @@ Deno.test("a stream message survives kill and start, and goes with wipe", async 
   await using nats = await startNats();
   const { port } = nats;
   const messages = async () => {
-    const connection = await connect({ servers: nats.url });
+    const connection = await connectTo(nats.url);
     const streams = await (await connection.jetstreamManager()).streams.list().next();
     await connection.close();
     return streams.map(({ config, state }) => [config.name, state.messages]);
   };
-  const connection = await connect({ servers: nats.url });
+  const connection = await connectTo(nats.url);
   await (await connection.jetstreamManager()).streams.add({ name: "KEPT", subjects: ["kept.>"] });
   await connection.jetstream().publish("kept.one");
   await connection.close();
@@ -119,6 +121,28 @@ Deno.test("a server that can't start says why in its own words", async () => {
   await assert.rejects(startNats({ settings: "jetstream: maybe" }), /nats\.conf/);
   await using first = await startNats();
   await assert.rejects(startNats({ port: first.port }), /address already in use/);
+});
+
+Deno.test({
+  name: "a temporary folder that only root can enter is no hindrance",
+  ignore: Deno.uid() !== 0,
+  fn: async () => {
+    const closed = await Deno.makeTempDir({ prefix: "kenri-closed-" });
+    await Deno.chmod(closed, 0o700);
+    const script = `
+      const { startServers } = await import("${import.meta.resolve("./servers.ts")}");
+      const { stop } = await startServers();
+      await stop();
+    `;
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["eval", script],
+      cwd: new URL("../..", import.meta.url),
+      env: { TMPDIR: closed, KENRI_TEST_SERVERS_FOLDER: "" },
+    }).output();
+    assert.ok(success, new TextDecoder().decode(stderr));
+    assert.deepEqual(await Array.fromAsync(Deno.readDir(closed)), []);
+    await Deno.remove(closed, { recursive: true });
+  },
 });
 
 const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [

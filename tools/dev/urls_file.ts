@@ -1,0 +1,32 @@
+import { writeSecret } from "../servers/password.ts";
+import type { Settings } from "./settings.ts";
+
+const urlNames = [
+  "NATS_URL",
+  "ENTITLEMENT_DATABASE_URL",
+  "ENTITLEMENT_MIGRATION_DATABASE_URL",
+  "NOTIFICATION_DATABASE_URL",
+  "NOTIFICATION_MIGRATION_DATABASE_URL",
+];
+
+/**
+ * A file for a developer's shell, which nobody else can read. The last names are those that psql reads:
+ * on its command line a password would be seen by every user of the machine.
+ */
+export async function writeUrls(
+  path: string,
+  settings: Settings,
+  administrator: string | undefined,
+): Promise<void> {
+  const named = urlNames.flatMap((name): [string, string][] =>
+    settings[name] === undefined ? [] : [[name, settings[name]]]
+  );
+  const lines = [...named, ...(administrator ? psqlSettings(administrator) : [])]
+    .map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
+  await writeSecret(path, undefined, lines.join(""));
+}
+
+function psqlSettings(administrator: string): [string, string][] {
+  const { hostname, port, username, password } = new URL(administrator);
+  return [["PGHOST", hostname], ["PGPORT", port], ["PGUSER", username], ["PGPASSWORD", password]];
+}

@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+import type { User } from "./child.ts";
+import { runAs } from "./other_user.ts";
+
+/** For whoever can't read what it was told to: 192 bits, none of which a url has to escape. */
+export function newPassword(): string {
+  return crypto.getRandomValues(new Uint8Array(24)).toHex();
+}
+
+/** Of a role that is not the administrator: found again at the next start, and of no use elsewhere. */
+export function passwordOf(role: string, ofAdministrator: string): string {
+  return createHash("sha256").update(`${ofAdministrator}:${role}`).digest("hex");
+}
+
+/** In PostgreSQL's data folder, readable by its user alone. */
+const file = "kenri-password";
+
+/** Undefined when the data knows no password yet: it is new, or of a version that let all users in. */
+export async function keptPassword(
+  dataDir: string,
+  user: User | undefined,
+): Promise<string | undefined> {
+  const { success, stdout } = await runAs(user, "cat", [`${dataDir}/${file}`]);
+  return success && stdout.trim() !== "" ? stdout.trim() : undefined;
+}
+
+/** After PostgreSQL knows it: a file that exists holds the password that is valid. */
+export async function keepPassword(
+  dataDir: string,
+  user: User | undefined,
+  password: string,
+): Promise<void> {
+  await writeSecret(`${dataDir}/${file}`, user, password);
+}
+
+export async function writeSecret(
+  path: string,
+  user: User | undefined,
+  text: string,
+): Promise<void> {
+  const script = 'umask 077 && cat >"$1.new" && mv -f "$1.new" "$1"';
+  const { success, stderr } = await runAs(user, "sh", ["-c", script, "keep", path], text);
+  if (!success) throw new Error(`"${path}" can't be written: ${stderr.trim()}`);
+}

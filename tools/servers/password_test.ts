@@ -1,0 +1,114 @@
+// Every user of the machine can ask for the servers that the tools start: none gets in without the
+// password, and the password stands where nobody else reads it.
+import assert from "node:assert/strict";
+import pg from "pg";
+import { connectTo } from "./nats_client.ts";
+import { startNatsCluster } from "./nats_cluster.ts";
+import { runAs } from "./other_user.ts";
+import { startPostgres } from "./postgres.ts";
+import { startServers } from "./servers.ts";
+
+const wrong = "0".repeat(48);
+
+Deno.test("PostgreSQL and NATS refuse who has no password or another one", async () => {
+  await using servers = await startServers();
+  await using other = await startServers();
+  const { postgres, nats } = servers;
+  assert.equal(await logIn(postgres.url), "postgres");
+  for (const password of ["", wrong, new URL(other.postgres.url).password]) {
+    const url = postgres.urlOf({ database: "postgres", password });
+    await assert.rejects(logIn(url), /password|SASL|SCRAM/);
+  }
+  await (await connectTo(nats.url)).close();
+  for (
+    const url of [`nats://127.0.0.1:${nats.port}`, `nats://kenri:${wrong}@127.0.0.1:${nats.port}`]
+  ) {
+    await assert.rejects(connectTo(url, { reconnect: false }), /Authorization/);
+  }
+});
+
+Deno.test("nodes of NATS let no stranger into their cluster", async () => {
+  await using cluster = await startNatsCluster();
+  const [url = ""] = cluster.url.split(",");
+  const open = `nats://${new URL(url).host}`;
+  await assert.rejects(connectTo(open, { reconnect: false }), /Authorization/);
+  const stranger = 'CONNECT {"verbose":false,"name":"stranger"}\r\nPING\r\n';
+  assert.match(await say(cluster.routePorts[0] ?? 0, stranger), /Authorization/);
+});
+
+Deno.test({
+  name: "no password is among the arguments of a process or in the log of a server",
+  ignore: Deno.build.os !== "linux",
+  fn: noPasswordIsShown,
+});
+
+async function noPasswordIsShown(): Promise<void> {
+  await using servers = await startServers();
+  const { postgres, nats } = servers;
+  for (const { url, pid } of [postgres, nats]) {
+    const { password } = new URL(url);
+    const { stdout } = await runAs(undefined, "ps", ["-eww", "-o", "args"]);
+    assert.match(stdout, /postgres -D/); // the list does have the arguments
+    assert.ok(!stdout.includes(password));
+    const log = await Deno.readTextFile(`/proc/${pid}/fd/1`);
+    assert.ok(log.length > 0 && !log.includes(password));
+  }
+}
+
+Deno.test("kept data keeps its password, in a file that no other user reads", async () => {
+  await using folder = await dataFolder();
+  const passwords = new Set<string>();
+  for (let starts = 0; starts < 2; starts++) {
+    await using postgres = await startPostgres({ dataDir: folder.postgres });
+    passwords.add(new URL(postgres.url).password);
+    assert.equal(await logIn(postgres.url), "postgres");
+  }
+  const [password] = passwords;
+  assert.deepEqual([passwords.size, await Deno.readTextFile(folder.file)], [1, password]);
+  const { mode } = await Deno.stat(folder.file);
+  assert.equal((mode ?? 0) & 0o777, 0o600);
+});
+
+Deno.test("data of an earlier version, open to every local user, gets a password", async () => {
+  await using folder = await dataFolder();
+  {
+    await using postgres = await startPostgres({ dataDir: folder.postgres });
+    await logIn(postgres.url, "create table kept as select '7' as answer");
+    await logIn(postgres.url, "create role service login");
+    await logIn(postgres.url, "alter role postgres password null");
+  }
+  await Deno.writeTextFile(`${folder.postgres}/pg_hba.conf`, "host all all 127.0.0.1/32 trust\n");
+  await Deno.remove(folder.file);
+  await using postgres = await startPostgres({ dataDir: folder.postgres });
+  const open = postgres.urlOf({ database: "postgres", password: "" });
+  await assert.rejects(logIn(open), /password|SASL/);
+  assert.equal(await logIn(postgres.url, "select answer from kept"), "7");
+  assert.equal(await logIn(postgres.urlOf({ database: "postgres", user: "service" })), "service");
+});
+
+async function dataFolder() {
+  const path = await Deno.makeTempDir({ prefix: "kenri-password-" });
+  await Deno.chmod(path, 0o755);
+  const postgres = `${path}/postgres`;
+  const remove = () => Deno.remove(path, { recursive: true });
+  return { postgres, file: `${postgres}/kenri-password`, [Symbol.asyncDispose]: remove };
+}
+
+/** The first value that the statement answers. */
+async function logIn(url: string, sql = "select current_user as answer"): Promise<unknown> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {}); // the server ends the connection after its refusal
+  try {
+    await client.connect();
+    return (await client.query(sql)).rows[0]?.answer;
+  } finally {
+    await client.end();
+  }
+}
+
+/** All that is answered until the server ends the connection. */
+async function say(port: number, text: string): Promise<string> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  await connection.write(new TextEncoder().encode(text));
+  return await new Response(connection.readable).text();
+}
