@@ -27,7 +27,7 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
-  const door = atRate(doorOf(config.access, log), config.rate);
+  const door = atRate(doorOf("notification", config.access, log), config.rate);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),

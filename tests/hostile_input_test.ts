@@ -184,7 +184,7 @@ Deno.test("a body that ends before its length is refused, and one that is cut of
 });
 
 Deno.test("what is not HTTP is refused by the server itself, and the next client is served", async () => {
-  const line = "GET /livez HTTP/1.1\r\nHost: kenri\r\n";
+  const line = "GET /livez HTTP/1.1\r\nHost: localhost\r\n";
   const random = crypto.getRandomValues(new Uint8Array(50_000));
   const garbage: (string | Uint8Array)[] = [
     random,
@@ -242,7 +242,7 @@ Deno.test("a name in the path that is no text is refused", async () => {
   for (const [name, message] of Object.entries(bad)) {
     const answer = await sendRaw(
       url,
-      `GET /v1/users/${name}/entitlements HTTP/1.1\r\nHost: kenri\r\n\r\n`,
+      `GET /v1/users/${name}/entitlements HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     );
     assertRawError(answer, 400, "BAD_REQUEST");
     assert.equal(JSON.parse(answer?.text ?? "").message, message);

@@ -96,9 +96,9 @@ export function addConsole<Status, Counter extends string>(
     { ...file("/console/style.css", style + consoleStyle, "text/css"), scope: "public" },
     { ...file("/console/icon.svg", icon, "image/svg+xml"), scope: "public" },
     { ...get(signInPath, signInPage(site)), scope: "public" },
-    { ...post(signInPath, signIn(site, door)), scope: "public" },
+    { ...post(signInPath, signIn(site, door.sessions)), scope: "public" },
     get(signOutPath, signOutPage(site)),
-    post(signOutPath, signOut),
+    post(signOutPath, signOut(door.sessions)),
   ]);
   return { name: "console", run: (signal) => live.run(signal) };
 }
