@@ -3,7 +3,6 @@ import { Buffer } from "node:buffer";
 import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node:http2";
 
 export interface Http2Client extends Disposable {
-  isOpen: boolean;
   // Sends a request, and resolves with the status of its answer; undefined when there was none.
   ask(headers: OutgoingHttpHeaders, body?: "begun"): Promise<number | undefined>;
 }
@@ -12,9 +11,6 @@ export function connectHttp2(url: string): Http2Client {
   const session: ClientHttp2Session = connect(url, { settings: { initialWindowSize: 0 } });
   session.on("error", () => {});
   return {
-    get isOpen() {
-      return !session.closed && !session.destroyed;
-    },
     ask: (headers, body) =>
       new Promise((resolve) => {
         const request = session.request(headers, { endStream: body === undefined });
