@@ -90,7 +90,7 @@ export function addConsole<Status, Counter extends string>(
     get(operationsPath, operationsPage(site)),
     get(
       "/console/live",
-      (context) => live.listen(context.get("caller")?.expiresAtMs ?? Infinity),
+      (context) => live.listen(context.get("caller") ?? nobody, context.req.method === "HEAD"),
     ),
     file("/console/live.js", script, "text/javascript"),
     { ...file("/console/style.css", style + consoleStyle, "text/css"), scope: "public" },
