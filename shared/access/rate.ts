@@ -20,11 +20,7 @@ export interface RateOptions {
 
 export const burstHasRate = z.refine<Record<string, unknown>>(
   (settings) => settings["access.burst"] === undefined || settings["access.rate"] !== undefined,
-  {
-    path: ["access.burst"],
-    message: "needs ACCESS_RATE, too: without it there is no limit",
-    when: () => true,
-  },
+  { path: ["access.burst"], message: "needs ACCESS_RATE, too: without it there is no limit" },
 );
 
 // Without a rate there is no limit; without a burst the bucket holds what comes in a second.
