@@ -7,6 +7,7 @@ import { bearer, newClient, tokensOf } from "./access.ts";
 import { assertError, call } from "./api.ts";
 import { startEntitlement } from "./entitlement.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
+import { browserOf, formTokenIn, signIn } from "./persons.ts";
 import { insertEvents, untilAll } from "./outbox.ts";
 import { sendRaw } from "./raw_http.ts";
 import { type Stack, startStack } from "./stack.ts";
@@ -111,55 +112,7 @@ Deno.test("every page needs its scope, and leads a person who is not known to si
   }
 });
 
-interface Browser {
-  cookies: Map<string, string>;
-  rules: Map<string, string>; // of each cookie, as they were said
-  visit(path: string, form?: Record<string, string>, more?: Record<string, string>): Promise<{
-    status: number;
-    html: string;
-    location: string | null;
-  }>;
-}
-
-function browserOf(url: string): Browser {
-  const cookies = new Map<string, string>();
-  const rules = new Map<string, string>();
-  return {
-    cookies,
-    rules,
-    visit: async (path, form, more = {}) => {
-      const answer = await fetch(url + path, {
-        method: form ? "POST" : "GET",
-        headers: {
-          ...page,
-          "Sec-Fetch-Mode": "navigate",
-          "Sec-Fetch-Site": "same-origin",
-          Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; "),
-          ...more,
-        },
-        ...(form ? { body: new URLSearchParams(form) } : {}),
-        redirect: "manual",
-      });
-      for (const line of answer.headers.getSetCookie()) {
-        const [, name = "", value = "", rule = ""] = /^([^=]+)=([^;]*);? ?(.*)$/.exec(line) ?? [];
-        rules.set(name, rule);
-        if (/Max-Age=0/.test(rule)) cookies.delete(name);
-        else cookies.set(name, value);
-      }
-      const html = await answer.text();
-      return { status: answer.status, html, location: answer.headers.get("Location") };
-    },
-  };
-}
-
 const local = "kenri-entitlement";
-
-const formTokenIn = (html: string) => /name="token" value="([0-9a-f]{32})"/.exec(html)?.[1] ?? "";
-
-async function signIn(browser: Browser, credential: string) {
-  const { html } = await browser.visit("/console/sign-in");
-  return await browser.visit("/console/sign-in", { token: formTokenIn(html), credential });
-}
 
 Deno.test("a person signs in, looks, and signs out; the cookie is for this console alone", async () => {
   const browser = browserOf(stack.entitlement.url);
