@@ -5,7 +5,7 @@ import { counter, countersBy } from "./metrics.ts";
 
 export const limits = [
   ...["url_size", "body_size", "body_time", "requests_at_once", "strangers_at_once"] as const,
-  ...["requests_per_connection", "waiting", "rate", "entitlements_per_user"] as const,
+  ...["per_connection", "waiting", "rate", "entitlements_per_user"] as const,
 ];
 
 export type Limit = typeof limits[number];

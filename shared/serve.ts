@@ -93,7 +93,7 @@ async function answerArrival(app: App, request: Request, arrival: Arrival): Prom
 
 // A request that only HTTP/2 can have sent. An answer without a body needs no window to leave.
 function refuseWithoutBody(): Response {
-  countRefusal("requests_per_connection");
+  countRefusal("per_connection");
   observeUnrouted(503);
   return new Response(null, { status: 503, headers: { "Retry-After": "1" } });
 }
