@@ -5,6 +5,7 @@ import { bearer, newClient, tokensOf } from "./access.ts";
 import { call } from "./api.ts";
 import { type Entitlement, startEntitlement } from "./entitlement.ts";
 import { connectHttp2, type Http2Client } from "./http2.ts";
+import { startIssuer } from "./issuer.ts";
 import { memoryOf } from "./memory.ts";
 import { connectTo, type RawConnection } from "./raw_http.ts";
 import { inTime } from "./wait.ts";
@@ -125,7 +126,12 @@ Deno.test("sign-ins whose body does not come keep no place of a caller, by HTTP/
 });
 
 Deno.test("strangers have places of their own, and who finds none of them is told to try again", async () => {
-  await using small = await startEntitlement({ ...settings, HTTP_REQUESTS_AT_ONCE: "50" });
+  await using issuer = await startIssuer();
+  await using small = await startEntitlement({
+    ...settings,
+    ...issuer.settings,
+    HTTP_REQUESTS_AT_ONCE: "50",
+  });
   const { url } = small;
   const crowd = await Promise.all(Array.from({ length: 60 }, () => connectTo(url)));
   try {
@@ -146,6 +152,10 @@ Deno.test("strangers have places of their own, and who finds none of them is tol
       body: JSON.stringify(fields),
     });
     assert.equal(changed.status, 200, changed.text);
+    // One whose credential has to be checked first is no stranger either.
+    const jwt = await issuer.sign({ sub: "ann", scope: "entitlements:read", inSeconds: 60 });
+    const listed = await call(`${url}/v1/users/ann/entitlements`, { headers: bearer(jwt) });
+    assert.equal(listed.status, 200, listed.text);
     // Their time is over after ten seconds.
     for (const client of crowd.slice(0, 5)) assert.equal((await client.answer())?.status, 408);
     assert.equal((await call(`${url}/docs`)).status, 200);
