@@ -34,7 +34,7 @@ export class Places {
   readonly #taken: Record<Standing, number> = { stranger: 0, unchecked: 0, caller: 0 };
 
   constructor(requestsAtOnce: number) {
-    const strangers = Math.ceil(requestsAtOnce / 10);
+    const strangers = Math.ceil(requestsAtOnce / 50);
     this.#atOnce = { stranger: strangers, unchecked: requestsAtOnce, caller: requestsAtOnce };
   }
 

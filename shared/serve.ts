@@ -51,13 +51,23 @@ export async function serve(
   }
 }
 
-// To send an answer as a stream takes as long as a small request does. So of the answers to callers
-// that are known each so many is sent as one, which finds a client that takes none.
-const answersPerProbe = 32;
+// To send an answer as a stream takes as long as a small request does. So only some of the answers to
+// callers that are known are sent as one, which finds a client that takes none. Which ones is left to
+// chance: a client that knew could let another connection take them.
+const maxAnswersToProbe = 32;
+
+function probes(): () => boolean {
+  let answersLeft = 1;
+  return () => {
+    if (--answersLeft > 0) return false;
+    answersLeft = 1 + Math.floor(Math.random() * maxAnswersToProbe);
+    return true;
+  };
+}
 
 function answerer(app: App, places: Places): Answer {
   const connections = new Connections();
-  let answers = 0;
+  const isProbe = probes();
   return async (request, info) => {
     const begun = connections.begin(info.remoteAddr);
     const turn = begun instanceof Promise ? await begun : begun;
@@ -66,7 +76,7 @@ function answerer(app: App, places: Places): Answer {
     let whenTaken = false;
     try {
       const answer = await answerArrival(app, request, arrival);
-      if (arrival.isOfCaller && ++answers % answersPerProbe !== 0) return answer;
+      if (arrival.isOfCaller && !isProbe()) return answer;
       const told = await toldWhenTaken(answer);
       whenTaken = told.body !== null;
       if (whenTaken) connections.endWhenTaken(turn, info.completed, () => arrival.leave());
