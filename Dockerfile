@@ -1,6 +1,6 @@
-# Both services and the migrations in one image. The command says which, after the permissions that its
+# Both services, the migrations and the provisioning of NATS in one image. The command says which, after the permissions that its
 # settings need, and permissions.js prints these (docs/deploy.md):
-#   --allow-net=… entitlement.js | notification.js | migrate.js
+#   --allow-net=… entitlement.js | notification.js | migrate.js | provision.js
 # The base images are pinned by version. Whoever wants more names them by digest, by build argument.
 ARG DENO_BUILD_IMAGE=denoland/deno:debian-2.9.6
 ARG DENO_IMAGE=denoland/deno:distroless-2.9.6

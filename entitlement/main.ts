@@ -30,6 +30,8 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       schemaIsCurrent(database, schemaVersion),
     // Without a relay nobody connects.
     "NATS can't be reached": () => link.connected || !config.outbox.enabled,
+    "NATS lacks a stream or consumer, or has it with other settings": () =>
+      !link.connected || link.unprovisioned.size === 0,
   };
   const operators = {
     database,
@@ -51,6 +53,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       runRelay({ database, link, committed, log, abandon }, {
         ...config.outbox,
         stream: config.stream,
+        sealKey: config.sealKeys[0],
       }, signal),
   };
   const retention = {

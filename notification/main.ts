@@ -33,6 +33,8 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),
     "NATS can't be reached": () => link.connected,
+    "NATS lacks a stream or consumer, or has it with other settings": () =>
+      !link.connected || link.unprovisioned.size === 0,
   };
   const operators = {
     database,

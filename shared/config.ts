@@ -107,6 +107,16 @@ export function flag(): z.ZodPipe<z.ZodString, z.ZodTransform<boolean, string>> 
   });
 }
 
+// One or several, with commas between them. They are never repeated in a message.
+export function secretKeys(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], string>> {
+  return text().transform((written, context) => {
+    const keys = written.split(",");
+    if (keys.every((key) => /^[!-~]{32,}$/.test(key))) return keys;
+    context.addIssue("must be random text of 32 or more visible ASCII characters without commas");
+    return z.NEVER;
+  });
+}
+
 // The value itself is never repeated in the message: a connection string holds a password.
 export function serverUrl(...protocols: string[]): z.ZodString {
   return text().refine(

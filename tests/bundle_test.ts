@@ -2,7 +2,7 @@
 // empty cache, and no permission to fetch or import anything.
 import assert from "node:assert/strict";
 import { bundleAll } from "../tools/bundle.ts";
-import type { ServiceName } from "../tools/services.ts";
+import type { ProgramName, ServiceName } from "../tools/services.ts";
 import { grant, revoke } from "./api.ts";
 import { bothUnmigrated } from "./both.ts";
 import { variable } from "./crash/fault_point.ts";
@@ -24,6 +24,7 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
     DENO_DIR: `${folder.path}/empty-cache`,
   };
   await migrateWithBundle(folder.path, settings);
+  await provisionWithBundle(folder.path, settings);
 
   const program = {
     cwd: folder.path,
@@ -70,8 +71,19 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
 }
 
 // As the image does it.
-function argumentsIn(folder: string, name: ServiceName, read: Read): string[] {
+function argumentsIn(folder: string, name: ProgramName, read: Read): string[] {
   return [...entryPoint(), ...imageCommand(name, read, folder)];
+}
+
+async function provisionWithBundle(folder: string, settings: Settings): Promise<void> {
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: argumentsIn(folder, "provision", (name) => settings[name]),
+    cwd: folder,
+    env: settings,
+    stdin: "null",
+  }).output();
+  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+  assert.match(said, /, and its consumer .*: there, and as the settings want it/);
 }
 
 // As docs/deploy.md says it for bundles without the image.

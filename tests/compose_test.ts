@@ -1,6 +1,7 @@
 // compose.yaml and the Dockerfile open nothing that is not needed.
 import assert from "node:assert/strict";
 import { parse } from "yaml";
+import { readConfig as provisionConfig } from "../tools/provision/config.ts";
 import { fixedFlags } from "../shared/program.ts";
 import { bundleFlags, type ProgramName, programs } from "../tools/services.ts";
 import { entryPoint, imageCommand } from "./image.ts";
@@ -11,7 +12,7 @@ type Any = any;
 const read = (name: string) => Deno.readTextFileSync(new URL(`../${name}`, import.meta.url));
 const text = read("compose.yaml");
 const { services, networks }: Any = parse(text, { merge: true });
-const ours = ["migrate", "entitlement", "notification"];
+const ours = ["migrate", "provision", "entitlement", "notification"];
 
 for (const [name, service] of Object.entries<Any>(services)) {
   Deno.test(`the container ${name} has a read-only root, no capabilities and limits`, () => {
@@ -44,7 +45,9 @@ for (const [name, service] of Object.entries<Any>(services)) {
 
   Deno.test(`the container ${name} can be reached from this machine only, or not at all`, () => {
     for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:/);
-    if (["postgres", "nats", "migrate"].includes(name)) assert.equal(service.ports, undefined);
+    if (["postgres", "nats", "migrate", "provision"].includes(name)) {
+      assert.equal(service.ports, undefined);
+    }
     assert.notEqual(service.network_mode, "host");
   });
 }
@@ -66,8 +69,29 @@ Deno.test("each program is given its own passwords, and none stands in the file"
   assert.deepEqual(given("entitlement"), ["ENTITLEMENT_PASSWORD", "ENTITLEMENT_NATS_PASSWORD"]);
   assert.deepEqual(given("notification"), ["NOTIFICATION_PASSWORD", "NOTIFICATION_NATS_PASSWORD"]);
   assert.deepEqual(given("postgres"), ["OWNER_PASSWORD"]);
+  const sealing = Object.keys(services).filter((name) =>
+    services[name].environment?.ENTITLEMENT_SEAL_KEY
+  );
+  assert.deepEqual(sealing, ["entitlement"]);
+  assert.deepEqual(given("provision"), ["PROVISION_NATS_PASSWORD"]);
   assert.ok(!given("migrate").some((name) => name.includes("NATS")));
   assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);
+});
+
+Deno.test("the streams are made as the services want them, before the services start", () => {
+  const { environment } = services.provision;
+  assert.match(provisionConfig((key) => environment[key]).nats.urls, /^nats:\/\/provision:/);
+  for (const name of ["entitlement", "notification"]) {
+    for (const [key, value] of Object.entries(services[name].environment)) {
+      if (/^\w+_NATS_/.test(key)) assert.equal(environment[key], value, key);
+    }
+    for (const first of ["migrate", "provision"]) {
+      assert.deepEqual(services[name].depends_on[first], {
+        condition: "service_completed_successfully",
+      });
+    }
+  }
+  assert.equal(services.provision.restart, "no");
 });
 
 // With a value in the place of each secret and each choice of .env.

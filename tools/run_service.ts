@@ -1,4 +1,4 @@
-// deno task entitlement, notification, migrate: runs one of them in the foreground with the
+// deno task entitlement, notification, migrate, provision: runs one of them in the foreground with the
 // permissions that follow from its settings, and no others. Signals and the exit code pass through.
 //
 // This process may start Deno with any permission, so it imports no package (`deno task graph:check`).
@@ -19,7 +19,8 @@ if (foreign.length > 0) {
 }
 
 const args = runArguments(name, (variable) => Deno.env.get(variable));
-const program = new Deno.Command(Deno.execPath(), { args }).spawn();
+const program = new Deno.Command(Deno.execPath(), { args: [...args, ...Deno.args.slice(1)] })
+  .spawn();
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
   Deno.addSignalListener(signal, () => program.kill(signal));
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { program as entitlement } from "../entitlement/program.ts";
 import { program as migrate } from "../migrations/program.ts";
 import { program as notification } from "../notification/program.ts";
+import { program as provision } from "./provision/program.ts";
 import { permissionFlags, type Program, type Read } from "../shared/program.ts";
 
 interface Start {
@@ -17,6 +18,7 @@ export const programs = {
   entitlement: { program: entitlement, main: "entitlement/main.ts", isService: true },
   notification: { program: notification, main: "notification/main.ts", isService: true },
   migrate: { program: migrate, main: "migrations/migrate.ts", isService: false },
+  provision: { program: provision, main: "tools/provision/provision.ts", isService: false },
 } satisfies Record<string, Start>;
 
 export type ProgramName = keyof typeof programs;

@@ -6,9 +6,15 @@ import type { z } from "zod";
 import { schema as entitlement } from "../entitlement/config.ts";
 import { schema as migrations } from "../migrations/config.ts";
 import { schema as notification } from "../notification/config.ts";
+import { schema as provision } from "./provision/config.ts";
 import { environmentName } from "../shared/config.ts";
 
-const schemas: Record<string, z.ZodObject> = { entitlement, notification, migrations };
+const schemas: Record<string, z.ZodObject> = {
+  entitlement,
+  notification,
+  migrations,
+  "tools/provision": provision,
+};
 
 function fileWith(schema: z.ZodObject): string {
   const names = Object.keys(schema.shape).map(environmentName).sort();

@@ -1,7 +1,7 @@
 // How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
 import { connect } from "nats";
 import type pg from "pg";
-import { ensureStream } from "../../shared/jetstream.ts";
+import { ensureStream } from "../../shared/streams.ts";
 import { startBoth } from "./both.ts";
 import { asOwner, type BenchDatabase, countOf } from "./database.ts";
 import type { Bench, Work } from "./work.ts";
