@@ -24,7 +24,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const link = new NatsLink(config.nats, "entitlement", log);
   const committed = new Handover<OutboxRow>();
   const ask = receiverOver(link, config.stream.subject);
-  const door = atRate(doorOf(config.access, log), config.rate);
+  const door = atRate(doorOf("entitlement", config.access, log), config.rate);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),

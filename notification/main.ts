@@ -28,7 +28,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
-  const door = atRate(doorOf(config.access, log), config.rate);
+  const door = atRate(doorOf("notification", config.access, log), config.rate);
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),

@@ -7,6 +7,7 @@ export const settings: readonly string[] = [
   "ACCESS_JWT_JWKS_URL",
   "ACCESS_JWT_LEEWAY",
   "ACCESS_RATE",
+  "ACCESS_SESSION_KEY",
   "ACCESS_TOKENS",
   "HOSTNAME",
   "HTTP_REQUESTS_AT_ONCE",

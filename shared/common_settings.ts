@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { AccessOptions } from "./access/door.ts";
-import { rateOf, type RateOptions, rateSettings } from "./access/rate.ts";
+import { burstHasRate, rateOf, type RateOptions, rateSettings } from "./access/rate.ts";
 import { accessOptions, accessSettings, issuerIsWhole } from "./access/settings.ts";
 import { count, duration, maxTimerMs, number, prefixed, text } from "./config.ts";
 import { logSettings, type UserIds } from "./log.ts";
@@ -22,7 +22,7 @@ export const commonSettings = {
   "hostname": text().optional(),
 };
 
-export const commonChecks = [...natsTlsIsUsed(), issuerIsWhole];
+export const commonChecks = [...natsTlsIsUsed(), issuerIsWhole, burstHasRate];
 
 export interface CommonConfig {
   nats: Required<NatsServers>;

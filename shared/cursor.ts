@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { Buffer } from "node:buffer";
 import { ApiError } from "./errors.ts";
+import { textSchema } from "./fields.ts";
 
 // Pages: a cursor names the row after which to go on, so rows that come in meanwhile shift nothing.
 
@@ -47,10 +48,18 @@ export function readCursor<Schema extends z.ZodType>(
 ): z.output<Schema> | undefined {
   if (cursor === undefined) return undefined;
   try {
-    return schema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
+    const written = Buffer.from(cursor, "base64url").toString();
+    return schema.parse(JSON.parse(written, (_, value) => storable(value)));
   } catch {
     throw new ApiError("BAD_REQUEST", "cursor is not one that this service gave out");
   }
+}
+
+// Whatever its schema says of a text: PostgreSQL can be asked for no other.
+const storableText = textSchema();
+
+function storable(value: unknown): unknown {
+  return typeof value === "string" ? storableText.parse(value) : value;
 }
 
 // Also well-formed times may be none that PostgreSQL knows: it has no year 0.

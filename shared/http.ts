@@ -1,6 +1,6 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context, Handler, HonoRequest, Next } from "hono";
-import { admit, isPublic, needScope } from "./access/admit.ts";
+import { admit, isPublic, leadsToSignIn, needScope, signInPath } from "./access/admit.ts";
 import type { Scope } from "./access/caller.ts";
 import type { Door } from "./access/door.ts";
 import { BatchFull } from "./batch.ts";
@@ -80,17 +80,22 @@ declare module "hono" {
 }
 
 // Everybody else is refused before a route is looked for and before any of the body is read.
-async function admitFirst(context: Context, door: Door, next: Next): Promise<Response | void> {
-  let elsewhere: Response | undefined;
+function admitFirst(context: Context, door: Door, next: Next): Promise<Response | void> {
   try {
     if (door.open) refuseStrangeName(context.req.url);
-    elsewhere = await admit(context, door);
+    const admitting = admit(context, door);
+    if (admitting === undefined) return next();
+    return admitting.then(next, (error) => refuseAdmission(context, error));
   } catch (error) {
-    nameRequest(context.req.method, "none"); // its path may name a user
-    observeUnrouted(statusOf(error));
-    throw error;
+    return Promise.resolve(refuseAdmission(context, error));
   }
-  return elsewhere ?? await next();
+}
+
+function refuseAdmission(context: Context, error: unknown): Response {
+  if (leadsToSignIn(context, error)) return context.redirect(signInPath, 303);
+  nameRequest(context.req.method, "none"); // its path may name a user
+  observeUnrouted(statusOf(error));
+  throw error;
 }
 
 // Registers a route with its description, and the refusal of every other method on its path.

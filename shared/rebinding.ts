@@ -1,17 +1,19 @@
 import { ApiError } from "./errors.ts";
 
-// As long as no credential is asked for, whoever reaches the loopback is answered. A page of another
-// site, open in a browser on this machine, can reach it too, once its own name leads here (DNS
-// rebinding); to the browser the service is then that site itself. Such a name has a dot, and what
-// this machine calls itself has none.
+// While no credential is asked for, everybody who reaches the loopback is answered. A page of another
+// site that is open in a browser on this machine can reach it too, once that site's name leads here
+// (DNS rebinding): to the browser the service is then the site itself. A name without a dot is no
+// safer, because a browser completes it with a domain of the network. So only the names and addresses
+// of the loopback are answered, which nobody can make lead elsewhere. With credentials a service may
+// have any name, as that of a container, because such a page has none.
 
 export function refuseStrangeName(url: string): void {
   const [, host = ""] = /^\w+:\/\/(\[[^\]]*\]|[^/:?#]*)/.exec(url) ?? [];
-  if (!host.includes(".") || isOwn.test(host)) return;
+  if (isOwn.test(host)) return;
   throw new ApiError(
     "FORBIDDEN",
-    "as long as everybody may call, this service is asked for by an address or as localhost",
+    "while everybody may call, this service answers only as localhost or by a loopback address",
   );
 }
 
-const isOwn = /^(\d{1,3}(\.\d{1,3}){3}|\[.*\]|(.*\.)?localhost\.?)$/i;
+const isOwn = /^(127(\.\d{1,3}){3}|\[::1\]|([a-z0-9-]+\.)*localhost\.?)$/i;

@@ -1,6 +1,7 @@
-import { type ApiError, reasonOf, unavailable } from "./errors.ts";
+import { Connections, toldWhenTaken } from "./connections.ts";
+import { ApiError, reasonOf, unavailable } from "./errors.ts";
 import { answerError, observeUnrouted } from "./http.ts";
-import { limited } from "./limits.ts";
+import { Arrival, countRefusal, Places, refuseBadHost, refuseLongUrl } from "./limits.ts";
 import type { Log } from "./log.ts";
 import { protect } from "./protect.ts";
 import { aborted, pause } from "./signals.ts";
@@ -8,7 +9,7 @@ import { aborted, pause } from "./signals.ts";
 // The door of a service: HTTP from the start to the stop signal.
 
 export interface App {
-  fetch(request: Request): Response | Promise<Response>;
+  fetch(request: Request, arrival: Arrival): Response | Promise<Response>;
 }
 
 interface Address {
@@ -19,6 +20,8 @@ interface Address {
 export interface HttpOptions extends Address {
   requestsAtOnce: number;
 }
+
+type Answer = Deno.ServeHandler<Deno.NetAddr>;
 
 interface Server {
   http: Deno.HttpServer;
@@ -35,9 +38,9 @@ export async function serve(
   stop: AbortSignal,
   graceMs: number,
 ): Promise<void> {
-  const behindLimits = limited(app, requestsAtOnce, refuse);
-  const answer = async (request: Request) =>
-    protect(stop.aborted ? refuseAll() : await behindLimits.fetch(request));
+  const answerInTurn = answerer(app, new Places(requestsAtOnce));
+  const answer: Answer = async (request, info) =>
+    protect(stop.aborted ? refuseAll() : await answerInTurn(request, info));
   let server = listenOrExit(address, answer, log);
   for (;;) {
     const reason = await Promise.race([server.http.finished.catch(reasonOf), aborted(stop)]);
@@ -48,7 +51,64 @@ export async function serve(
   }
 }
 
-function listenOrExit(address: Address, answer: Deno.ServeHandler, log: Log): Server {
+// To send an answer as a stream takes as long as a small request does. So only some of the answers to
+// callers that are known are sent as one, which finds a client that takes none. Which ones is left to
+// chance: a client that knew could let another connection take them.
+const maxAnswersToProbe = 32;
+
+function probes(): () => boolean {
+  let answersLeft = 1;
+  return () => {
+    if (--answersLeft > 0) return false;
+    answersLeft = 1 + Math.floor(Math.random() * maxAnswersToProbe);
+    return true;
+  };
+}
+
+function answerer(app: App, places: Places): Answer {
+  const connections = new Connections();
+  const isProbe = probes();
+  return async (request, info) => {
+    const begun = connections.begin(info.remoteAddr);
+    const turn = begun instanceof Promise ? await begun : begun;
+    if (turn === undefined) return refuseWithoutBody();
+    const arrival = new Arrival(places);
+    let whenTaken = false;
+    try {
+      const answer = await answerArrival(app, request, arrival);
+      if (arrival.isOfCaller && !isProbe()) return answer;
+      const told = await toldWhenTaken(answer);
+      whenTaken = told.body !== null;
+      if (whenTaken) connections.endWhenTaken(turn, info.completed, () => arrival.leave());
+      return told;
+    } finally {
+      if (!whenTaken) {
+        connections.end(turn);
+        arrival.leave();
+      }
+    }
+  };
+}
+
+async function answerArrival(app: App, request: Request, arrival: Arrival): Promise<Response> {
+  try {
+    refuseLongUrl(request.url);
+    refuseBadHost(request);
+  } catch (error) {
+    if (error instanceof ApiError) return refuse(error);
+    throw error;
+  }
+  return await app.fetch(request, arrival);
+}
+
+// A request that only HTTP/2 can have sent. An answer without a body needs no window to leave.
+function refuseWithoutBody(): Response {
+  countRefusal("per_connection");
+  observeUnrouted(503);
+  return new Response(null, { status: 503, headers: { "Retry-After": "1" } });
+}
+
+function listenOrExit(address: Address, answer: Answer, log: Log): Server {
   try {
     return listen(address, answer, log);
   } catch (error) {
@@ -64,7 +124,7 @@ const maxTries = 50;
 
 async function listenAgain(
   address: Address,
-  answer: Deno.ServeHandler,
+  answer: Answer,
   log: Log,
   stop: AbortSignal,
 ): Promise<Server> {
@@ -78,7 +138,7 @@ async function listenAgain(
   return listenOrExit(address, answer, log);
 }
 
-function listen(address: Address, answer: Deno.ServeHandler, log: Log): Server {
+function listen(address: Address, answer: Answer, log: Log): Server {
   const end = new AbortController();
   const http = Deno.serve({
     ...address,

@@ -7,6 +7,7 @@ import { bearer, newClient, tokensOf } from "./access.ts";
 import { assertError, call } from "./api.ts";
 import { startEntitlement } from "./entitlement.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
+import { browserOf, formTokenIn, signIn } from "./persons.ts";
 import { insertEvents, untilAll } from "./outbox.ts";
 import { sendRaw } from "./raw_http.ts";
 import { type Stack, startStack } from "./stack.ts";
@@ -59,7 +60,14 @@ async function statusOf(url: string, headers: Record<string, string>): Promise<n
   return answer.status;
 }
 
-const cookieOf = (token: string) => ({ Cookie: `kenri_credential=${token}` });
+const forged = (service: string) => ({ Cookie: `kenri-${service}=${newToken()}` });
+
+// What the browser of a person shows who has signed in.
+async function sessionAt(url: string, token: string): Promise<{ Cookie: string }> {
+  const browser = browserOf(url);
+  assert.equal((await signIn(browser, token)).status, 303);
+  return { Cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ") };
+}
 
 Deno.test("no page that the console leads to is missing in the table of this test", async () => {
   for (const service of ["entitlement", "notification"] as const) {
@@ -77,18 +85,24 @@ Deno.test("every page needs its scope, and leads a person who is not known to si
   const settings = tokensOf(scraper, looker, mender);
   await using own = await startStack({ entitlement: settings, notification: settings });
   for (const service of ["entitlement", "notification"] as const) {
+    const ofMender = await sessionAt(own[service].url, mender.token);
+    const ofLooker = await sessionAt(own[service].url, looker.token);
     for (const [path, scope] of paths[service]) {
       const url = own[service].url + path;
       const nobody = await fetch(url, { headers: page, redirect: "manual" });
       await nobody.body?.cancel();
       assert.deepEqual([nobody.status, nobody.headers.get("Location")], [303, "/console/sign-in"]);
       assertError(await call(url), 401, "UNAUTHORIZED");
-      assert.equal(await statusOf(url, { ...page, ...cookieOf(newToken()) }), 303, path);
+      assert.equal(await statusOf(url, { ...page, ...forged(service) }), 303, path);
       assertError(await call(url, { headers: bearer(newToken()) }), 401, "UNAUTHORIZED");
-      const lacking = scope === "debug:read" ? scraper : looker;
-      for (const shown of [cookieOf, bearer]) {
-        assert.equal(await statusOf(url, { ...page, ...shown(lacking.token) }), 403, path);
-        const status = await statusOf(url, { ...page, ...shown(mender.token) });
+      const lacking = scope === "debug:read"
+        ? [bearer(scraper.token)]
+        : [bearer(looker.token), ofLooker];
+      for (const shown of lacking) {
+        assert.equal(await statusOf(url, { ...page, ...shown }), 403, path);
+      }
+      for (const shown of [bearer(mender.token), ofMender]) {
+        const status = await statusOf(url, { ...page, ...shown });
         assert.ok([200, 404].includes(status), `${path}: ${status}`);
       }
     }
@@ -98,67 +112,21 @@ Deno.test("every page needs its scope, and leads a person who is not known to si
   }
 });
 
-interface Browser {
-  cookies: Map<string, string>;
-  rules: Map<string, string>; // of each cookie, as they were said
-  visit(path: string, form?: Record<string, string>, more?: Record<string, string>): Promise<{
-    status: number;
-    html: string;
-    location: string | null;
-  }>;
-}
-
-function browserOf(url: string): Browser {
-  const cookies = new Map<string, string>();
-  const rules = new Map<string, string>();
-  return {
-    cookies,
-    rules,
-    visit: async (path, form, more = {}) => {
-      const answer = await fetch(url + path, {
-        method: form ? "POST" : "GET",
-        headers: {
-          ...page,
-          "Sec-Fetch-Mode": "navigate",
-          "Sec-Fetch-Site": "same-origin",
-          Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; "),
-          ...more,
-        },
-        ...(form ? { body: new URLSearchParams(form) } : {}),
-        redirect: "manual",
-      });
-      for (const line of answer.headers.getSetCookie()) {
-        const [, name = "", value = "", rule = ""] = /^([^=]+)=([^;]*);? ?(.*)$/.exec(line) ?? [];
-        rules.set(name, rule);
-        if (/Max-Age=0/.test(rule)) cookies.delete(name);
-        else cookies.set(name, value);
-      }
-      const html = await answer.text();
-      return { status: answer.status, html, location: answer.headers.get("Location") };
-    },
-  };
-}
-
-const formTokenIn = (html: string) => /name="token" value="([0-9a-f]{32})"/.exec(html)?.[1] ?? "";
-
-async function signIn(browser: Browser, credential: string) {
-  const { html } = await browser.visit("/console/sign-in");
-  return await browser.visit("/console/sign-in", { token: formTokenIn(html), credential });
-}
+const local = "kenri-entitlement";
 
 Deno.test("a person signs in, looks, and signs out; the cookie is for this console alone", async () => {
   const browser = browserOf(stack.entitlement.url);
   assert.equal((await browser.visit("/console")).location, "/console/sign-in");
   const signedIn = await signIn(browser, ` ${looker.token} `);
   assert.deepEqual([signedIn.status, signedIn.location], [303, "/console"]);
-  assert.equal(browser.rules.get("kenri_credential"), "Path=/console; HttpOnly; SameSite=Strict");
+  assert.equal(browser.rules.get(local), "Path=/console; HttpOnly; SameSite=Strict");
   assert.equal((await browser.visit("/console")).status, 200);
   const out = await browser.visit("/console/sign-out");
   assert.match(out.html, /You are <b>kim<\/b>, with the scopes debug:read\./);
   assert.doesNotMatch(out.html, /kenri_[0-9a-f]/);
   const left = await browser.visit("/console/sign-out", { token: formTokenIn(out.html) });
   assert.deepEqual([left.status, left.location], [303, "/console/sign-in"]);
-  assert.ok(!browser.cookies.has("kenri_credential"));
+  assert.ok(!browser.cookies.has(local));
   assert.equal((await browser.visit("/console")).status, 303);
 });
 
@@ -185,7 +153,7 @@ Deno.test("where the way may be seen the cookie goes only through encryption", a
     assert.equal(answer?.status, 303);
     return answer?.headers.get("Set-Cookie") ?? "";
   };
-  const secure = /kenri_credential=.*; Secure/;
+  const secure = /__Host-kenri-entitlement=.*; Path=\/; HttpOnly; Secure; SameSite=Strict/;
   assert.match(await ruleFor("Host: kenri.example"), secure);
   assert.match(await ruleFor("Host: kenri.example", "Origin: http://kenri.example"), secure);
   // A proxy calls the service by its address; the browser says what it calls itself.
@@ -205,7 +173,7 @@ Deno.test("what is no credential of an operator does not sign in, and is not rep
     [wrong, 401, /not known/],
     ["", 401, /not known/],
     [shop.token, 403, /the scope debug:read/],
-    ["x".repeat(3_801), 400, /at most 3800/],
+    ["x".repeat(8_001), 400, /at most 8000/],
     [await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -60 }), 401, /expired/],
   ];
   for (const [credential, status, message] of tries) {
@@ -213,7 +181,7 @@ Deno.test("what is no credential of an operator does not sign in, and is not rep
     assert.equal(answer.status, status, answer.html);
     assert.match(answer.html, message);
     if (credential !== "") assert.ok(!answer.html.includes(credential));
-    assert.ok(!browser.cookies.has("kenri_credential"));
+    assert.ok(!browser.cookies.has(local));
   }
 });
 
@@ -226,7 +194,7 @@ Deno.test("nobody is signed in or out by a form of another page", async () => {
   assert.equal((await browser.visit("/console/sign-in", form, foreign)).status, 403);
   const unsigned = { ...form, token: "0".repeat(32) };
   assert.equal((await browser.visit("/console/sign-in", unsigned)).status, 403);
-  assert.ok(!browser.cookies.has("kenri_credential"));
+  assert.ok(!browser.cookies.has(local));
   await signIn(browser, looker.token);
   assert.equal((await browser.visit("/console/sign-out", form, foreign)).status, 403);
   assert.equal((await browser.visit("/console/sign-out", unsigned)).status, 403);
@@ -255,7 +223,7 @@ Deno.test("who watches is told no more when the credential has ended", async () 
 });
 
 Deno.test("the cookie opens the console, and nothing that programs ask", async () => {
-  const headers = cookieOf(mender.token);
+  const headers = await sessionAt(stack.entitlement.url, mender.token);
   for (const path of ["/metrics", "/debug/entitlement/status", "/consoles"]) {
     assertError(await call(stack.entitlement.url + path, { headers }), 401, "UNAUTHORIZED");
   }

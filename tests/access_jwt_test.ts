@@ -208,8 +208,27 @@ Deno.test("a subject that can't be a name is refused", async () => {
   for (const claims of unfit) {
     assertRefused(await metricsWith(await issuer.sign(claims)), /must have a sub/);
   }
+  for (const claim of ["client_id", "azp"]) {
+    const token = await issuer.sign({ ...nameless, [claim]: "x".repeat(250) });
+    assertRefused(await metricsWith(token), new RegExp(`must have a ${claim} of 1 to 24`));
+  }
   for (const claims of [{ client_id: "shop" }, { azp: "shop" }, { sub: "x".repeat(250) }]) {
     const answer = await metricsWith(await issuer.sign({ ...nameless, ...claims }));
     assert.equal(answer.status, 200, answer.text);
+  }
+});
+
+Deno.test("what the issuer signs for another purpose is no access token", async () => {
+  for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt", "JWT", "jwt"]) {
+    assert.equal((await metricsWith(await issuer.sign({ ...good, typ }))).status, 200, typ);
+  }
+  for (const typ of ["id+jwt", "logout+jwt", "dpop+jwt", "secevent+jwt", "at", "", "JWT, at+jwt"]) {
+    assertRefused(await metricsWith(await issuer.sign({ ...good, typ })), /not an access token/);
+  }
+  for (const claim of ["nonce", "at_hash", "c_hash", "s_hash", "events"]) {
+    for (const typ of ["JWT", "at+jwt"]) {
+      const token = await issuer.sign({ ...good, typ, [claim]: "x" });
+      assertRefused(await metricsWith(token), /not an access token/);
+    }
   }
 });

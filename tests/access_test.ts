@@ -140,8 +140,10 @@ Deno.test("a credential is a bearer token in its header, and nothing else", asyn
   for (const query of [`access_token=${token}`, `token=${token}`]) {
     assertError(await call(`${url}?${query}`), 401, "UNAUTHORIZED");
   }
-  const headers = { Cookie: `kenri_credential=${token}` };
-  assertError(await call(url, { headers }), 401, "UNAUTHORIZED");
+  for (const cookie of ["kenri-entitlement", "__Host-kenri-entitlement", "kenri_credential"]) {
+    const headers = { Cookie: `${cookie}=${token}` };
+    assertError(await call(url, { headers }), 401, "UNAUTHORIZED");
+  }
 });
 
 Deno.test("no credential comes back in an answer or stands in the log", async () => {

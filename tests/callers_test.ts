@@ -72,6 +72,25 @@ Deno.test("a key is stored after its caller, and as it is of one without a name"
   assert.deepEqual(audit, names.map((caller) => ({ caller, request_id: key })));
 });
 
+Deno.test("a client of the issuer is not the user who has its name", async () => {
+  await using place = await openPlace();
+  const names = { "sub": "jwt:shop", "client_id": "jwt-client:shop", "azp": "jwt-azp:shop" };
+  const users: Record<string, string> = {};
+  for (const claim of Object.keys(names)) {
+    const user_id = users[claim] = `user of ${claim}`;
+    const { json, headers } = await place.grant(`${claim} shop`, "key", { user_id });
+    assert.deepEqual([json.user_id, headers.get("Idempotency-Replayed")], [user_id, null]);
+  }
+  const audit = await ask<{ caller: string; user_id: string }>(
+    place.ownerUrl,
+    "select caller, user_id from entitlement_audit",
+  );
+  const callers = Object.fromEntries(audit.map(({ caller, user_id }) => [user_id, caller]));
+  for (const [claim, name] of Object.entries(names)) {
+    assert.equal(callers[users[claim] ?? ""], name);
+  }
+});
+
 Deno.test("the timeline finds a key by its caller, and says whose it was", async () => {
   await using place = await openPlace();
   await place.grant("shop", "key", { user_id: "ann" });
@@ -110,13 +129,13 @@ async function openPlace(): Promise<Place> {
     }),
     startReplicas(1, database.serviceUrl, { ENTITLEMENT_DEBUG_ENABLED: "true" }),
   ]);
-  const longest = await issuer.sign({
-    sub: "n".repeat(250),
-    scope: "entitlements:write",
-    inSeconds: 60,
-  });
-  const tokenOf = (caller: string) =>
-    caller === "longest" ? longest : clients[caller as keyof typeof clients].token;
+  const signed = (claims: Record<string, string>) =>
+    issuer.sign({ ...claims, scope: "entitlements:write", inSeconds: 60 });
+  const jwts: Record<string, string> = { longest: await signed({ sub: "n".repeat(250) }) };
+  for (const claim of ["sub", "client_id", "azp"]) {
+    jwts[`${claim} shop`] = await signed({ [claim]: "shop" });
+  }
+  const tokenOf = (caller: string) => jwts[caller] ?? clients[caller as keyof typeof clients].token;
   const [openUrl = ""] = open.urls;
   const [closedUrl = ""] = closed.urls;
   return {

@@ -1,6 +1,7 @@
 // The stream of figures behind the console: told while somebody listens, to so many and no more, and
 // it holds up neither the database nor the end of the service.
 import assert from "node:assert/strict";
+import { bearer, newClient, tokensOf } from "./access.ts";
 import { call, grant } from "./api.ts";
 import { type Entitlement, startEntitlement } from "./entitlement.ts";
 import { inTime, until } from "./wait.ts";
@@ -11,8 +12,8 @@ interface Listener extends AsyncDisposable {
   next(): Promise<Record<string, string> | undefined>; // undefined at the end
 }
 
-async function listen(url: string): Promise<Listener> {
-  const answer = await fetch(`${url}/console/live`);
+async function listen(url: string, headers = {}): Promise<Listener> {
+  const answer = await fetch(`${url}/console/live`, { headers });
   assert.deepEqual(
     [answer.status, answer.headers.get("Content-Type")],
     [200, "text/event-stream"],
@@ -119,6 +120,27 @@ Deno.test("so many may listen and no more, and a place that is left is free agai
     await answer.body?.cancel();
     return answer.status === 200;
   });
+});
+
+Deno.test("one caller takes some of the places to listen, and another finds one", async () => {
+  const [kim, lee] = [newClient("kim", "debug:read"), newClient("lee", "debug:read")];
+  await using kenri = await startEntitlement({ ...debug, ...tokensOf(kim, lee) });
+  await using listeners = new AsyncDisposableStack();
+  for (let i = 0; i < 8; i++) listeners.use(await listen(kenri.url, bearer(kim.token)));
+  const refused = await fetch(`${kenri.url}/console/live`, { headers: bearer(kim.token) });
+  await refused.body?.cancel();
+  assert.deepEqual([refused.status, refused.headers.get("Retry-After")], [503, "60"]);
+  listeners.use(await listen(kenri.url, bearer(lee.token)));
+});
+
+Deno.test("who asks for the head alone keeps no place", async () => {
+  await using kenri = await startEntitlement(debug);
+  for (let i = 0; i < 40; i++) {
+    const { status, headers } = await fetch(`${kenri.url}/console/live`, { method: "HEAD" });
+    assert.deepEqual([status, headers.get("Content-Type")], [200, "text/event-stream"]);
+  }
+  await using listener = await listen(kenri.url);
+  await figuresUntil(listener, () => true);
 });
 
 Deno.test("a stop ends the streams that are open and waits for none of them", async () => {

@@ -184,7 +184,7 @@ Deno.test("a body that ends before its length is refused, and one that is cut of
 });
 
 Deno.test("what is not HTTP is refused by the server itself, and the next client is served", async () => {
-  const line = "GET /livez HTTP/1.1\r\nHost: kenri\r\n";
+  const line = "GET /livez HTTP/1.1\r\nHost: localhost\r\n";
   const random = crypto.getRandomValues(new Uint8Array(50_000));
   const garbage: (string | Uint8Array)[] = [
     random,
@@ -227,6 +227,38 @@ Deno.test("a Host that no url can have is no failure, of the console neither", a
   }
 });
 
+Deno.test("no Host and no form of the target chooses another route than the path", async () => {
+  const path = "/v1/users/ann/entitlements";
+  const refused = [
+    ...["localhost/livez?", "localhost/livez#", "localhost\\livez?", "localhost?", "u@localhost"]
+      .map((host) => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
+    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nHost: localhost/livez?\r\n\r\n`,
+    `GET ${path} HTTP/1.1\r\nHost: \r\n\r\n`,
+    `GET ${path} HTTP/1.0\r\n\r\n`,
+    "GET http://other/livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+  ];
+  for (const request of refused) {
+    const answer = await sendRaw(url, request);
+    assert.equal(answer?.status, 400, `${request}: ${answer?.text}`);
+  }
+  for (const host of ["localhost", "LOCALHOST:8080", "[::1]:8080", "127.0.0.1"]) {
+    const answer = await sendRaw(url, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    assert.equal(answer?.status, 200, `${host}: ${answer?.text}`);
+  }
+  assert.equal((await sendRaw(url, "GET /livez HTTP/1.0\r\n\r\n"))?.status, 200);
+});
+
+Deno.test("without credentials a name of the network is answered no more than one of the internet", async () => {
+  for (const host of ["intranet", "kenri", "evil.example", "10.0.0.1", "0.0.0.0"]) {
+    const answer = await sendRaw(
+      url,
+      `GET /v1/users/ann/entitlements HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+    );
+    assertRawError(answer, 403, "FORBIDDEN");
+  }
+});
+
 Deno.test("a name in the path that is no text is refused", async () => {
   const bad = {
     "%00": "user_id must not have control characters",
@@ -242,7 +274,7 @@ Deno.test("a name in the path that is no text is refused", async () => {
   for (const [name, message] of Object.entries(bad)) {
     const answer = await sendRaw(
       url,
-      `GET /v1/users/${name}/entitlements HTTP/1.1\r\nHost: kenri\r\n\r\n`,
+      `GET /v1/users/${name}/entitlements HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     );
     assertRawError(answer, 400, "BAD_REQUEST");
     assert.equal(JSON.parse(answer?.text ?? "").message, message);

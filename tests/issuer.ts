@@ -15,6 +15,7 @@ export interface Issuer extends AsyncDisposable {
 export interface Claims extends JWTPayload {
   kid?: string;
   alg?: string;
+  typ?: string; // of the header
   inSeconds?: number; // when it expires; undefined makes a token that never does
 }
 
@@ -35,13 +36,13 @@ export async function startIssuer(algorithm = "ES256"): Promise<Issuer> {
     away: false,
     publicPem: key.publicPem,
     rotate: async () => void (key = await newKey(algorithm)),
-    sign: ({ kid = key.kid, alg = algorithm, inSeconds, ...claims }) => {
+    sign: ({ kid = key.kid, alg = algorithm, typ, inSeconds, ...claims }) => {
       const jwt = new SignJWT({
         iss: issuer.settings["ACCESS_JWT_ISSUER"] ?? "",
         aud: audience,
         ...claims,
       })
-        .setProtectedHeader({ alg, kid });
+        .setProtectedHeader({ alg, kid, ...(typ === undefined ? {} : { typ }) });
       if (inSeconds !== undefined) jwt.setExpirationTime(new Date(Date.now() + inSeconds * 1_000));
       return jwt.sign(key.privateKey);
     },

@@ -75,7 +75,7 @@ export async function sendRaw(
 export function changeHead(...lines: string[]): string {
   return [
     "POST /v1/entitlements/grants HTTP/1.1",
-    "Host: kenri",
+    "Host: localhost",
     "Content-Type: application/json",
     ...lines,
     "\r\n",

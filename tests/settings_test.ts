@@ -94,6 +94,24 @@ Deno.test("without credentials a service listens on the loopback, and nowhere el
   assert.equal(problemsOf(wrong).length, 2, "said with all that is wrong");
 });
 
+Deno.test("a burst without a rate is refused, because it would be no limit", () => {
+  assert.deepEqual(problemsOf({ ACCESS_RATE: "5", ACCESS_BURST: "9" }), []);
+  assert.deepEqual(problemsOf({ ACCESS_RATE: "5" }), []);
+  const [problem, ...rest] = problemsOf({ ACCESS_BURST: "9" });
+  assert.match(problem ?? "", /^ACCESS_BURST needs ACCESS_RATE, too/);
+  assert.deepEqual(rest, []);
+});
+
+Deno.test("a session key that is short is refused, and not repeated", () => {
+  assert.deepEqual(problemsOf({ ACCESS_SESSION_KEY: "5ec7e7".repeat(6) }), []);
+  for (const key of ["5ec7e7".repeat(5), `${"5ec7e7".repeat(6)} x`, "é".repeat(40)]) {
+    const [problem, ...rest] = problemsOf({ ACCESS_SESSION_KEY: key });
+    assert.match(problem ?? "", /^ACCESS_SESSION_KEY must be at least 32/);
+    assert.doesNotMatch(problem ?? "", /5ec7e7|é/);
+    assert.deepEqual(rest, []);
+  }
+});
+
 Deno.test("an issuer is named with its audience and its keys, or not at all", () => {
   assert.deepEqual(problemsOf(anIssuer), []);
   for (const name of Object.keys(anIssuer)) {

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import { ApiError } from "../errors.ts";
+import { Arrival } from "../limits.ts";
 import type { Caller, Scope } from "./caller.ts";
 import type { Door } from "./door.ts";
 import { badCredential, noCredential, scopeMissing } from "./refusals.ts";
@@ -15,34 +16,68 @@ const publicPaths = new Set([
   ...["/console/sign-in", "/console/style.css", "/console/icon.svg"],
 ]);
 
+const healthPaths = new Set(["/livez", "/readyz"]);
+
 export function isPublic(path: string): boolean {
   return publicPaths.has(path);
 }
 
 export const signInPath = "/console/sign-in";
-export const cookieName = "kenri_credential";
 
-// Sets the caller, throws, or leads a person to where one signs in. Nothing of the body is read.
-export async function admit(context: Context, door: Door): Promise<Response | undefined> {
-  const { req } = context;
-  if (isPublic(req.path)) return undefined;
-  const within = callerWithin(context);
-  if (within || door.open) {
-    context.set("caller", within ?? await door.authenticate(undefined));
+// Sets the caller, or throws. Nothing of the body is read.
+export function admit(context: Context, door: Door): undefined | Promise<void> {
+  const { path } = context.req;
+  const arrival = context.env instanceof Arrival ? context.env : undefined;
+  if (isPublic(path)) {
+    if (!healthPaths.has(path)) arrival?.enter("stranger");
     return undefined;
   }
-  const isOfConsole = /^\/console(\/|$)/.test(req.path);
-  const credential = bearerOf(req.raw.headers.get("Authorization")) ??
-    (isOfConsole ? getCookie(context, cookieName) : undefined);
-  try {
-    context.set("caller", await door.authenticate(credential));
+  const letIn = (caller: Caller) => {
+    arrival?.enter("caller");
+    context.set("caller", caller);
+  };
+  const caller = callerOf(context, door);
+  if (!(caller instanceof Promise)) {
+    letIn(caller);
     return undefined;
+  }
+  const admitted = caller.then(letIn);
+  try {
+    arrival?.enter("unchecked");
   } catch (error) {
-    const isVisit = isOfConsole && req.method === "GET" && wantsPage(req.raw.headers);
-    const isUnknown = error instanceof ApiError && error.code === "UNAUTHORIZED";
-    if (isVisit && isUnknown) return context.redirect(signInPath, 303);
+    admitted.catch(() => {});
     throw error;
   }
+  return admitted;
+}
+
+function callerOf(context: Context, door: Door): Caller | Promise<Caller> {
+  const within = callerWithin(context);
+  if (within) return within;
+  if (door.open) return door.authenticate(undefined);
+  const token = bearerOf(context.req.raw.headers.get("Authorization"));
+  const session = token === undefined ? sessionOf(context, door) : undefined;
+  return session ?? door.authenticate(token);
+}
+
+// One that is over may have been left behind by another way to this console.
+function sessionOf(context: Context, { sessions }: Door): Promise<Caller> | undefined {
+  if (sessions === undefined || !isOfConsole(context)) return undefined;
+  const { encrypted, local } = sessions.cookies;
+  const [first, second] = [encrypted, local].flatMap((cookie) => {
+    const session = getCookie(context, cookie);
+    return session === undefined ? [] : [() => sessions.resume(session, cookie)];
+  });
+  return second ? first?.().catch(second) : first?.();
+}
+
+const isOfConsole = ({ req }: Context) => /^\/console(\/|$)/.test(req.path);
+
+// A person who is not known is led to where one signs in.
+export function leadsToSignIn(context: Context, error: unknown): boolean {
+  return isOfConsole(context) && context.req.method === "GET" &&
+    wantsPage(context.req.raw.headers) &&
+    error instanceof ApiError && error.code === "UNAUTHORIZED";
 }
 
 // Whoever is not known at all has been refused before.

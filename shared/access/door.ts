@@ -3,6 +3,7 @@ import { anybody, type Caller } from "./caller.ts";
 import { IssuerKeys } from "./issuer_keys.ts";
 import { type JwtOptions, verifyJwt } from "./jwt.ts";
 import { badCredential, noCredential } from "./refusals.ts";
+import { type Content, type CookieNames, sessionOver, Sessions } from "./sessions.ts";
 import { callerByDigest, digestOf, type TokenEntry } from "./tokens.ts";
 
 // Who stands behind a credential.
@@ -10,16 +11,34 @@ import { callerByDigest, digestOf, type TokenEntry } from "./tokens.ts";
 export interface AccessOptions {
   tokens: TokenEntry[];
   jwt: JwtOptions | undefined;
+  sessionKey: string | undefined;
 }
 
 export interface Door {
   open: boolean; // nobody is asked for a credential
   authenticate(credential: string | undefined): Caller | Promise<Caller>;
+  sessions: PersonsDoor | undefined; // where it is not open
 }
 
-export const openDoor: Door = { open: true, authenticate: () => anybody };
+// People show a credential once, and then a session in a cookie.
+export interface PersonsDoor {
+  cookies: CookieNames;
+  begin(credential: string, cookie: string): Promise<Begun>;
+  resume(session: string, cookie: string): Promise<Caller>;
+}
 
-export function doorOf({ tokens, jwt }: AccessOptions, log: Log): Door {
+export interface Begun {
+  caller: Caller;
+  session: string;
+}
+
+export const openDoor: Door = { open: true, authenticate: () => anybody, sessions: undefined };
+
+export function doorOf(
+  service: string,
+  { tokens, jwt, sessionKey }: AccessOptions,
+  log: Log,
+): Door {
   if (tokens.length === 0 && jwt === undefined) {
     log.warn("No credentials are configured: everybody on this machine may do everything here");
     return openDoor;
@@ -28,17 +47,40 @@ export function doorOf({ tokens, jwt }: AccessOptions, log: Log): Door {
   log.info("Callers need a token", { clients, issuer: jwt?.issuer });
   const known = callerByDigest(tokens);
   const callerByJwt = jwt && rememberJwts(jwt, log);
-  return {
-    open: false,
-    authenticate: (credential) => {
-      if (credential === undefined) throw noCredential();
-      const digest = digestOf(credential);
-      const caller = known(digest);
-      if (caller) return caller;
-      if (callerByJwt && isJwt(credential)) return callerByJwt(credential, digest);
-      throw badCredential("the token is not known, or not any more");
-    },
+  const authenticate = (credential: string | undefined) => {
+    if (credential === undefined) throw noCredential();
+    const digest = digestOf(credential);
+    const caller = known(digest);
+    if (caller) return caller;
+    if (callerByJwt && isJwt(credential)) return callerByJwt(credential, digest);
+    throw badCredential("the token is not known, or not any more");
   };
+  const sessions = new Sessions(service, sessionKey);
+  const begin = async (credential: string, cookie: string) => {
+    const caller = await authenticate(credential);
+    const digest = digestOf(credential);
+    const content = known(digest) ? { digest } : contentOf(caller, jwt?.issuer ?? "");
+    return { caller, session: await sessions.seal(content, cookie, caller) };
+  };
+  const resume = async (session: string, cookie: string) => {
+    const { content, endsAtMs } = await sessions.open(session, cookie);
+    const caller = "digest" in content ? known(content.digest) : callerOf(content, jwt?.issuer);
+    if (caller === undefined) throw sessionOver();
+    return { ...caller, expiresAtMs: endsAtMs };
+  };
+  return { open: false, authenticate, sessions: { cookies: sessions.cookies, begin, resume } };
+}
+
+function contentOf({ name, scopes }: Caller, issuer: string): Content {
+  return { issuer, name, scopes: [...scopes] };
+}
+
+// An issuer that is not trusted any more takes its sessions with it.
+function callerOf(
+  { issuer, name, scopes }: Exclude<Content, { digest: string }>,
+  trusted: string | undefined,
+): Caller | undefined {
+  return issuer === trusted ? { name, scopes: new Set(scopes) } : undefined;
 }
 
 function isJwt(credential: string): boolean {

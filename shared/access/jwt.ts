@@ -1,4 +1,4 @@
-import { errors, type JWTPayload, jwtVerify } from "jose";
+import { errors, type JWTPayload, jwtVerify, type JWTVerifyResult } from "jose";
 import { ApiError } from "../errors.ts";
 import { type Caller, scopes } from "./caller.ts";
 import type { IssuerKeys } from "./issuer_keys.ts";
@@ -19,7 +19,7 @@ export async function verifyJwt(
   { issuer, audience, algorithms, leewaySeconds }: JwtOptions,
   keys: IssuerKeys,
 ): Promise<Required<Caller>> {
-  const claims = await verifiedClaims(() =>
+  const { payload: claims, protectedHeader } = await verified(() =>
     jwtVerify(token, keys.find, {
       issuer,
       audience,
@@ -28,6 +28,7 @@ export async function verifyJwt(
       requiredClaims: ["exp"],
     })
   );
+  refuseOtherKinds(protectedHeader.typ, claims);
   return {
     name: nameOf(claims),
     scopes: scopesOf(claims),
@@ -35,12 +36,23 @@ export async function verifyJwt(
   };
 }
 
+// RFC 9068 has at+jwt. Many issuers write JWT, or nothing.
+const accessTypes = new Set(["at+jwt", "application/at+jwt", "jwt", undefined]);
+// Claims that only tokens for other purposes have: ID tokens, and those that tell of events.
+const otherPurposes = ["nonce", "at_hash", "c_hash", "s_hash", "events"];
+
+// An issuer signs more than access tokens with the same keys. Without a type of its own, such a token
+// is known by its claims.
+function refuseOtherKinds(type: string | undefined, claims: JWTPayload): void {
+  const isAccessToken = accessTypes.has(type?.toLowerCase()) &&
+    !otherPurposes.some((claim) => claim in claims);
+  if (!isAccessToken) throw badCredential("the token is not an access token");
+}
+
 // Whatever a token makes fail is the token's fault.
-async function verifiedClaims(
-  verify: () => Promise<{ payload: JWTPayload }>,
-): Promise<JWTPayload> {
+async function verified(verify: () => Promise<JWTVerifyResult>): Promise<JWTVerifyResult> {
   try {
-    return (await verify()).payload;
+    return await verify();
   } catch (error) {
     throw error instanceof ApiError ? error : badCredential(`the token ${problemOf(error)}`);
   }
@@ -60,13 +72,21 @@ function problemOf(error: unknown): string {
   return "can't be read";
 }
 
-// No name of a static token has a colon.
-const subjectPattern = /^[\x21-\x7e]{1,250}$/;
+// Each claim has names of its own: whoever may choose a client_id at the issuer could otherwise be
+// taken for the user with that sub. No name of a static token has a colon.
+const namedBy = [["sub", "jwt:"], ["client_id", "jwt-client:"], ["azp", "jwt-azp:"]] as const;
+const maxName = 254; // with room for one character beside it in a field of 255
 
-function nameOf({ sub, ...others }: JWTPayload): string {
-  const subject = sub ?? others["client_id"] ?? others["azp"];
-  if (typeof subject === "string" && subjectPattern.test(subject)) return `jwt:${subject}`;
-  throw badCredential("the token must have a sub of 1 to 250 visible ASCII characters");
+function nameOf(claims: JWTPayload): string {
+  const [claim, prefix] = namedBy.find(([claim]) => claims[claim] !== undefined) ?? namedBy[0];
+  const subject = claims[claim];
+  const name = `${prefix}${subject}`;
+  if (typeof subject === "string" && /^[\x21-\x7e]+$/.test(subject) && name.length <= maxName) {
+    return name;
+  }
+  throw badCredential(
+    `the token must have a ${claim} of 1 to ${maxName - prefix.length} visible ASCII characters`,
+  );
 }
 
 // A list, or words with spaces between them. What other services call a scope is none of ours.

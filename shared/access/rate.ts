@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { count, number } from "../config.ts";
 import { ApiError } from "../errors.ts";
 import { refusedBy } from "../limits.ts";
@@ -18,6 +18,11 @@ export interface RateOptions {
   burst: number; // what the bucket holds
 }
 
+export const burstHasRate = z.refine<Record<string, unknown>>(
+  (settings) => settings["access.burst"] === undefined || settings["access.rate"] !== undefined,
+  { path: ["access.burst"], message: "needs ACCESS_RATE, too: without it there is no limit" },
+);
+
 // Without a rate there is no limit; without a burst the bucket holds what comes in a second.
 export function rateOf(
   settings: z.output<z.ZodObject<typeof rateSettings>>,
@@ -36,11 +41,21 @@ export function atRate(door: Door, rate: RateOptions | undefined): Door {
     admit(caller);
     return caller;
   };
+  const { open, authenticate, sessions } = door;
   return {
-    open: door.open,
+    open,
     authenticate: (credential) => {
-      const caller = door.authenticate(credential);
+      const caller = authenticate(credential);
       return caller instanceof Promise ? caller.then(counted) : counted(caller);
+    },
+    sessions: sessions && {
+      cookies: sessions.cookies,
+      begin: async (credential, cookie) => {
+        const begun = await sessions.begin(credential, cookie);
+        admit(begun.caller);
+        return begun;
+      },
+      resume: async (session, cookie) => counted(await sessions.resume(session, cookie)),
     },
   };
 }

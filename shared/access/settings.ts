@@ -13,6 +13,7 @@ export const accessSettings = {
   "access.jwt.jwks-url": keysUrl().optional(),
   "access.jwt.algorithms": algorithms().prefault("RS256 PS256 ES256 EdDSA"),
   "access.jwt.leeway": duration(600_000).prefault("30s"),
+  "access.session-key": sessionKey().optional(),
 };
 
 type AccessSettings = z.output<z.ZodObject<typeof accessSettings>>;
@@ -23,6 +24,7 @@ export function accessOptions(settings: AccessSettings): AccessOptions {
   const jwksUrl = settings["access.jwt.jwks-url"];
   return {
     tokens: settings["access.tokens"] ?? [],
+    sessionKey: settings["access.session-key"],
     jwt: issuer === undefined || audience === undefined || jwksUrl === undefined ? undefined : {
       issuer,
       audience,
@@ -78,6 +80,14 @@ function keysUrl(): z.ZodString {
     const { protocol, hostname = "", username, password } = URL.parse(value) ?? {};
     return (protocol === "https:" || isLoopback(hostname)) && `${username}${password}` === "";
   }, "must begin with https:// unless it is of this machine, and be without a password");
+}
+
+// What is wrong with it is said without repeating it.
+function sessionKey(): z.ZodString {
+  return text().regex(
+    /^[\x21-\x7e]{32,}$/,
+    "must be at least 32 visible ASCII characters, made by chance",
+  );
 }
 
 // Each proves who has signed by a key that can't be used to sign.

@@ -90,15 +90,15 @@ export function addConsole<Status, Counter extends string>(
     get(operationsPath, operationsPage(site)),
     get(
       "/console/live",
-      (context) => live.listen(context.get("caller")?.expiresAtMs ?? Infinity),
+      (context) => live.listen(context.get("caller") ?? nobody, context.req.method === "HEAD"),
     ),
     file("/console/live.js", script, "text/javascript"),
     { ...file("/console/style.css", style + consoleStyle, "text/css"), scope: "public" },
     { ...file("/console/icon.svg", icon, "image/svg+xml"), scope: "public" },
     { ...get(signInPath, signInPage(site)), scope: "public" },
-    { ...post(signInPath, signIn(site, door)), scope: "public" },
+    { ...post(signInPath, signIn(site, door.sessions)), scope: "public" },
     get(signOutPath, signOutPage(site)),
-    post(signOutPath, signOut),
+    post(signOutPath, signOut(door.sessions)),
   ]);
   return { name: "console", run: (signal) => live.run(signal) };
 }

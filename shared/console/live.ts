@@ -1,4 +1,5 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
+import type { Caller } from "../access/caller.ts";
 import { unavailable } from "../errors.ts";
 import { pause } from "../signals.ts";
 
@@ -9,10 +10,13 @@ export type Fragments = Record<string, JSX.Element>;
 
 const everyMs = 1_000;
 const maxListeners = 32;
+// A person has a few pages open, and the others want to look, too.
+const maxListenersOfCaller = 8;
 // Whoever takes nothing for so long is gone, or so slow that reloading serves better.
 const maxMissed = 30;
 
 interface Listener {
+  caller: string;
   controller: ReadableStreamDefaultController<Uint8Array>;
   missed: number;
   expiresAtMs: number;
@@ -40,24 +44,29 @@ export class LiveFigures {
     }
   }
 
-  // Whoever may look may do so until then.
-  listen(expiresAtMs: number): Response {
+  // The figures are for a caller until its credential ends. To ask for the head alone keeps no place.
+  listen({ name, expiresAtMs = Infinity }: Caller, isHead: boolean): Response {
     if (this.#ended) throw unavailable("the service is stopping");
-    if (this.#listeners.size >= maxListeners) {
-      throw unavailable("too many watch already, reload the page instead", 60);
-    }
+    if (isHead) return new Response(null, { headers });
+    this.#refuseTooMany(name);
     let listener: Listener;
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        listener = { controller, missed: 0, expiresAtMs };
+        listener = { caller: name, controller, missed: 0, expiresAtMs };
         this.#listeners.add(listener);
         controller.enqueue(encoder.encode(": hello\n\n"));
       },
       cancel: () => void this.#listeners.delete(listener),
     });
-    return new Response(stream, {
-      headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-store" },
-    });
+    return new Response(stream, { headers });
+  }
+
+  // Where nobody needs a credential all have the same name, which is none.
+  #refuseTooMany(name: string): void {
+    const ofCaller = [...this.#listeners].filter(({ caller }) => caller === name).length;
+    if (
+      this.#listeners.size >= maxListeners || (name !== "" && ofCaller >= maxListenersOfCaller)
+    ) throw unavailable("too many watch already, reload the page instead", 60);
   }
 
   #tell(fragments: Fragments): void {
@@ -87,4 +96,5 @@ export class LiveFigures {
   }
 }
 
+const headers = { "Content-Type": "text/event-stream", "Cache-Control": "no-store" };
 const encoder = new TextEncoder();

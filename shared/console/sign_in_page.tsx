@@ -1,7 +1,8 @@
 import type { Context } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
-import { cookieName, needScope, signInPath } from "../access/admit.ts";
-import type { Door } from "../access/door.ts";
+import { needScope, signInPath } from "../access/admit.ts";
+import type { PersonsDoor } from "../access/door.ts";
+import type { CookieNames } from "../access/sessions.ts";
 import { isLoopback } from "../access/loopback.ts";
 import { ApiError } from "../errors.ts";
 import { Page } from "../pages/page.tsx";
@@ -10,8 +11,7 @@ import type { ShowPage } from "./console.tsx";
 import { formToken, readForm } from "./forms.ts";
 import { ConsolePage, type Site } from "./layout.tsx";
 
-// A browser shows its credential in a cookie. The cookie is the credential itself, so any replica
-// knows it, and it ends with the credential.
+// A person shows a credential once. What the browser keeps is a session of its own (sessions.ts).
 
 export function signInPage(site: Site): ShowPage {
   return (context) => site.asksWho ? askWho(context, site) : seeOther(context, "/console");
@@ -37,7 +37,8 @@ function askWho(context: Context, { service }: Site, problem?: ApiError): Respon
           />
           <p class="muted">
             It needs the scope <code>debug:read</code>, and to send back{" "}
-            <code>operations:write</code>. This browser keeps it until you sign out or close it.
+            <code>operations:write</code>. You are signed in until you sign out or close this
+            browser, for eight hours at most.
           </p>
           <button type="submit">Sign in</button>
         </form>
@@ -54,24 +55,27 @@ const head = (
   </>
 );
 
-const longest = 3_800; // a browser keeps a cookie of 4 kB, its name and rules included
+const longest = 8_000; // a form has 16 KiB
 
-export function signIn(site: Site, door: Door): ShowPage {
+export function signIn(site: Site, door: PersonsDoor | undefined): ShowPage {
   return async (context) => {
+    if (door === undefined) return seeOther(context, "/console");
+    const cookie = cookieFor(context, door.cookies);
     const form = await readForm(context);
     const credential = form.get("credential")?.trim() ?? "";
     try {
       if (!/^[\x21-\x7e]*$/.test(credential) || credential.length > longest) {
         throw new ApiError("BAD_REQUEST", `a token is at most ${longest} visible ASCII characters`);
       }
-      context.set("caller", await door.authenticate(credential));
+      const { caller, session } = await door.begin(credential, cookie.name);
+      context.set("caller", caller);
       needScope(context, "debug:read");
+      setCookie(context, cookie.name, session, cookie.rules);
+      return seeOther(context, "/console");
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error;
       return askWho(context, site, error);
     }
-    setCookie(context, cookieName, credential, cookieOf(context));
-    return seeOther(context, "/console");
   };
 }
 
@@ -95,16 +99,27 @@ export function signOutPage(site: Site): ShowPage {
   };
 }
 
-export async function signOut(context: Context): Promise<Response> {
-  await readForm(context);
-  deleteCookie(context, cookieName, cookieOf(context));
-  return seeOther(context, signInPath);
+export function signOut(door: PersonsDoor | undefined): ShowPage {
+  return async (context) => {
+    await readForm(context);
+    if (door) {
+      deleteCookie(context, door.cookies.encrypted, rulesOf(true));
+      deleteCookie(context, door.cookies.local, rulesOf(false));
+    }
+    return seeOther(context, signInPath);
+  };
 }
 
 // Without encryption a cookie goes to this machine only. What the browser says of its way counts: a
 // proxy with TLS may call the service by an address of the loopback.
-function cookieOf({ req }: Context) {
+function cookieFor({ req }: Context, cookies: CookieNames) {
   const { protocol, hostname = "" } = URL.parse(req.header("Origin") ?? req.url) ?? {};
-  const secure = protocol !== "http:" || !isLoopback(hostname);
-  return { path: "/console", httpOnly: true, sameSite: "Strict", secure } as const;
+  const encrypted = protocol !== "http:" || !isLoopback(hostname);
+  return { name: encrypted ? cookies.encrypted : cookies.local, rules: rulesOf(encrypted) };
+}
+
+// A browser takes a name with __Host- for the whole host only.
+function rulesOf(encrypted: boolean) {
+  const path = encrypted ? "/" : "/console";
+  return { path, httpOnly: true, sameSite: "Strict", secure: encrypted } as const;
 }

@@ -17,9 +17,9 @@ const requests = [
   changeHead("Idempotency-Key: k", `Content-Length: ${body.length}`) + body,
   changeHead("Idempotency-Key: k", "Transfer-Encoding: chunked") +
   `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
-  "GET /v1/users/ann/entitlements HTTP/1.1\r\nHost: kenri\r\n\r\n",
-  "GET /debug/notification/inbox/ann?limit=5 HTTP/1.1\r\nHost: kenri\r\nExpect: 100-continue\r\n\r\n",
-  "GET /livez HTTP/1.1\r\nHost: kenri\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+  "GET /v1/users/ann/entitlements HTTP/1.1\r\nHost: localhost\r\n\r\n",
+  "GET /debug/notification/inbox/ann?limit=5 HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\r\n",
+  "GET /livez HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
   "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 ];
 
@@ -33,7 +33,7 @@ const bytes: fc.Arbitrary<Uint8Array> = fc.oneof(
 );
 
 function asHeader(text: string): Uint8Array {
-  return encoder.encode(`GET /livez HTTP/1.1\r\nHost: kenri\r\n${text}\r\n\r\n`);
+  return encoder.encode(`GET /livez HTTP/1.1\r\nHost: localhost\r\n${text}\r\n\r\n`);
 }
 
 // Whatever the bytes began, these end it: no request waits for more.

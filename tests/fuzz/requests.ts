@@ -38,7 +38,7 @@ function goodParts({ parameters, body }: Route): fc.Arbitrary<Parts> {
   });
 }
 
-function goodRequest(route: Route): fc.Arbitrary<FuzzRequest> {
+export function goodRequest(route: Route): fc.Arbitrary<FuzzRequest> {
   return goodParts(route).map((parts) => toRequest(route, parts));
 }
 
