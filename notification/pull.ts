@@ -75,7 +75,7 @@ async function askWhenSilent(
   if (error) throw cannotPull(error.code, error.description);
 }
 
-function cannotPull(code = 0, description: string): Error {
+function cannotPull(code: number | undefined, description: string): Error {
   return new Error(`The consumer can't be pulled from: ${code} ${description}`);
 }
 
