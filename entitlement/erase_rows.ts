@@ -77,7 +77,7 @@ async function eraseEvents(
   const rows = await query(
     tx,
     `update outbox_events
-     set aggregate_key = $2 || ':' || coalesce(payload->>'stock_keeping_unit', ''),
+     set aggregate_key = aggregate_key_of($2, coalesce(payload->>'stock_keeping_unit', '')),
        payload = payload || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
      where event_id = any($1::uuid[])
      returning 1`,

@@ -1,3 +1,4 @@
+import { aggregateKeyOf } from "@kenri/proto/aggregate_key";
 import type { NewLease } from "@kenri/shared/handover";
 import {
   leaseColumns,
@@ -9,7 +10,7 @@ import {
 import { query, type Transaction } from "@kenri/shared/postgres";
 import { auditHash } from "./audit_hash.ts";
 import type { Commit, Stored } from "./decide_change.ts";
-import { aggregateKeyOf, eventTypeOf, statusAfter } from "./entitlement.ts";
+import { eventTypeOf, statusAfter } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
 
 // The entitlement, its event and its audit entry in one statement: they tell the same, so what they
@@ -35,7 +36,7 @@ export async function storeChanges(
     previous_at: previousAt,
     event_id: eventId,
     event_type: eventTypeOf[request.action],
-    aggregate_key: aggregateKeyOf(request),
+    aggregate_key: aggregateKeyOf(request.userId, request.stockKeepingUnit),
     trace_id: request.traceId,
     traceparent: request.traceparent,
   }));

@@ -9,7 +9,7 @@ import { stepTogether, tracing } from "@kenri/shared/tracing";
 import type { NotificationRow } from "./delivery.ts";
 import { messagesReceived } from "./metrics.ts";
 import { type Notification, readNotification, UnreadableMessage } from "./notification.ts";
-import { type Durable, pull, type Pulled, type PullLimits } from "./pull.ts";
+import { type Durable, expiresMs, pull, type Pulled, type PullLimits } from "./pull.ts";
 import { receiveEvents } from "./receive_events.ts";
 
 export interface IntakeParts {
@@ -24,8 +24,11 @@ export interface IntakeOptions {
   predecessorWaitMs: number;
 }
 
-const maxMessages = 2_000;
-const maxBytes = 32 * 1024 * 1024; // far above 2,000 events as they should be
+// The next pull begins before the last one can end: so one is in place at every moment.
+const renewMs = expiresMs / 2;
+// Of one pull. What is in hand and what open pulls may still bring is together never above twice this.
+const maxMessages = 1_000;
+const maxBytes = 16 * 1024 * 1024; // far above 1,000 events as they should be
 const maxPerInsert = 500;
 const retryMs = 1_000;
 
@@ -35,11 +38,13 @@ const retryMs = 1_000;
 export class Intake {
   readonly #parts: IntakeParts;
   readonly #inHand = new Set<Pulled>();
+  readonly #asked = new Set<PullLimits>(); // what may still come of each open pull
   readonly #room = new Bell();
   readonly #storing: Batch<Notification, boolean>;
   readonly #ended = new AbortController();
   readonly #heartbeat: Promise<void>;
   #bytesInHand = 0;
+  #pullFailed: unknown;
   #databaseAnswers = false; // not known before the first message
   #reportedAway = false;
 
@@ -62,35 +67,62 @@ export class Intake {
     this.#heartbeat = this.#sayStillWorking(ackWaitMs / 3);
   }
 
-  // Waits for room and pulls once.
+  // Waits for room and begins a pull. Returns when it is over, or when it is time for the next one.
   async fill(durable: Durable, signal: AbortSignal): Promise<void> {
-    let limits = this.#limits;
+    let limits = this.#limitsOfNext(durable);
     while (!limits) {
       await this.#room.wait(retryMs, signal);
       if (signal.aborted) return;
-      limits = this.#limits;
+      limits = this.#limitsOfNext(durable);
     }
-    // A message that alone is above the limit would stay in the stream for ever.
-    const largest = (durable.connection.info?.max_payload ?? 0) + 64 * 1024;
-    const bytes = Math.max(limits.bytes, largest);
-    await pull(durable, { ...limits, bytes }, (message) => void this.#handle(message));
+    const isOver = new Bell();
+    void this.#pull(durable, limits).then(() => isOver.ring());
+    await isOver.wait(renewMs, signal);
+    if (this.#pullFailed) throw this.#pullFailed;
   }
 
-  // Finishes what is in hand; what is not finished when it has to be abandoned is given back.
+  async #pull(durable: Durable, limits: PullLimits): Promise<void> {
+    const left = { ...limits };
+    this.#asked.add(left);
+    try {
+      await pull(durable, limits, (message) => {
+        left.messages--;
+        left.bytes -= message.data.length;
+        void this.#handle(message);
+      });
+    } catch (error) {
+      this.#pullFailed ??= error;
+    } finally {
+      this.#asked.delete(left);
+      this.#room.ring();
+    }
+  }
+
+  // Finishes what is in hand, and what open pulls still bring: a pull can't be taken back. What is not
+  // finished when it has to be abandoned is given back.
   async empty(): Promise<void> {
     const { abandon } = this.#parts;
-    while (this.#inHand.size > 0 && !abandon.aborted) await this.#room.wait(retryMs, abandon);
+    while (this.#inHand.size + this.#asked.size > 0 && !abandon.aborted) {
+      await this.#room.wait(retryMs, abandon);
+    }
     for (const message of this.#inHand) message.retryIn(retryMs);
     this.#ended.abort();
     await this.#heartbeat;
   }
 
-  // One message finds out whether the database answers, before more are asked for.
-  get #limits(): PullLimits | undefined {
-    const { size } = this.#inHand;
-    if (!this.#databaseAnswers) return size === 0 ? { messages: 1, bytes: maxBytes } : undefined;
-    if (size > maxMessages / 2 || this.#bytesInHand > maxBytes / 2) return undefined;
-    return { messages: maxMessages - size, bytes: maxBytes - this.#bytesInHand };
+  #limitsOfNext({ connection }: Durable): PullLimits | undefined {
+    let messages = this.#inHand.size;
+    let bytes = this.#bytesInHand;
+    for (const left of this.#asked) {
+      messages += left.messages;
+      bytes += left.bytes;
+    }
+    // A message that alone is above the limit would stay in the stream for ever.
+    const largest = (connection.info?.max_payload ?? 0) + 64 * 1024;
+    const limits = { messages: maxMessages, bytes: Math.max(maxBytes, largest) };
+    // One message finds out whether the database answers, before more are asked for.
+    if (!this.#databaseAnswers) return messages === 0 ? { ...limits, messages: 1 } : undefined;
+    return messages <= limits.messages && bytes <= limits.bytes ? limits : undefined;
   }
 
   async #handle(message: Pulled): Promise<void> {

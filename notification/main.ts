@@ -19,7 +19,7 @@ import { streamFigures, tableFigures } from "./metrics.ts";
 import { program } from "./program.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 6; // the newest of migrations/notification
+const schemaVersion = 7; // the newest of migrations/notification
 
 await runService(program, readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification", config.databaseTls);

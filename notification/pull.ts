@@ -1,9 +1,11 @@
 import { createInbox, type Msg, type NatsConnection } from "nats";
 import { inboxesOf } from "@kenri/shared/nats_connection";
+import { pause } from "@kenri/shared/signals";
 
-// One pull at a durable consumer, which ends by the server's word. The client library's own `fetch`
-// ends by a timer that is hardly longer than the server's: what is under way at that moment is
-// dropped, has used up a delivery, and comes again only when the ack wait is over.
+// One pull at a durable consumer. It is over when the server has said so, and not by a timer here: what
+// is under way at that moment would be dropped, has used up a delivery, and comes again only when the
+// ack wait is over. The server says it with a status, which nats-server 2.9 sometimes forgets; then it
+// says it by its answer to a question about the consumer.
 
 export interface Durable {
   connection: NatsConnection;
@@ -16,18 +18,21 @@ export interface PullLimits {
   bytes: number;
 }
 
-const expiresMs = 1_000; // which also bounds how long a stop waits for an idle pull
-const answerWithinMs = 5_000; // beyond that; a server that is silent for longer is not there
+export const expiresMs = 1_000; // which also bounds how long a stop waits for an idle pull
+const statusWithinMs = 250; // after that
+const answerWithinMs = 5_000; // a server that is silent for longer is not there
 const nanosecondsPerMs = 1_000_000;
 
 // Returns when the limits or the time are reached. Rejects when the consumer can't be pulled from.
 export async function pull(
-  { connection, stream, name }: Durable,
+  durable: Durable,
   { messages, bytes }: PullLimits,
   take: (message: Pulled) => void,
 ): Promise<void> {
+  const { connection, stream, name } = durable;
   const inbox = createInbox(inboxesOf("notification"));
   const ended = Promise.withResolvers<void>();
+  const over = new AbortController();
   const termReasons = readsTermReasons(connection.info?.version);
   let left = messages;
   const subscription = connection.subscribe(inbox, {
@@ -39,19 +44,39 @@ export async function pull(
     },
   });
   void subscription.closed.then(() => ended.resolve()); // with its connection
-  const silence = setTimeout(
-    () => ended.reject(new Error("The consumer does not answer")),
-    expiresMs + answerWithinMs,
-  );
   try {
     const request = { batch: messages, max_bytes: bytes, expires: expiresMs * nanosecondsPerMs };
     const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
     connection.publish(subject, JSON.stringify(request), { reply: inbox });
+    askWhenSilent(durable, over.signal).then(ended.resolve, (error) => {
+      if (!connection.isClosed()) ended.reject(error);
+    });
     await ended.promise;
   } finally {
-    clearTimeout(silence);
+    over.abort();
     subscription.unsubscribe();
   }
+}
+
+// Returns when the pull is over. The server has it when it answers the flush, so the question comes
+// after the pull's time, and its answer behind all messages that were given to the pull.
+async function askWhenSilent(
+  { connection, stream, name }: Durable,
+  over: AbortSignal,
+): Promise<void> {
+  const flushed = connection.flush().then(() => true);
+  const hasPull = await Promise.race([flushed, pause(answerWithinMs, over)]);
+  if (!hasPull && !over.aborted) throw new Error("The server does not answer");
+  await pause(expiresMs + statusWithinMs, over);
+  if (over.aborted) return;
+  const subject = `$JS.API.CONSUMER.INFO.${stream}.${name}`;
+  const answer = await connection.request(subject, "", { timeout: answerWithinMs });
+  const { error } = answer.json<{ error?: { code: number; description: string } }>();
+  if (error) throw cannotPull(error.code, error.description);
+}
+
+function cannotPull(code: number | undefined, description: string): Error {
+  return new Error(`The consumer can't be pulled from: ${code} ${description}`);
 }
 
 // What the server says to the pull itself: that it is over, as it should be, or that it is no use.
@@ -60,7 +85,7 @@ function endBy(status: Msg, ended: PromiseWithResolvers<void>): void {
   const description = status.headers?.description ?? "";
   const regular = code === 404 || code === 408 || /MaxBytes|Batch Completed/i.test(description);
   if (regular) ended.resolve();
-  else ended.reject(new Error(`The consumer can't be pulled from: ${code} ${description}`));
+  else ended.reject(cannotPull(code, description));
 }
 
 // A message of a pull, and the ways to answer it. Only the first answer counts.

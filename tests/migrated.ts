@@ -1,6 +1,7 @@
 // Databases on the way from one version of the tables to the next.
 import { migrate } from "../migrations/migrate.ts";
-import { folderOf, type Service } from "./databases.ts";
+import { plantedPassword } from "../tools/planted.ts";
+import { dropDatabase, folderOf, type Service, uniqueName, urlOf } from "./databases.ts";
 import type { Urls } from "./system.ts";
 
 /** The files of a service up to this version, and more that the next release might bring. */
@@ -26,6 +27,20 @@ export async function migrateWith(
   } finally {
     await Deno.remove(scratch, { recursive: true });
   }
+}
+
+/** A database of its own, at a version from before the newest. */
+export async function databaseAt(
+  service: Service,
+  version: number,
+): Promise<Urls & AsyncDisposable> {
+  const database = uniqueName(service);
+  const urls = {
+    ownerUrl: urlOf({ database }),
+    serviceUrl: urlOf({ database, user: `kenri_test_${service}`, password: plantedPassword }),
+  };
+  await migrateWith(service, urls, { upTo: version });
+  return { ...urls, [Symbol.asyncDispose]: () => dropDatabase(database) };
 }
 
 export async function newestVersion(service: Service): Promise<number> {

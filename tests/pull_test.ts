@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { AckPolicy, type NatsConnection } from "nats";
 import { pull, type Pulled } from "../notification/pull.ts";
 import { connectTo } from "../tools/servers/nats_client.ts";
+import { forgetful, startLink } from "./links.ts";
 import { freshStreamNames, natsUrl, withNats } from "./streams.ts";
 
 const everything = { messages: 1_000, bytes: 1_000_000 };
@@ -14,25 +15,32 @@ interface Names {
   subject: string;
 }
 
-Deno.test("over a slow link nothing is lost between the end of a pull and the next", async () => {
-  await using link = slowLink(new URL(natsUrl), 120);
-  const names = await freshDurable();
-  const published = 400;
-  const publishing = publishSlowly(names, published, 8);
-  await using consumer = await connected(link.url);
-  const seen: number[] = [];
-  while (seen.length < published) {
-    await pull({ ...consumer, ...names, name }, everything, (message) => {
-      seen.push(message.sequence);
-      message.ack();
-    });
-  }
-  await publishing;
-  await consumer.connection.flush();
-  assert.deepEqual(seen, Array.from({ length: published }, (_, i) => i + 1));
-  const { delivered, num_ack_pending } = await infoOf(names);
-  assert.deepEqual([delivered.consumer_seq, num_ack_pending], [published, 0]);
-});
+const links = {
+  "over a slow link": { delayMs: 120 },
+  "and where the server never says that a pull is over": { delayMs: 120, rewrite: forgetful },
+};
+
+for (const [where, options] of Object.entries(links)) {
+  Deno.test(`nothing is lost between the end of a pull and the next, ${where}`, async () => {
+    await using link = startLink(natsUrl, options);
+    const names = await freshDurable();
+    const published = 400;
+    const publishing = publishSlowly(names, published, 8);
+    await using consumer = await connected(link.url);
+    const seen: number[] = [];
+    while (seen.length < published) {
+      await pull({ ...consumer, ...names, name }, everything, (message) => {
+        seen.push(message.sequence);
+        message.ack();
+      });
+    }
+    await publishing;
+    await consumer.connection.flush();
+    assert.deepEqual(seen, Array.from({ length: published }, (_, i) => i + 1));
+    const { delivered, num_ack_pending } = await infoOf(names);
+    assert.deepEqual([delivered.consumer_seq, num_ack_pending], [published, 0]);
+  });
+}
 
 Deno.test("a pull takes no more than its limits, and ends as soon as it has them", async () => {
   const names = await freshDurable();
@@ -144,41 +152,4 @@ function publishSlowly({ subject }: Names, count: number, everyMs: number): Prom
 async function connected(url: string) {
   const connection: NatsConnection = await connectTo(url, { reconnect: false });
   return { connection, [Symbol.asyncDispose]: () => connection.close() };
-}
-
-// Passes everything on, each way so many milliseconds later.
-function slowLink({ href, hostname, port }: URL, delayMs: number) {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const open = new Set<Deno.TcpConn>();
-  const pass = async (from: Deno.TcpConn, to: Deno.TcpConn) => {
-    const late: Promise<void>[] = [];
-    for await (const bytes of from.readable) {
-      const writer = late.at(-1) ?? Promise.resolve();
-      const due = new Promise<void>((over) => setTimeout(over, delayMs));
-      late.push(Promise.all([writer, due]).then(async () => void await to.write(bytes)));
-      late.splice(0, late.length - 1);
-    }
-    await late.at(-1);
-  };
-  const accepting = (async () => {
-    for await (const near of listener) {
-      const far = await Deno.connect({ hostname, port: Number(port) });
-      open.add(near).add(far);
-      void pass(near, far).catch(() => {});
-      void pass(far, near).catch(() => {});
-    }
-  })();
-  return {
-    url: href.replace(`${hostname}:${port}`, `127.0.0.1:${(listener.addr as Deno.NetAddr).port}`),
-    [Symbol.asyncDispose]: async () => {
-      for (const one of open) {
-        try {
-          one.close();
-        } catch { /* Its reader has closed it. */ }
-      }
-      listener.close();
-      await accepting;
-      await new Promise((over) => setTimeout(over, delayMs));
-    },
-  };
 }

@@ -8,6 +8,7 @@ grant select, insert on stream_generations to :service;
 -- Append-only: rows go only with their partition, or lose a person by erase_audited.
 grant select, insert on entitlement_audit to :service;
 grant select on audit_retention to :service;
+grant execute on function aggregate_key_of(text, text) to :service;
 grant execute on function make_audit_partitions(integer) to :service;
 grant execute on function drop_audit_partitions(integer) to :service;
 grant execute on function erase_audited(uuid, text, uuid[], timestamptz[]) to :service;

@@ -14,6 +14,7 @@ import { plotOf } from "./plot.ts";
 import { startReceive, startReceiveDrain } from "./receive.ts";
 import { startRelay, startRelayDrain } from "./relay.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
+import { startSoak } from "./soak.ts";
 import { startSystem } from "./system.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
 
@@ -38,7 +39,9 @@ const works: Record<string, StartWork> = {
   "consume-2": replicasOf(startConsumeDrain, "consume", 2),
   "consume-4": replicasOf(startConsumeDrain, "consume", 4),
   "consume-8": replicasOf(startConsumeDrain, "consume", 8),
+  soak: startSoak,
 };
+const onlyWhenNamed = ["soak"];
 
 interface Options {
   quick: boolean;
@@ -47,7 +50,8 @@ interface Options {
 }
 
 function readOptions(args: string[]): Options {
-  const options: Options = { quick: false, json: false, names: Object.keys(works) };
+  const usual = Object.keys(works).filter((name) => !onlyWhenNamed.includes(name));
+  const options: Options = { quick: false, json: false, names: usual };
   for (let i = 0; i < args.length; i++) {
     switch (args[i]) {
       case "--quick":
@@ -75,6 +79,7 @@ function refuse(problem: string): never {
 
 /** The first round only warms everything up. */
 async function measure(work: Work, { quick }: Bench): Promise<Round[]> {
+  if (work.once) return [{ limits: [], work: await work.measure() }];
   const rounds: Round[] = [];
   for (let i = 0; i <= (quick ? 3 : 5); i++) {
     const limits: number[] = [];

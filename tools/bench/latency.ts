@@ -19,21 +19,11 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   await ensureStream(manager, { ...alone, duplicateWindowMs: 120_000, replicas: 1 });
   let made = 0;
   const measure = async () => {
-    const first = made;
+    const seconds = await changeAtPace({ changes, perSecond }, async (i) => {
+      if (await grant(url, made + i) !== 200) throw new Error("Refused");
+    });
     made += changes;
-    const from = performance.now();
-    const answers: Promise<number>[] = [];
-    for (let i = first; i < made; i++) {
-      const due = from + (i - first) / perSecond * 1_000;
-      const early = due - performance.now();
-      if (early > 0) await new Promise((go) => setTimeout(go, early));
-      answers.push(grant(url, i));
-    }
-    if ((await Promise.all(answers)).some((status) => status !== 200)) throw new Error("Refused");
-    const seconds = (performance.now() - from) / 1_000;
-    const sent = () =>
-      asOwner(notification, (owner) => countOf(owner, "notifications where status = 'SENT'"));
-    while (await sent() < made) await new Promise((again) => setTimeout(again, 20));
+    await untilSent(notification, made);
     const { acked, arrived } = await delaysOf(entitlement, notification, changes);
     return {
       perSecond: changes / seconds,
@@ -67,7 +57,8 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
-async function grant(url: string, number: number): Promise<number> {
+/** Of a new user. Returns the status of the answer. */
+export async function grant(url: string, number: number): Promise<number> {
   const answer = await fetch(`${url}/v1/entitlements/grants`, {
     method: "POST",
     headers: { "Content-Type": "application/json", "Idempotency-Key": `key-${number}` },
@@ -80,6 +71,31 @@ async function grant(url: string, number: number): Promise<number> {
   });
   await answer.body?.cancel();
   return answer.status;
+}
+
+/** Each change at its time, however long others take. Returns how many seconds all took. */
+export async function changeAtPace(
+  { changes, perSecond }: { changes: number; perSecond: number },
+  change: (index: number) => Promise<void>,
+): Promise<number> {
+  const from = performance.now();
+  const answers: Promise<void>[] = [];
+  for (let i = 0; i < changes; i++) {
+    const due = from + i / perSecond * 1_000;
+    const early = due - performance.now();
+    if (early > 0) await new Promise((go) => setTimeout(go, early));
+    answers.push(change(i));
+  }
+  await Promise.all(answers);
+  return (performance.now() - from) / 1_000;
+}
+
+export async function untilSent(notification: BenchDatabase, count: number): Promise<void> {
+  await asOwner(notification, async (owner) => {
+    while (await countOf(owner, "notifications where status = 'SENT'") < count) {
+      await new Promise((again) => setTimeout(again, 20));
+    }
+  });
 }
 
 interface Delays {
@@ -135,7 +151,11 @@ async function rowsOf(owner: pg.Client, text: string, newest: number): Promise<R
 }
 
 function percentiles(delays: number[]): { p50: number; p99: number } {
+  return { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) };
+}
+
+/** The delay that this share of them does not exceed. Sorts them. */
+export function percentile(delays: number[], share: number): number {
   const sorted = delays.sort((a, b) => a - b);
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
-  return { p50: at(0.5), p99: at(0.99) };
+  return sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
 }

@@ -22,6 +22,7 @@ export interface Limit {
 /** Each measurement checks that its work was really done, and throws if it was not. */
 export interface Work extends AsyncDisposable {
   unit: string;
+  once?: boolean; // it takes long enough for one round to do
   measure(): Promise<Sample>;
   limits: Limit[];
   atMost: Record<string, number>; // bounds of figures
