@@ -3,18 +3,18 @@ import { reasonOf, unavailable } from "@kenri/shared/errors";
 import type { NatsLink } from "@kenri/shared/jetstream";
 import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/shared/receipts";
 
-export type AskReceiver = (eventIds: string[]) => Promise<Receipt>;
+export type AskReceiver = (eventIds: string[], withinMs?: number) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
 
 // Asks the notification service, over NATS, which of these events it has not received.
 export function receiverOver(link: NatsLink, subject: string): AskReceiver {
-  return async (eventIds) => {
+  return async (eventIds, withinMs = answerWithinMs) => {
     const { connection } = link.current ?? {};
     if (!connection) throw unavailable("NATS can't be reached");
     try {
       const question = JSON.stringify({ event_ids: eventIds });
-      const options = { timeout: answerWithinMs };
+      const options = { timeout: withinMs };
       const answer = await connection.request(subjectOfChecks(subject), question, options);
       return readReceipt(answer.data);
     } catch (error) {

@@ -83,7 +83,7 @@ async function replaceGrants(owner: pg.Client, role: string, grants: string): Pr
       revoke all on all sequences in schema public from ${service};
       revoke all on all routines in schema public from ${service};
     `);
-    await runGrants(owner, service, grants);
+    await runGrants(owner, role, grants);
     await owner.query("commit");
   } catch (error) {
     await owner.query("rollback").catch(() => {});
@@ -91,9 +91,16 @@ async function replaceGrants(owner: pg.Client, role: string, grants: string): Pr
   }
 }
 
-async function runGrants(owner: pg.Client, service: string, grants: string): Promise<void> {
+/** The role is `:service` where a name belongs, and `:'service'` as a text. */
+async function runGrants(owner: pg.Client, role: string, grants: string): Promise<void> {
   try {
-    await owner.query(grants.replaceAll(/(?<!:):service\b/g, () => service));
+    await owner.query(
+      grants.replaceAll(
+        /(?<!:):(service\b|'service')/g,
+        (_, placeholder) =>
+          placeholder === "service" ? pg.escapeIdentifier(role) : pg.escapeLiteral(role),
+      ),
+    );
   } catch (error) {
     throw new Error(`"${grantsFile}" failed: ${reasonOf(error)}`, { cause: error });
   }
