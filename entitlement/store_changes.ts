@@ -60,13 +60,17 @@ export async function announceChanges(
            'user_id', user_id, 'stock_keeping_unit', stock_keeping_unit,
            'source', source, 'source_id', source_id,
            'version', version, 'trace_id', trace_id),
-         traceparent, at::timestamptz, ${leaseValues}
-       from json_to_recordset($1) as change (
-         event_id uuid, event_type text, aggregate_key text, at text, user_id text,
-         stock_keeping_unit text, source text, source_id text, version bigint, trace_id text,
-         traceparent text)
+         traceparent, occurred_at, ${leaseValues}
+       from (
+         select *, at::timestamptz as occurred_at
+         from json_to_recordset($1) as change (
+           event_id uuid, event_type text, aggregate_key text, at text, user_id text,
+           stock_keeping_unit text, source text, source_id text, version bigint, trace_id text,
+           traceparent text)
+         offset 0 -- so that the time is read once
+       ) as change
        ${
-      leaseOfNew(outbox, { key: "change.aggregate_key", position: "at::timestamptz" }, [
+      leaseOfNew(outbox, { key: "change.aggregate_key", position: "occurred_at" }, [
         "$2",
         "$3",
         "$4",
