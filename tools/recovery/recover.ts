@@ -1,9 +1,13 @@
 // deno task recover: the entitlement database was restored from a backup. Changes that were made
 // after the backup and published are still in the stream; they are made here once more, as they were.
-// The service must be stopped meanwhile. May be repeated: what is there already is left alone.
+// The service must be stopped meanwhile. May be repeated: what is there already is left alone. It writes
+// the audit with times of the past, which only the owner of the database may do.
 import type { JetStreamClient } from "nats";
+import { z } from "zod";
 import { auditHash } from "../../entitlement/audit_hash.ts";
 import { readConfig } from "../../entitlement/config.ts";
+import { parseSettings } from "../../shared/config.ts";
+import { databaseUrl } from "../../shared/server_urls.ts";
 import { readNotification, UnreadableMessage } from "../../notification/notification.ts";
 import {
   type Database,
@@ -21,9 +25,13 @@ const clocksDifferMs = 3_600_000;
 
 await run(async (say) => {
   const config = readConfig();
-  const database = openDatabase(config.databaseUrl, "recover", config.databaseTls);
+  const database = openDatabase(
+    readOwnerUrl() ?? config.databaseUrl,
+    "recover",
+    config.databaseTls,
+  );
   try {
-    await refuseWhileServing(database);
+    await refuseWhileServing(database, new URL(config.databaseUrl).username);
     const since = await findLastChange(database);
     let [read, recovered] = [0, 0];
     await withJetStream(config.nats, async (stream) => {
@@ -38,11 +46,20 @@ await run(async (say) => {
   }
 });
 
-async function refuseWhileServing(database: Database): Promise<void> {
+function readOwnerUrl(): string | undefined {
+  const name = "entitlement.migration.database.url";
+  const schema = z.object({ [name]: databaseUrl().optional() });
+  return parseSettings(schema, (name) => Deno.env.get(name))[name];
+}
+
+// The names of other roles' applications are hidden from an owner who is no superuser.
+async function refuseWhileServing(database: Database, role: string): Promise<void> {
   const sessions = await query(
     database,
     `select from pg_stat_activity
-     where datname = current_database() and application_name = 'entitlement'`,
+     where datname = current_database()
+       and (application_name = 'entitlement' or usename = $1 and usename <> current_user)`,
+    [decodeURIComponent(role)],
   );
   if (sessions.length > 0) throw new Error("The service entitlement is running: stop it first");
 }
