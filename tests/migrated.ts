@@ -43,7 +43,7 @@ function namesMadeBy(sql: string): string[] {
 // Each grant is one line.
 function grantsWithout(names: string[], sql: string): string {
   const isLeftOut = (line: string) =>
-    line.startsWith("grant ") && names.some((name) => line.includes(` ${name}`));
+    /^(grant|select grant_)/.test(line) && names.some((name) => line.includes(` ${name}`));
   return sql.split("\n").filter((line) => !isLeftOut(line)).join("\n");
 }
 

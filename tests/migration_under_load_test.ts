@@ -25,6 +25,11 @@ const noticedMs = 250;
 
 Deno.test("the newest migration of entitlement holds no change up, with a full outbox", async () => {
   await using database = await databaseBefore("entitlement");
+  // What that release needed, and had.
+  await withClient(database.ownerUrl, async (owner) => {
+    await owner.query("grant insert, update on entitlements to kenri_test_entitlement");
+    await owner.query("grant insert on entitlement_audit to kenri_test_entitlement");
+  });
   await fillOutbox(database.ownerUrl);
   await insertEvents(database.ownerUrl, manyEvents({ keys: 100, versions: 10 }));
   await using replicas = await startReplicas(2, database.serviceUrl);
