@@ -6,6 +6,7 @@ import type { Operation } from "@kenri/shared/operations";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { SendBack, SentBack } from "@kenri/shared/send_back";
 import type { Bell } from "@kenri/shared/signals";
+import { renewsKey } from "./outbox.ts";
 
 // The dead letters of the outbox: events that are FAILED.
 
@@ -56,7 +57,8 @@ async function sendBackEvents(
        having count(*) > 0
      )
      update outbox_events row
-     set status = 'PENDING', attempt_count = 0, next_retry_at = null
+     set status = 'PENDING', attempt_count = 0, next_retry_at = null,
+       ${renewsKey}
      from dead
      where row.event_id = dead.event_id
      returning row.event_id`,

@@ -38,7 +38,3 @@ export function changed(before: Entitlement | undefined, action: Action): Entitl
 export function storedKeyOf({ caller, idempotencyKey }: Change): string {
   return caller === "" ? idempotencyKey : `${caller} ${idempotencyKey}`;
 }
-
-export function aggregateKeyOf({ userId, stockKeepingUnit }: Change): string {
-  return `${userId}:${stockKeepingUnit}`;
-}

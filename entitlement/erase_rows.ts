@@ -3,7 +3,7 @@ import { listOf } from "@kenri/shared/leases";
 import { query, type Transaction } from "@kenri/shared/postgres";
 
 // Erases a user from audit rows and from what they lead to: events, stored answers, and what the
-// reconciliation found. The audit itself is changed by a function of the owner, see migration 0007.
+// reconciliation found. The audit itself is changed by a function of the owner, see migration 0008.
 
 export interface AuditedRow {
   audit_id: string;
@@ -76,7 +76,7 @@ async function eraseEvents(
   const rows = await query(
     tx,
     `update outbox_events
-     set aggregate_key = $2 || ':' || coalesce(payload->>'stock_keeping_unit', ''),
+     set aggregate_key = aggregate_key_of($2, coalesce(payload->>'stock_keeping_unit', '')),
        payload = payload || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
      where event_id = any($1::uuid[])
      returning 1`,

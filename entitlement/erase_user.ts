@@ -159,7 +159,7 @@ async function countUnpublished(tx: Transaction, userId: string): Promise<number
      from entitlements head
      join outbox_events row
        on ${inLine("row")}
-       and row.aggregate_key = head.user_id || ':' || head.stock_keeping_unit
+       and row.aggregate_key = aggregate_key_of(head.user_id, head.stock_keeping_unit)
      where head.user_id = $1`,
     [userId],
   );

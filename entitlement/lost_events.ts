@@ -1,6 +1,7 @@
 import type { JetStreamManager, StreamInfo } from "nats";
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Log } from "@kenri/shared/log";
+import { renewsKey } from "./outbox.ts";
 
 // A stream may lose what it acknowledged: a wiped disk, a power failure before fsync. Each published
 // row remembers its sequence and the generation, the life of the stream, that stored it. Before a
@@ -146,7 +147,8 @@ export async function putBackLost(database: Database, log: Log): Promise<void> {
        update outbox_events row
        set status = 'PENDING', attempt_count = 0, published_at = null,
          stream_generation = null, stream_seq = null,
-         last_error = 'lost by the stream'
+         last_error = 'lost by the stream',
+         ${renewsKey}
        from lost
        where row.event_id = lost.event_id
        returning row.event_id`,

@@ -2,6 +2,7 @@ import { listOf } from "@kenri/shared/leases";
 import type { Operation } from "@kenri/shared/operations";
 import { type Database, query } from "@kenri/shared/postgres";
 import { eventTypeOf } from "./entitlement.ts";
+import { renewsKey } from "./outbox.ts";
 import type { AuditedEvent } from "./received.ts";
 
 // Puts events that were published and not received back to PENDING. One that the outbox has deleted
@@ -25,12 +26,13 @@ export async function mendEvents(
      ), put_back as (
        update outbox_events row
        set status = 'PENDING', attempt_count = 0, published_at = null,
-         stream_generation = null, stream_seq = null
+         stream_generation = null, stream_seq = null,
+         ${renewsKey}
        from published
        where row.event_id = published.event_id
      ), made_again as (
        insert into outbox_events (event_id, event_type, aggregate_key, payload, created_at)
-       select audit_id, event_type, user_id || ':' || stock_keeping_unit,
+       select audit_id, event_type, aggregate_key_of(user_id, stock_keeping_unit),
          jsonb_build_object(
            'event_id', audit_id, 'event_type', event_type,
            'occurred_at', to_char(

@@ -11,6 +11,7 @@ import {
 import { type Database, query } from "@kenri/shared/postgres";
 import type { Bell } from "@kenri/shared/signals";
 import type { Handler } from "hono";
+import { renewsKey } from "./outbox.ts";
 
 // Publishes again what was published in a range of time, a batch for each call, the oldest first.
 // What was put back leaves the range, so repeating the call goes on, and ends. Who received an event
@@ -114,7 +115,8 @@ async function putBack(
      )
      update outbox_events row
      set status = 'PENDING', attempt_count = 0, published_at = null,
-       stream_generation = null, stream_seq = null
+       stream_generation = null, stream_seq = null,
+       ${renewsKey}
      from published
      where row.event_id = published.event_id
      returning 1`,

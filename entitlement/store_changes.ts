@@ -1,3 +1,4 @@
+import { aggregateKeyOf } from "@kenri/proto/aggregate_key";
 import type { NewLease } from "@kenri/shared/handover";
 import {
   leaseColumns,
@@ -8,7 +9,7 @@ import {
 } from "@kenri/shared/leases";
 import { query, type Transaction } from "@kenri/shared/postgres";
 import type { Commit, Stored } from "./decide_change.ts";
-import { aggregateKeyOf, eventTypeOf } from "./entitlement.ts";
+import { eventTypeOf } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
 
 // The entitlements and their audit, by a function that belongs to the database's owner: the service
@@ -39,7 +40,7 @@ export async function announceChanges(
   const rows = commits.map(({ request, at, eventId, version }) => ({
     event_id: eventId,
     event_type: eventTypeOf[request.action],
-    aggregate_key: aggregateKeyOf(request),
+    aggregate_key: aggregateKeyOf(request.userId, request.stockKeepingUnit),
     at,
     user_id: request.userId,
     stock_keeping_unit: request.stockKeepingUnit,

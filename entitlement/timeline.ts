@@ -101,7 +101,8 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
      from entitlement
      join outbox_events row
        on ${inLine("row")}
-       and row.aggregate_key = entitlement.user_id || ':' || entitlement.stock_keeping_unit
+       and row.aggregate_key =
+         aggregate_key_of(entitlement.user_id, entitlement.stock_keeping_unit)
      order by created_at desc
      limit $2`,
     [userId, maxEvents],

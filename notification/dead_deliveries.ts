@@ -46,7 +46,11 @@ async function sendBackDeliveries(
        returning *
      ), revived as (
        update notifications row
-       set status = 'PENDING', attempt_count = 0, next_retry_at = null, last_error = null
+       set status = 'PENDING', attempt_count = 0, next_retry_at = null, last_error = null,
+         -- Before migration 0007 it may have been stored under a key of the old form.
+         aggregate_key = coalesce(
+           aggregate_key_of(row.payload_json->>'user_id', row.payload_json->>'stock_keeping_unit'),
+           row.aggregate_key)
        from dead
        where row.notification_id = dead.notification_id
          and row.status = 'FAILED'
@@ -55,7 +59,7 @@ async function sendBackDeliveries(
          (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
           payload_json)
        select notification_id, event_id, payload_json->>'user_id',
-         (payload_json->>'user_id') || ':' || (payload_json->>'stock_keeping_unit'),
+         aggregate_key_of(payload_json->>'user_id', payload_json->>'stock_keeping_unit'),
          (payload_json->>'version')::bigint, payload_json->>'event_type',
          (payload_json->>'occurred_at')::timestamptz, payload_json
        from dead

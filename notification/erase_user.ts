@@ -1,3 +1,4 @@
+import { isKeyOf, keyPrefixOf } from "@kenri/proto/aggregate_key";
 import {
   type Erased,
   erasedAnswer,
@@ -61,7 +62,8 @@ async function eraseNotifications(
   await query(
     tx,
     `update notifications
-     set user_id = $2, aggregate_key = $2 || ':' || coalesce(payload_json->>'stock_keeping_unit', ''),
+     set user_id = $2,
+       aggregate_key = aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')),
        payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
      where user_id = $1
        and not unfinished -- one that came in meanwhile is of a change since`,
@@ -102,8 +104,8 @@ function findCopies(tx: Transaction, userId: string): Promise<Copy[]> {
     `select dlq_id::text, message_body as body, message_headers->'aggregate_key'->>0 as key
      from notification_nats_dlq
      where position(convert_to($1, 'UTF8') in message_body) > 0
-       or starts_with(message_headers->'aggregate_key'->>0, $1 || ':')`,
-    [userId],
+       or starts_with(message_headers->'aggregate_key'->>0, $2)`,
+    [userId, keyPrefixOf(userId)],
   );
 }
 
@@ -111,10 +113,10 @@ function isOf({ body, key }: Copy, userId: string): boolean {
   try {
     if (body) return readNotification(body).user_id === userId;
   } catch {
-    // Of what can't be read the user may be anywhere in it.
-    return true;
+    // Of what can't be read and has no key the user may be anywhere in it.
+    if (key === null) return true;
   }
-  return key?.startsWith(`${userId}:`) ?? false;
+  return key !== null && isKeyOf(userId, key);
 }
 
 // The event counts as received, so that nobody misses it: the reconciliation would publish it again.

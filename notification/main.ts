@@ -18,7 +18,7 @@ import { deliverNotifications, type NotificationRow } from "./delivery.ts";
 import { streamFigures, tableFigures } from "./metrics.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 6; // the newest of migrations/notification
+const schemaVersion = 7; // the newest of migrations/notification
 
 await runService("notification", readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification", config.databaseTls);

@@ -1,4 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import { aggregateKeyOf } from "@kenri/proto/aggregate_key";
 import {
   type EntitlementEvent,
   EntitlementEventSchema,
@@ -55,7 +56,7 @@ export function readNotification(body: Uint8Array): Notification {
   return {
     event_id,
     user_id: event.userId,
-    aggregate_key: `${event.userId}:${event.stockKeepingUnit}`,
+    aggregate_key: aggregateKeyOf(event.userId, event.stockKeepingUnit),
     version,
     type,
     occurred_at,

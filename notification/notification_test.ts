@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "@kenri/proto/aggregate_key";
 import { create, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { type EntitlementEvent, EntitlementEventSchema } from "@kenri/proto/entitlement_event";
@@ -33,7 +34,7 @@ Deno.test("an event is read as it was written", () => {
     assert.deepEqual(read, {
       event_id: event.eventId,
       user_id: event.userId,
-      aggregate_key: `${event.userId}:${event.stockKeepingUnit}`,
+      aggregate_key: aggregateKeyOf(event.userId, event.stockKeepingUnit),
       version: Number(event.version),
       type,
       occurred_at: read.occurred_at,

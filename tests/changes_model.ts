@@ -1,6 +1,7 @@
 // The model of the state rules and of idempotency. Given all that the clients saw, it shows that
 // some serial order explains every answer, and says what the tables must hold after it.
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import type { Answer, ChangeRequest, Observation } from "./changes.ts";
 import type { Tables } from "./changes_tables.ts";
 
@@ -189,7 +190,7 @@ const statusAfter = { GRANT: "ACTIVE", REVOKE: "REVOKED" };
 const eventTypeOf = { GRANT: "EntitlementGranted", REVOKE: "EntitlementRevoked" };
 
 function aggregateKey({ user, sku }: ChangeRequest): string {
-  return `${user}:${sku}`;
+  return aggregateKeyOf(user, sku);
 }
 
 function codeOf({ body }: Answer): unknown {

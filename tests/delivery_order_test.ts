@@ -1,6 +1,7 @@
 // Notifications of one (user, sku) are sent in the order of their versions, in whatever order they
 // came in, and what holds up one key holds up no other.
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import { collecting, receive, startDelivery, untilAllAre } from "./deliveries.ts";
 import { ask } from "./entitlement.ts";
 import { type Event, eventOf, eventsOf } from "./events.ts";
@@ -168,7 +169,7 @@ function dueOf({ ownerUrl }: Place): Promise<unknown[]> {
 function assertInOrder(payloads: Record<string, unknown>[]): void {
   const last = new Map<string, number>();
   for (const { user_id, stock_keeping_unit, version } of payloads) {
-    const key = `${user_id}:${stock_keeping_unit}`;
+    const key = aggregateKeyOf(String(user_id), String(stock_keeping_unit));
     assert.equal(version, (last.get(key) ?? 0) + 1, `the next of ${key}`);
     last.set(key, Number(version));
   }

@@ -1,6 +1,7 @@
 // `ops erase-user`: afterwards nothing in either database leads to the user, all counts are as they
 // were, and the audit is still what was written.
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import { openDatabase } from "../shared/postgres.ts";
 import { assertError, grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
@@ -175,7 +176,7 @@ async function capture(ownerUrl: string, user: string): Promise<void> {
      values ($1, 'MAX_DELIVERIES', 'stream', 'consumer', 1, now(), $2, $3)`,
     [
       crypto.randomUUID(),
-      { "Nats-Msg-Id": [event.eventId], "aggregate_key": [`${user}:book`] },
+      { "Nats-Msg-Id": [event.eventId], "aggregate_key": [aggregateKeyOf(user, "book")] },
       bodyOf(event),
     ],
   );

@@ -1,6 +1,7 @@
 // Clients that grant and revoke until they are stopped. Each changes what is its own, so it knows
 // which version the answer must have.
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import { type Caller, startCaller } from "./caller.ts";
 import { grant, toHttp } from "./changes.ts";
 import { until } from "./wait.ts";
@@ -32,7 +33,7 @@ export function startLoad(urls: string[], prefix = "user"): Load {
       // An impatient client sends the same at once to another replica.
       const sent = count % 5 === 0 ? [change, change] : [change];
       await Promise.all(sent.map((change) => send(caller, change)));
-      changes.push({ key: `${user}:${change.sku}`, version: change.version });
+      changes.push({ key: aggregateKeyOf(user, change.sku), version: change.version });
       await new Promise((again) => setTimeout(again, thinkMs));
     }
   };

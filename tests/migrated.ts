@@ -1,6 +1,7 @@
 // Databases on the way from one version of the tables to the next.
 import { migrate } from "../migrations/migrate.ts";
-import { folderOf, type Service } from "./databases.ts";
+import { plantedPassword } from "../tools/planted.ts";
+import { dropDatabase, folderOf, type Service, uniqueName, urlOf } from "./databases.ts";
 import type { Urls } from "./system.ts";
 
 /** The files of a service up to this version, and more that the next release might bring. */
@@ -28,6 +29,20 @@ export async function migrateWith(
   }
 }
 
+/** A database of its own, at a version from before the newest. */
+export async function databaseAt(
+  service: Service,
+  version: number,
+): Promise<Urls & AsyncDisposable> {
+  const database = uniqueName(service);
+  const urls = {
+    ownerUrl: urlOf({ database }),
+    serviceUrl: urlOf({ database, user: `kenri_test_${service}`, password: plantedPassword }),
+  };
+  await migrateWith(service, urls, { upTo: version });
+  return { ...urls, [Symbol.asyncDispose]: () => dropDatabase(database) };
+}
+
 export async function newestVersion(service: Service): Promise<number> {
   return Math.max(...(await filesOf(service)).map(versionOf));
 }
@@ -40,11 +55,18 @@ function namesMadeBy(sql: string): string[] {
   return [...sql.matchAll(/^create (?:table|function) (\w+)/gm)].map(([, name = ""]) => name);
 }
 
+// What the releases before had, who have no function of the owner to write these tables.
+const directWrites = `grant insert, update on entitlements to :service;
+grant insert on entitlement_audit to :service;`;
+
 // Each grant is one line.
 function grantsWithout(names: string[], sql: string): string {
   const isLeftOut = (line: string) =>
-    /^(grant|select grant_)/.test(line) && names.some((name) => line.includes(` ${name}`));
-  return sql.split("\n").filter((line) => !isLeftOut(line)).join("\n");
+    /^(grant|select) /.test(line) && names.some((name) => line.includes(` ${name}`));
+  return sql.split("\n").map((line) => {
+    if (!isLeftOut(line)) return line;
+    return line.startsWith("select grant_direct_writes") ? directWrites : "";
+  }).join("\n");
 }
 
 // grants.sql comes with every version, and last.

@@ -1,14 +1,13 @@
 // Migrations while the services serve: what they write is never held up for long, by the newest
 // migrations of ours nor by those that the next release may bring.
-import { plantedPassword } from "../tools/planted.ts";
 import assert from "node:assert/strict";
 import { type Database, openDatabase, query } from "../shared/postgres.ts";
 import { changeAsBefore } from "./release_before.ts";
 import { startReplicas } from "./changes.ts";
-import { dropDatabase, type Service, uniqueName, urlOf, withClient } from "./databases.ts";
+import { type Service, withClient } from "./databases.ts";
 import { fillNotifications, fillOutbox, finishedRows } from "./full_tables.ts";
 import { startLoad } from "./load.ts";
-import { migrateWith, newestVersion } from "./migrated.ts";
+import { databaseAt, migrateWith, newestVersion } from "./migrated.ts";
 import { insertEvents, manyEvents } from "./outbox.ts";
 import {
   assertSentOnceInOrder,
@@ -25,11 +24,6 @@ const noticedMs = 250;
 
 Deno.test("the newest migration of entitlement holds no change up, with a full outbox", async () => {
   await using database = await databaseBefore("entitlement");
-  // What that release needed, and had.
-  await withClient(database.ownerUrl, async (owner) => {
-    await owner.query("grant insert, update on entitlements to kenri_test_entitlement");
-    await owner.query("grant insert on entitlement_audit to kenri_test_entitlement");
-  });
   await fillOutbox(database.ownerUrl);
   await insertEvents(database.ownerUrl, manyEvents({ keys: 100, versions: 10 }));
   await using replicas = await startReplicas(2, database.serviceUrl);
@@ -116,13 +110,7 @@ function nameOf(version: number, name: string): string {
 
 // A database at the version before the newest.
 async function databaseBefore(service: Service): Promise<Urls & AsyncDisposable> {
-  const database = uniqueName(service);
-  const urls = {
-    ownerUrl: urlOf({ database }),
-    serviceUrl: urlOf({ database, user: `kenri_test_${service}`, password: plantedPassword }),
-  };
-  await migrateWith(service, urls, { upTo: await newestVersion(service) - 1 });
-  return { ...urls, [Symbol.asyncDispose]: () => dropDatabase(database) };
+  return await databaseAt(service, await newestVersion(service) - 1);
 }
 
 // Looks every few milliseconds for a statement of a service that waits for a table, and returns how

@@ -6,13 +6,13 @@ import { freshDatabase, type Service, withClient } from "./databases.ts";
 const set = ["search_path", "TimeZone", "DateStyle", "IntervalStyle", "bytea_output"];
 
 for (const service of ["entitlement", "notification"] satisfies Service[]) {
-  Deno.test(`each function of the owner of ${service} brings its own settings`, async () => {
+  Deno.test(`each function that runs as the owner of ${service} brings its own settings`, async () => {
     await using database = await freshDatabase(service);
     const functions = await ask<{ name: string; given: string[] }>(
       database.ownerUrl,
       `select proname as name, coalesce(proconfig, '{}') as given
        from pg_proc
-       where pronamespace = 'public'::regnamespace`,
+       where pronamespace = 'public'::regnamespace and prosecdef`,
     );
     for (const { name, given } of functions) {
       const names = given.map((setting) => setting.split("=")[0] ?? "");

@@ -1,5 +1,6 @@
 // Both services together, as their users see them: from the change over HTTP to the inbox.
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import { type Answer, call, post } from "./api.ts";
 import { ask, startEntitlement } from "./entitlement.ts";
 import {
@@ -94,7 +95,7 @@ async function changeConcurrently(urls: string[]): Promise<Change[]> {
   await Promise.all(Array.from({ length: clients }, client));
   assert.equal(answers.length, requests);
   return answers.filter(({ answer }) => answer.status === 200).map(({ action, answer }) => ({
-    aggregate_key: `${answer.json.user_id}:${answer.json.stock_keeping_unit}`,
+    aggregate_key: aggregateKeyOf(answer.json.user_id, answer.json.stock_keeping_unit),
     version: answer.json.version,
     type: action === "grants" ? "EntitlementGranted" : "EntitlementRevoked",
   }));

@@ -1,5 +1,6 @@
 // What the channel of the notification service sent, by its log lines.
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import type { SendRecord } from "./invariants.ts";
 import type { LogLine } from "./services.ts";
 
@@ -15,7 +16,7 @@ export interface SendLine extends KeyAndVersion {
 export function sendsIn(log: LogLine[]): SendLine[] {
   return log.filter(({ message }) => message.startsWith("Notification "))
     .map(({ user_id, stock_keeping_unit, version, time }) => ({
-      key: `${user_id}:${stock_keeping_unit}`,
+      key: aggregateKeyOf(String(user_id), String(stock_keeping_unit)),
       version: Number(version),
       time: Date.parse(String(time)),
     }));

@@ -1,6 +1,7 @@
 // Replicas of both services with a database each and one stream, and what must hold of the whole.
 import { fromBinary } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import { EntitlementEventSchema } from "../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { freshDatabase, type Service } from "./databases.ts";
 import { ask } from "./entitlement.ts";
@@ -195,7 +196,7 @@ export async function assertStreamInOrder(
   for (const { data } of await readStream(natsUrl, stream)) {
     const { eventId, userId, stockKeepingUnit, version } = fromBinary(EntitlementEventSchema, data);
     if (first.has(eventId)) continue;
-    first.set(eventId, { key: `${userId}:${stockKeepingUnit}`, version: Number(version) });
+    first.set(eventId, { key: aggregateKeyOf(userId, stockKeepingUnit), version: Number(version) });
   }
   assertVersionsInOrder([...first.values()], changes);
 }

@@ -1,5 +1,6 @@
 -- What the service's own role may do: use its tables, and nothing else. Applied after each migration.
 grant usage on schema public to :service;
+grant execute on function aggregate_key_of(text, text) to :service;
 grant select on schema_migrations to :service;
 -- PostgreSQL asks for the right to update before it locks a row, as the clean-up does.
 grant select, insert, update, delete on processed_events to :service;

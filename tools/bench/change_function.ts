@@ -62,7 +62,7 @@ export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
           hashed_at = excluded.hashed_at;
         insert into outbox_events
           (event_id, event_type, aggregate_key, payload, traceparent, created_at)
-        values (event, 'EntitlementGranted', wanted_user || ':' || wanted_sku,
+        values (event, 'EntitlementGranted', aggregate_key_of(wanted_user, wanted_sku),
           jsonb_build_object(
             'event_id', event, 'event_type', 'EntitlementGranted', 'occurred_at', at_text,
             'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'source', reason,

@@ -150,7 +150,7 @@ async function storeChange(tx: Transaction, event: Payload): Promise<boolean> {
        returning version
      ), announced as (
        insert into outbox_events (event_id, event_type, aggregate_key, payload, created_at)
-       select event_id, event_type, user_id || ':' || stock_keeping_unit, payload, occurred_at
+       select event_id, event_type, aggregate_key_of(user_id, stock_keeping_unit), payload, occurred_at
        from change
        join stored using (version)
      )

@@ -1,0 +1,40 @@
+-- Until now a key was made as user:item, so that user `a` with item `b:c` and user `a:b` with item `c`
+-- had the same. The same as aggregateKeyOf in proto/aggregate_key.ts, for keys that are made of columns.
+create function aggregate_key_of(user_id text, item text) returns text
+language sql immutable parallel safe as $$
+  select replace(replace(user_id, '%', '%25'), ':', '%3A') || ':'
+    || replace(replace(item, '%', '%25'), ':', '%3A')
+$$;
+revoke execute on function aggregate_key_of(text, text) from public;
+
+-- Replicas of the release before go on writing keys of the old form for a while. Their rows get the
+-- key of the new form, and no lease: the writer has looked for earlier rows under the old key only.
+-- Goes with a later migration, when that release is gone.
+create function make_key_anew() returns trigger
+language plpgsql set search_path = public, pg_temp as $$
+declare
+  made text := aggregate_key_of(new.payload->>'user_id', new.payload->>'stock_keeping_unit');
+begin
+  if made <> new.aggregate_key then
+    new.aggregate_key := made;
+    if new.status = 'IN_FLIGHT' then
+      new.status := 'PENDING';
+      new.locked_by := null;
+      new.locked_at := null;
+      new.lease_until := null;
+      new.claim_token := null;
+    end if;
+  end if;
+  return new;
+end $$;
+create trigger key_of_release_before before insert on outbox_events for each row
+when (new.aggregate_key like '%:%:%' or new.aggregate_key like '%\%%')
+execute function make_key_anew();
+
+-- After the trigger, which has waited for all that were writing: so no row is left out. Only what is
+-- unfinished; a finished row gets its new key when it is put back.
+update outbox_events
+set aggregate_key = aggregate_key_of(payload->>'user_id', payload->>'stock_keeping_unit')
+where unfinished
+  and (aggregate_key like '%:%:%' or aggregate_key like '%\%%')
+  and aggregate_key_of(payload->>'user_id', payload->>'stock_keeping_unit') <> aggregate_key;
