@@ -120,7 +120,7 @@ async function followChains(
     ...{ erased: 0, problems: [], heads: { count: 0, sum: "0" } },
   };
   let { before } = asked;
-  for await (const page of pages(entitlement, "audit/chains", () => ({ ...asked, before }))) {
+  for await (const page of entitlement.lookPages("audit/chains", () => ({ ...asked, before }))) {
     chains.before = before = page.before;
     chains.entitlements += page.entitlements;
     chains.reached += page.reached;
@@ -149,7 +149,7 @@ interface Rows {
 
 async function countRows(entitlement: Service, { before }: Chains): Promise<Rows> {
   const rows: Rows = { hashed: 0, marks: 0n, unhashedMarks: 0n, late: 0, problems: [] };
-  for await (const page of pages(entitlement, "audit/rows", () => ({ before }))) {
+  for await (const page of entitlement.lookPages("audit/rows", () => ({ before }))) {
     rows.hashed += page.hashed;
     rows.marks += BigInt(page.marks);
     rows.unhashedMarks += BigInt(page.unhashed_marks);
@@ -169,23 +169,9 @@ async function findAdded(
   if (isSame && problems.length + rows.problems.length === 0) return [];
   const added: Problem[] = [];
   for await (
-    const page of pages(entitlement, "audit/rows", () => ({ before, search: "true" }))
+    const page of entitlement.lookPages("audit/rows", () => ({ before, search: "true" }))
   ) added.push(...page.problems);
   return added;
-}
-
-async function* pages(
-  entitlement: Service,
-  path: string,
-  query: () => Record<string, string | undefined>,
-  // deno-lint-ignore no-explicit-any
-): AsyncGenerator<any> {
-  let cursor: string | undefined;
-  do {
-    const page = await entitlement.look(path, { ...query(), cursor });
-    yield page;
-    cursor = page.next_cursor;
-  } while (cursor !== undefined);
 }
 
 function anchorOf({ before, heads }: Chains): string {
