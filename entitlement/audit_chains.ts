@@ -1,5 +1,5 @@
 import { type Database, query, utc } from "@kenri/shared/postgres";
-import { auditHash, personDigest } from "./audit_hash.ts";
+import { auditHash, markOfRow, personDigest } from "./audit_hash.ts";
 import type { Entry, Head, Link } from "./judge_chain.ts";
 
 // Reads entitlements with their chains, from the last audit row back. Each row says when the row
@@ -42,7 +42,10 @@ const rowsOfHead = `with recursive chain as (
          'version', case when detail->>'version' ~ '^[1-9][0-9]{0,14}$' then detail->'version' end,
          'hash', encode(hash, 'hex'), 'previous_hash', encode(previous_hash, 'hex'),
          'previous_at', ${utc("previous_at")},
-         'is_intact', user_id = head.user_id and ${hashOfContent} = hash,
+         'mark', ${markOfRow("chain")}::text,
+         'is_possible', occurred_at >= '0001-01-01' and occurred_at < now() + interval '1 minute',
+         'is_intact', user_id = head.user_id and stock_keeping_unit = head.stock_keeping_unit
+           and ${hashOfContent} = hash,
          'is_erased', erased is not null,
          'is_recorded', user_id ~ '^erased-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' and exists (
            select from operations

@@ -11,7 +11,7 @@ import {
 } from "./decide_change.ts";
 import { type Change, storedKeyOf } from "./entitlement.ts";
 import type { OutboxRow } from "./outbox.ts";
-import { storeAnswers, storeChanges } from "./store_changes.ts";
+import { announceChanges, appendChanges, storeAnswers } from "./store_changes.ts";
 
 export interface CommitOptions {
   idempotencyTtlMs: number;
@@ -84,7 +84,8 @@ async function commitRequests(
     const commits = decisions.flatMap(({ commit }) => commit ?? []);
     const refusals = decisions.flatMap(({ refusal }) => refusal ?? []);
     const [leased = []] = commits.length + refusals.length === 0 ? [] : await Promise.all([
-      storeChanges(tx, commits, lease),
+      announceChanges(tx, commits, lease),
+      appendChanges(tx, commits),
       storeAnswers(tx, [...commits, ...refusals], options.idempotencyTtlMs),
     ]);
     return {
@@ -169,8 +170,7 @@ function findSituations(tx: Transaction, requests: Request[]): Promise<Situation
     tx,
     `select
        stored.request_hash as stored_hash, stored.response_code, stored.response_body,
-       entitlement.status, entitlement.version, entitlement.last_hash::text as previous_hash,
-       entitlement.hashed_at::text as previous_at,
+       entitlement.status, entitlement.version,
        to_char(
          greatest(clock_timestamp(), entitlement.updated_at + interval '1 microsecond')
            at time zone 'UTC',

@@ -18,8 +18,6 @@ export interface StoredAnswer {
 export interface Situation extends StoredAnswer {
   status: "ACTIVE" | "REVOKED" | null;
   version: number | null;
-  previous_hash: string | null; // of its last audit row that has one, and the time of that
-  previous_at: string | null;
   at: string; // the time of the change, later than that of the one before
 }
 
@@ -39,8 +37,6 @@ export interface Stored {
 export interface Commit extends Stored {
   eventId: string;
   version: number;
-  previousHash: string | null;
-  previousAt: string | null;
 }
 
 export interface Decision {
@@ -68,11 +64,7 @@ export function decide(request: Request, situation: Situation, isRoom: boolean):
   const answer: Answer = { status: 200, body, outcome: "applied" };
   return {
     answer,
-    commit: {
-      ...{ request, answer, at, eventId: uuidv7(), version: after.version },
-      previousHash: situation.previous_hash,
-      previousAt: situation.previous_at,
-    },
+    commit: { request, answer, at, eventId: uuidv7(), version: after.version },
   };
 }
 

@@ -3,12 +3,11 @@ import { listOf } from "@kenri/shared/leases";
 import { query, type Transaction } from "@kenri/shared/postgres";
 
 // Erases a user from audit rows and from what they lead to: events, stored answers, and what the
-// reconciliation found. The audit itself is changed by a function of the owner, see migration 0006.
+// reconciliation found. The audit itself is changed by a function of the owner, see migration 0008.
 
 export interface AuditedRow {
   audit_id: string;
   occurred_at: string;
-  is_in_stream?: boolean;
 }
 
 export async function eraseRows(
@@ -30,7 +29,7 @@ export async function eraseRows(
 }
 
 // It says that somebody was erased, and not who.
-async function recordErasure(
+export async function recordErasure(
   tx: Transaction,
   { operationId, who, reason }: Erasure,
   count: number,

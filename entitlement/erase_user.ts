@@ -3,8 +3,8 @@ import { readCursor, writeCursor } from "@kenri/shared/cursor";
 import {
   type Erased,
   erasedAnswer,
+  type ErasedRows,
   type Erasure,
-  pseudonymOf,
   readErasure,
 } from "@kenri/shared/erasure";
 import { inLine } from "@kenri/shared/leases";
@@ -13,7 +13,7 @@ import { maxPerCheck } from "@kenri/shared/receipts";
 import type { z } from "@hono/zod-openapi";
 import { beginning, pageOfAudit, positionSchema } from "./audit_pages.ts";
 import { lockEntitlements } from "./commit_changes.ts";
-import { type AuditedRow, eraseRows } from "./erase_rows.ts";
+import { type AuditedRow, eraseRows, recordErasure } from "./erase_rows.ts";
 import type { AskReceiver } from "./receiver.ts";
 import { findBounds } from "./verify_audit.ts";
 
@@ -37,20 +37,42 @@ export function eraseUser(parts: EraseParts): Handler {
 }
 
 async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Promise<Erased> {
-  const unreceived = await countUnreceived(ask, await findChained(database, erasure.userId));
+  const before = await findPublishable(database, erasure.userId);
+  const unreceived = await countUnreceived(ask, before);
   if (unreceived > 0) return { waiting: unreceived, rows: {} };
+  const known = new Set(before.map(({ audit_id }) => audit_id));
   return await transaction(database, async (tx) => {
     // Who changes one of them now waits, and then finds nothing of this user.
     await lockEntitlements(tx, await findEntitlements(tx, erasure.userId));
-    const waiting = await countUnpublished(tx, erasure.userId);
+    const unpublished = await countUnpublished(tx, erasure.userId);
+    if (unpublished > 0) return { waiting: unpublished, rows: {} };
+    const waiting = await countUnreceivedSince(tx, ask, erasure.userId, known);
     if (waiting > 0) return { waiting, rows: {} };
-    const found = await findChained(tx, erasure.userId);
-    const rows = await eraseRows(tx, erasure, found);
-    rows["entitlements"] = erasure.dryRun
-      ? (await findEntitlements(tx, erasure.userId)).length
-      : await eraseEntitlements(tx, erasure);
-    return { waiting, rows, next_cursor: writeCursor(beginning) };
+    return { waiting, rows: await eraseFound(tx, erasure), next_cursor: writeCursor(beginning) };
   });
+}
+
+// What was committed and published between the question and the locks was not asked about. Changes
+// of this user wait for the answer, so it must not take long.
+async function countUnreceivedSince(
+  tx: Transaction,
+  ask: AskReceiver,
+  userId: string,
+  known: Set<string>,
+): Promise<number> {
+  const added = (await findPublishable(tx, userId)).filter(({ audit_id }) => !known.has(audit_id));
+  if (added.length > maxPerCheck) return added.length;
+  return await countUnreceived((ids) => ask(ids, answerUnderLocksMs), added);
+}
+
+async function eraseFound(tx: Transaction, erasure: Erasure): Promise<ErasedRows> {
+  const [found, entitlements] = await Promise.all([
+    findChained(tx, erasure.userId),
+    findEntitlements(tx, erasure.userId),
+  ]);
+  const rows = await eraseRows(tx, erasure, found);
+  if (!erasure.dryRun && entitlements.length > 0) await eraseEntitlements(tx, erasure);
+  return { ...rows, entitlements: entitlements.length };
 }
 
 function findEntitlements(
@@ -66,10 +88,7 @@ function findEntitlements(
   );
 }
 
-function findChained(on: Database | Transaction, userId: string): Promise<AuditedRow[]> {
-  return query<AuditedRow & Record<string, unknown>>(
-    on,
-    `with recursive chain as (
+const chainedOfUser = `with recursive chain as (
        select entry.audit_id, entry.occurred_at, entry.previous_at, entry.stock_keeping_unit
        from entitlements head
        join entitlement_audit entry
@@ -84,24 +103,51 @@ function findChained(on: Database | Transaction, userId: string): Promise<Audite
          on entry.occurred_at = chain.previous_at
          and entry.user_id = $1
          and entry.stock_keeping_unit = chain.stock_keeping_unit
-     )
-     select audit_id, ${utc("occurred_at")} as occurred_at,
-       occurred_at > now() - interval '7 days' and not exists (
-         select from outbox_events row
-         where row.event_id = chain.audit_id
-           and row.status = 'FAILED'
-       ) as is_in_stream
+     )`;
+
+function findChained(tx: Transaction, userId: string): Promise<AuditedRow[]> {
+  return query<AuditedRow & Record<string, unknown>>(
+    tx,
+    `${chainedOfUser}
+     select audit_id, ${utc("occurred_at")} as occurred_at
      from chain`,
     [userId],
   );
 }
 
-// An event that the stream has yet to give out would bring the user back.
-async function countUnreceived(ask: AskReceiver, rows: AuditedRow[]): Promise<number> {
-  const ids = rows.filter((row) => row.is_in_stream).map(({ audit_id }) => audit_id);
+interface Publishable extends AuditedRow {
+  is_in_outbox: boolean;
+}
+
+// All but what was given up, by the order in which it is asked about.
+function findPublishable(on: Database | Transaction, userId: string): Promise<Publishable[]> {
+  return query<Publishable & Record<string, unknown>>(
+    on,
+    `${chainedOfUser}
+     select audit_id, ${utc("occurred_at")} as occurred_at, event_id is not null as is_in_outbox
+     from chain
+     left join outbox_events on event_id = audit_id
+     where status is distinct from 'FAILED'
+     order by is_in_outbox desc, chain.occurred_at desc`,
+    [userId],
+  );
+}
+
+const answerUnderLocksMs = 1_000;
+
+// An event that the stream has yet to give out would bring the user back. How long the stream has it
+// counts from its publication, and the outbox keeps that only for a while: so an event is on its way
+// until it is received, for as long as the receiver knows what it received.
+async function countUnreceived(ask: AskReceiver, rows: Publishable[]): Promise<number> {
   let unreceived = 0;
-  for (let i = 0; i < ids.length; i += maxPerCheck) {
-    unreceived += (await ask(ids.slice(i, i + maxPerCheck))).missing.length;
+  for (let i = 0; i < rows.length; i += maxPerCheck) {
+    const page = rows.slice(i, i + maxPerCheck);
+    const receipt = await ask(page.map(({ audit_id }) => audit_id));
+    const missing = new Set(receipt.missing);
+    const isRemembered = (row: Publishable) =>
+      row.is_in_outbox || row.occurred_at >= receipt.remembered_since;
+    unreceived += page.filter((row) => missing.has(row.audit_id) && isRemembered(row)).length;
+    if (!page.some(isRemembered)) break;
   }
   return unreceived;
 }
@@ -120,19 +166,9 @@ async function countUnpublished(tx: Transaction, userId: string): Promise<number
   return rows.length;
 }
 
-async function eraseEntitlements(
-  tx: Transaction,
-  { userId, operationId }: Erasure,
-): Promise<number> {
-  const rows = await query(
-    tx,
-    `update entitlements
-     set user_id = $2, source_id = 'erased'
-     where user_id = $1
-     returning 1`,
-    [userId, pseudonymOf(operationId)],
-  );
-  return rows.length;
+async function eraseEntitlements(tx: Transaction, erasure: Erasure): Promise<void> {
+  await recordErasure(tx, erasure, 0); // if none of their audit is left, and it was not recorded yet
+  await query(tx, "select erase_entitlements($1, $2)", [erasure.operationId, erasure.userId]);
 }
 
 const searchedAtOnce = 20_000;

@@ -28,9 +28,21 @@ export interface Entry {
   hash: string | null;
   previous_hash: string | null;
   previous_at: string | null;
-  is_intact: boolean | null; // its hash is that of its content
+  mark: string | null;
+  is_possible: boolean; // the time at which it is said to have occurred
+  is_intact: boolean | null; // its hash is that of its content, and it is of this entitlement
   is_erased: boolean;
   is_recorded: boolean; // its erasure is
+}
+
+// Versions that have no row with a hash. They must have one without, unless they may be so old that it
+// was dropped.
+export interface Gap {
+  user_id: string;
+  stock_keeping_unit: string;
+  first: number;
+  last: number;
+  may_be_dropped: boolean;
 }
 
 // Where the next row back should be, and its hash.
@@ -49,6 +61,9 @@ export type Kind =
   | "CHANGED"
   | "REPLACED"
   | "MISSING"
+  | "LINK"
+  | "VERSION"
+  | "TIME"
   | "HASH_REMOVED"
   | "UNHASHED"
   | "ERASED_UNRECORDED"
@@ -70,7 +85,8 @@ export class ChainJudge {
   next: Link | undefined; // undefined where the chain begins
   last: string | undefined; // the hash at which the chain ended then
   reached = 0; // rows with a hash
-  unhashed = 0; // versions from before the chain, or by a release that knew none
+  marks = 0n; // the sum of theirs
+  readonly gaps: Gap[] = []; // from before the chain, or by a release that knew none
   erased = 0;
   readonly #head: Head;
   readonly #bounds: Bounds;
@@ -91,13 +107,38 @@ export class ChainJudge {
     const entry = found.find(({ hash }) => hash === link.hash) ?? found[0];
     this.next = undefined;
     if (!entry) return this.#judgeMissing(link);
-    if (entry.hash !== null && entry.occurred_at < this.#bounds.before) this.reached++;
+    this.#count(entry);
     this.#judgeHash(entry, link);
     this.#judgeVersion(entry);
+    this.#judgeLink(entry);
+  }
+
+  get unhashed(): number {
+    return this.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+  }
+
+  #count(entry: Entry): void {
+    if (!entry.is_possible) this.#report("TIME", "it can't have been written at that time", entry);
+    if (entry.hash === null || entry.occurred_at >= this.#bounds.before) return;
+    this.reached++;
+    this.marks += BigInt(entry.mark ?? 0);
+  }
+
+  #judgeLink(entry: Entry): void {
     const { occurred_at, previous_at, previous_hash } = entry;
-    if (previous_at === null || previous_hash === null) this.unhashed += this.#above - 1;
+    if (previous_at === null && previous_hash === null) return this.#leaveOut(1, this.#above - 1);
     // What leads forward was made to, and would lead round in a ring.
-    else if (previous_at < occurred_at) this.#follow({ at: previous_at, hash: previous_hash });
+    if (previous_at !== null && previous_hash !== null && previous_at < occurred_at) {
+      return this.#follow({ at: previous_at, hash: previous_hash });
+    }
+    this.#report("LINK", "the row before it is said to be a later one", entry);
+  }
+
+  #leaveOut(first: number, last: number): void {
+    if (last < first) return;
+    const { user_id, stock_keeping_unit } = this.#head;
+    const may_be_dropped = first === 1 && this.#bounds.dropped_until !== "";
+    this.gaps.push({ user_id, stock_keeping_unit, first, last, may_be_dropped });
   }
 
   #follow(link: Link): void {
@@ -113,7 +154,7 @@ export class ChainJudge {
   // The last change was written without a hash.
   #judgeUnsealed(): void {
     const { hashed_at, updated_at, version, is_audited } = this.#head;
-    if (hashed_at === null) this.unhashed += version;
+    if (hashed_at === null) this.#leaveOut(1, version);
     if (updated_at > this.#bounds.all_hashed_since) {
       this.#report("UNHASHED", `version ${version} was written without a hash`);
     }
@@ -143,12 +184,15 @@ export class ChainJudge {
   #judgeVersion(entry: Entry): void {
     const isLast = this.#isSealed && this.#above === this.#head.version + 1;
     if (isLast) this.#judgeState(entry);
-    if (entry.version === null) return void this.#above--; // its content is not what was written
+    if (entry.version === null) {
+      this.#above--;
+      return this.#report("VERSION", "it has no version", entry);
+    }
     const between = this.#above - entry.version - 1;
     this.#above = entry.version;
     if (between === 0 || isLast) return;
-    if (between < 0) return this.#report("REPLACED", "a later row has a lower version", entry);
-    this.unhashed += between;
+    if (between < 0) return this.#report("VERSION", "a later row has no higher version", entry);
+    this.#leaveOut(entry.version + 1, entry.version + between);
     if (entry.occurred_at > this.#bounds.all_hashed_since) {
       this.#report("UNHASHED", `the versions after it, ${between} in number, have no hash`, entry);
     }

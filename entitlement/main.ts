@@ -17,7 +17,7 @@ import { program } from "./program.ts";
 import { runRelay } from "./relay.ts";
 import { cleanEntitlement } from "./retention.ts";
 
-const schemaVersion = 7; // the newest of migrations/entitlement
+const schemaVersion = 8; // the newest of migrations/entitlement
 
 await runService(program, readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement", config.databaseTls);

@@ -4,7 +4,7 @@ import type { NatsLink, Session } from "@kenri/shared/jetstream";
 import { inboxesOf } from "@kenri/shared/nats_connection";
 import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/shared/receipts";
 
-export type AskReceiver = (eventIds: string[]) => Promise<Receipt>;
+export type AskReceiver = (eventIds: string[], withinMs?: number) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
 // Apart from where the acknowledgements of the stream come to: who answers checks must not be able to
@@ -13,12 +13,12 @@ const answers = inboxesOf("entitlement.checks");
 
 // Asks the notification service, over NATS, which of these events it has not received.
 export function receiverOver(link: NatsLink, subject: string): AskReceiver {
-  return async (eventIds) => {
+  return async (eventIds, withinMs = answerWithinMs) => {
     const session = link.current;
     if (!session) throw unavailable("NATS can't be reached");
     try {
       const question = JSON.stringify({ event_ids: eventIds });
-      const options = { timeout: answerWithinMs, noMux: true, reply: createInbox(answers) };
+      const options = { timeout: withinMs, noMux: true, reply: createInbox(answers) };
       const answer = await whileConnected(
         session,
         session.connection.request(subjectOfChecks(subject), question, options),

@@ -8,72 +8,51 @@ import {
   type ReturnedRow,
 } from "@kenri/shared/leases";
 import { query, type Transaction } from "@kenri/shared/postgres";
-import { auditHash } from "./audit_hash.ts";
 import type { Commit, Stored } from "./decide_change.ts";
-import { eventTypeOf, statusAfter } from "./entitlement.ts";
+import { eventTypeOf } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
 
-// The entitlement, its event and its audit entry in one statement: they tell the same, so what they
-// tell travels once. Returns the events that were written as leased.
-export async function storeChanges(
+// The entitlements and their audit, by a function that belongs to the database's owner: the service
+// itself may write neither. It makes version, link and hash, and refuses what does not follow.
+export async function appendChanges(tx: Transaction, commits: Commit[]): Promise<void> {
+  const changes = commits.map(({ request, at, eventId, version }) => ({
+    audit_id: eventId,
+    occurred_at: at,
+    user_id: request.userId,
+    stock_keeping_unit: request.stockKeepingUnit,
+    action: request.action,
+    source: request.reason,
+    source_id: request.purchaseId,
+    request_id: request.idempotencyKey,
+    caller: request.caller,
+    version,
+    trace_id: request.traceId,
+  }));
+  await query(tx, "select append_changes($1)", [JSON.stringify(changes)]);
+}
+
+// Returns the events that were written as leased.
+export async function announceChanges(
   tx: Transaction,
   commits: Commit[],
   lease: NewLease | undefined,
 ): Promise<OutboxRow[]> {
-  const rows = commits.map(({ request, at, eventId, version, previousHash, previousAt }) => ({
-    user_id: request.userId,
-    stock_keeping_unit: request.stockKeepingUnit,
-    action: request.action,
-    status: statusAfter[request.action],
-    source: request.reason,
-    source_id: request.purchaseId,
-    version,
-    at,
-    request_id: request.idempotencyKey,
-    caller: request.caller,
-    salt: crypto.randomUUID(),
-    previous_hash: previousHash,
-    previous_at: previousAt,
+  const rows = commits.map(({ request, at, eventId, version }) => ({
     event_id: eventId,
     event_type: eventTypeOf[request.action],
     aggregate_key: aggregateKeyOf(request.userId, request.stockKeepingUnit),
+    at,
+    user_id: request.userId,
+    stock_keeping_unit: request.stockKeepingUnit,
+    source: request.reason,
+    source_id: request.purchaseId,
+    version,
     trace_id: request.traceId,
     traceparent: request.traceparent,
   }));
   const leased = await query<ReturnedRow & OutboxContent>(
     tx,
-    `with change as materialized (
-       select *, ${auditHash("entry")} as hash
-       from (
-         select *, event_id as audit_id, at::timestamptz as occurred_at,
-           jsonb_build_object('version', version, 'trace_id', trace_id) as detail
-         from json_to_recordset($1) as change (
-           user_id text, stock_keeping_unit text, action text, status text, source text,
-           source_id text, version bigint, at text, request_id text, caller text, salt uuid,
-           previous_hash bytea, previous_at timestamptz, event_id uuid, event_type text,
-           aggregate_key text, trace_id text, traceparent text)
-         offset 0 -- so that none of this is worked out twice
-       ) as entry
-     ), stored as (
-       insert into entitlements as entitlement
-         (user_id, stock_keeping_unit, status, granted_at, revoked_at, source, source_id,
-          version, updated_at, last_hash, hashed_at)
-       select user_id, stock_keeping_unit, status,
-         case status when 'ACTIVE' then occurred_at end,
-         case status when 'REVOKED' then occurred_at end,
-         source, source_id, version, occurred_at, hash, occurred_at
-       from change
-       on conflict (user_id, stock_keeping_unit) do update set
-         status = excluded.status,
-         granted_at = coalesce(excluded.granted_at, entitlement.granted_at),
-         revoked_at = coalesce(excluded.revoked_at, entitlement.revoked_at),
-         source = excluded.source,
-         source_id = excluded.source_id,
-         version = excluded.version,
-         updated_at = excluded.updated_at,
-         last_hash = excluded.last_hash,
-         hashed_at = excluded.hashed_at
-     ), announced as (
+    `with announced as (
        insert into outbox_events
          (event_id, event_type, aggregate_key, payload, traceparent, created_at, ${leaseColumns})
        select event_id, event_type, aggregate_key,
@@ -83,7 +62,14 @@ export async function storeChanges(
            'source', source, 'source_id', source_id,
            'version', version, 'trace_id', trace_id),
          traceparent, occurred_at, ${leaseValues}
-       from change
+       from (
+         select *, at::timestamptz as occurred_at
+         from json_to_recordset($1) as change (
+           event_id uuid, event_type text, aggregate_key text, at text, user_id text,
+           stock_keeping_unit text, source text, source_id text, version bigint, trace_id text,
+           traceparent text)
+         offset 0 -- so that the time is read once
+       ) as change
        ${
       leaseOfNew(outbox, { key: "change.aggregate_key", position: "occurred_at" }, [
         "$2",
@@ -92,13 +78,6 @@ export async function storeChanges(
       ])
     }
        returning *
-     ), audited as (
-       insert into entitlement_audit
-         (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
-          caller, detail, salt, previous_hash, previous_at, hash)
-       select audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
-         request_id, caller, detail, salt, previous_hash, previous_at, hash
-       from change
      )
      select ${outbox.id} as id, aggregate_key, ${outbox.columns}
      from announced

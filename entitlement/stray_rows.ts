@@ -5,12 +5,14 @@ import { errorAnswer } from "@kenri/shared/fields";
 import { momentSchema, valid } from "@kenri/shared/operations";
 import { type Database, query, utc } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
+import { markOfRow, markOfUnhashed } from "./audit_hash.ts";
 import { beginning, pageOfAudit, positionSchema } from "./audit_pages.ts";
 import type { Problem } from "./judge_chain.ts";
-import { findBounds, problemSchema } from "./verify_audit.ts";
+import { findBounds, marksSchema, problemSchema } from "./verify_audit.ts";
 
-// Rows of the audit to which no chain leads: somebody added them. They are counted first, which is
-// quick; only when there are more than the chains lead to, they are looked for.
+// Rows of the audit to which no chain leads: somebody added them. They are added up first, which is
+// quick; only when the sum is not that of the rows that the chains lead to, they are looked for. Rows of
+// a time that can't be are few, and always looked for.
 
 const countedAtOnce = 20_000;
 const searchedAtOnce = 500;
@@ -24,6 +26,8 @@ const requestSchema = z.object({
 const answerSchema = z.object({
   rows: z.int(),
   hashed: z.int(),
+  marks: marksSchema,
+  unhashed_marks: marksSchema,
   late: z.int().openapi({ description: "Without a hash, though all releases wrote one" }),
   problems: z.array(problemSchema),
   next_cursor: z.string().optional(),
@@ -53,14 +57,17 @@ export function strayRows(database: Database): Handler {
     const isSearch = search === "true";
     const limit = isSearch ? searchedAtOnce : countedAtOnce;
     const page = [...after, before, limit, all_hashed_since] as const;
-    const [counted, problems] = await Promise.all([
+    const [counted, problems, impossible] = await Promise.all([
       countRows(database, page),
-      isSearch ? findStrays(database, page) : [],
+      isSearch ? findStrays(database, pageOfAudit, page) : [],
+      cursor === undefined
+        ? findStrays(database, impossibleRows, [...beginning, before, limit, all_hashed_since])
+        : [],
     ]);
     const { occurred_at, audit_id, ...counts } = counted;
     return Response.json({
       ...counts,
-      problems,
+      problems: [...problems, ...impossible],
       next_cursor: counts.rows === limit ? writeCursor([occurred_at, audit_id]) : undefined,
     });
   };
@@ -71,6 +78,8 @@ type PageOfRows = readonly [...string[], number, string];
 interface Counted extends Record<string, unknown> {
   rows: number;
   hashed: number;
+  marks: string;
+  unhashed_marks: string;
   late: number;
   occurred_at: string;
   audit_id: string;
@@ -80,6 +89,9 @@ async function countRows(database: Database, values: PageOfRows): Promise<Counte
   const [counted] = await query<Counted>(
     database,
     `select count(*) as rows, count(hash) as hashed,
+       coalesce(sum(${markOfRow("page")}), 0)::text as marks,
+       coalesce(sum(${markOfUnhashed("page")}) filter (where hash is null), 0)::text
+         as unhashed_marks,
        count(*) filter (where hash is null and occurred_at > $5) as late,
        ${utc("max(occurred_at)")} as occurred_at,
        (array_agg(audit_id order by occurred_at desc, audit_id desc))[1] as audit_id
@@ -89,17 +101,29 @@ async function countRows(database: Database, values: PageOfRows): Promise<Counte
   return counted as Counted;
 }
 
+// What pages never come to: before all of them ($1), and yet to come.
+const impossibleRows = `select *
+         from entitlement_audit
+         where (occurred_at, audit_id) < ($1, $2)
+           or occurred_at > greatest($3::timestamptz, now())
+         order by occurred_at, audit_id
+         limit $4`;
+
 // Of each row, whether the chain of its entitlement comes by it.
-function findStrays(database: Database, values: PageOfRows): Promise<Problem[]> {
+function findStrays(
+  database: Database,
+  rows: string,
+  values: PageOfRows,
+): Promise<Problem[]> {
   return query<Problem & Record<string, unknown>>(
     database,
-    `with page as materialized (${pageOfAudit})
+    `with page as materialized (${rows})
      select case when hash is null then 'UNHASHED' else 'STRAY' end as kind, user_id,
        stock_keeping_unit, null as version, ${utc("occurred_at")} as at, audit_id,
        case when hash is null then 'it was written without a hash'
          else 'no chain leads to it: it was added' end as says
      from page
-     where hash is null and occurred_at > $5
+     where hash is null and (occurred_at > $5 or occurred_at < '0001-01-01')
        or hash is not null and not exists (
          with recursive chain as (
            select entry.audit_id, entry.occurred_at, entry.previous_at, entry.previous_hash

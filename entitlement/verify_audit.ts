@@ -8,6 +8,7 @@ import type { Handler } from "hono";
 import { type Chain, findChains, findMore } from "./audit_chains.ts";
 import { headsOf } from "./heads_digest.ts";
 import { type Bounds, ChainJudge, type Problem } from "./judge_chain.ts";
+import { findMissingVersions, marksOf } from "./missing_versions.ts";
 
 // Follows the chains of the audit, a page of entitlements for each call. Whoever asks adds the pages
 // up; docs/audit.md says what comes of it.
@@ -21,7 +22,14 @@ const requestSchema = z.object({
   heads: z.enum(["true", "false"]).default("false").openapi({
     description: "Also the sum over the last hashes, for an anchor",
   }),
+  search: z.enum(["true", "false"]).default("false").openapi({
+    description: "Also whether versions without a hash have a row; always for one user",
+  }),
   cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
+});
+
+export const marksSchema = z.string().openapi({
+  description: "A sum over what was counted: the same for the same set",
 });
 
 export const problemSchema = z.object({
@@ -40,6 +48,8 @@ const answerSchema = z.object({
   reached: z.int().openapi({ description: "Rows with a hash that a chain leads to" }),
   unhashed: z.int().openapi({ description: "Versions without a hash, of earlier releases" }),
   erased: z.int(),
+  marks: marksSchema,
+  unhashed_marks: marksSchema.optional(),
   problems: z.array(problemSchema),
   heads: z.object({ count: z.int(), sum: z.string() }).optional(),
   next_cursor: z.string().optional(),
@@ -74,6 +84,17 @@ export function verifyAudit(database: Database): Handler {
     });
     const judges: ChainJudge[] = [];
     for (const chain of chains) judges.push(await judgeChain(database, chain, bounds));
+    const gaps = judges.flatMap((judge) => judge.gaps);
+    // What was written without a hash may be among the months that were dropped.
+    const isWhole = bounds.dropped_until === "";
+    const isSearch = asked.search === "true" || asked.user_id !== undefined || !isWhole;
+    const missing = isSearch
+      ? await findMissingVersions(
+        database,
+        gaps.filter((gap) => !gap.may_be_dropped),
+        bounds.all_hashed_since,
+      )
+      : [];
     const sum = (figure: "reached" | "unhashed" | "erased") =>
       judges.reduce((total, judge) => total + judge[figure], 0);
     const last = chains.at(-1);
@@ -83,7 +104,9 @@ export function verifyAudit(database: Database): Handler {
       reached: sum("reached"),
       unhashed: sum("unhashed"),
       erased: sum("erased"),
-      problems: judges.flatMap(({ problems }): Problem[] => problems),
+      marks: `${judges.reduce((total, { marks }) => total + marks, 0n)}`,
+      unhashed_marks: isWhole ? `${marksOf(gaps)}` : undefined,
+      problems: [...judges.flatMap(({ problems }): Problem[] => problems), ...missing],
       heads: asked.heads === "true" ? headsOf(judges.map((judge) => judge.last)) : undefined,
       next_cursor: chains.length === chainsAtOnce && last
         ? writeCursor([last.user_id, last.stock_keeping_unit])

@@ -1,6 +1,7 @@
 import { reasonOf } from "@kenri/shared/errors";
 import pg from "pg";
 import { grantsFile } from "./files.ts";
+import { leftOver, resetRole } from "./reset_role.ts";
 
 /**
  * Lets the service's role use what grants.sql names, and nothing else.
@@ -28,10 +29,12 @@ export async function grantServiceRole(
     await createRole(owner, role, password);
     say(`created the role "${role}"`);
   }
+  await resetRole(owner, role, password);
   await replaceGrants(owner, role, grants);
   await closeMaintenanceDatabases(owner);
   await closeLargeObjects(owner);
-  for (const power of await powersLeft(owner, role)) say(`warning: the role "${role}" ${power}`);
+  const left = [...await powersLeft(owner, role), ...await leftOver(owner, role)];
+  for (const power of left) say(`warning: the role "${role}" ${power}`);
 }
 
 async function roleExists(owner: pg.Client, role: string): Promise<boolean> {
@@ -45,7 +48,7 @@ async function createRole(
   password: string | null | undefined,
 ): Promise<void> {
   const statement = `create role ${pg.escapeIdentifier(role)} ` +
-    "login nosuperuser nocreatedb nocreaterole";
+    "login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls";
   if (!await mayCreateRoles(owner)) {
     throw new Error(
       `The role "${role}" is missing and "${owner.user}" can't create it. ` +
@@ -83,7 +86,7 @@ async function replaceGrants(owner: pg.Client, role: string, grants: string): Pr
       revoke all on all sequences in schema public from ${service};
       revoke all on all routines in schema public from ${service};
     `);
-    await runGrants(owner, service, grants);
+    await runGrants(owner, role, grants);
     await owner.query("commit");
   } catch (error) {
     await owner.query("rollback").catch(() => {});
@@ -91,9 +94,16 @@ async function replaceGrants(owner: pg.Client, role: string, grants: string): Pr
   }
 }
 
-async function runGrants(owner: pg.Client, service: string, grants: string): Promise<void> {
+/** The role is `:service` where a name belongs, and `:'service'` as a text. */
+async function runGrants(owner: pg.Client, role: string, grants: string): Promise<void> {
   try {
-    await owner.query(grants.replaceAll(/(?<!:):service\b/g, () => service));
+    await owner.query(
+      grants.replaceAll(
+        /(?<!:):(service\b|'service')/g,
+        (_, placeholder) =>
+          placeholder === "service" ? pg.escapeIdentifier(role) : pg.escapeLiteral(role),
+      ),
+    );
   } catch (error) {
     throw new Error(`"${grantsFile}" failed: ${reasonOf(error)}`, { cause: error });
   }
@@ -146,6 +156,8 @@ async function powersLeft(owner: pg.Client, role: string): Promise<string[]> {
       (rolsuper, 'is a superuser'),
       (rolcreaterole, 'can create roles'),
       (rolcreatedb, 'can create databases'),
+      (rolreplication, 'can replicate'),
+      (rolbypassrls, 'bypasses row security'),
       (has_schema_privilege(rolname, 'public', 'CREATE'), 'can create tables'),
       (has_database_privilege(rolname, current_database(), 'TEMPORARY'), 'can create temporary tables')
     ) as powers (given, power)

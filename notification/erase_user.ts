@@ -65,7 +65,8 @@ async function eraseNotifications(
      set user_id = $2,
        aggregate_key = aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')),
        payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
-     where user_id = $1`,
+     where user_id = $1
+       and not unfinished -- one that came in meanwhile is of a change since`,
     [userId, pseudonymOf(operationId)],
   );
 }

@@ -13,6 +13,8 @@ export function pseudonymOf(operationId: string): string {
   return `erased-${operationId}`;
 }
 
+const pseudonym = /^erased-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const bodySchema = z.object({
   user_id: fieldSchema(),
   operation_id: z.uuid().optional().openapi({
@@ -52,6 +54,9 @@ export interface Erasure {
 export async function readErasure(context: Context): Promise<Erasure> {
   const body = await readOperation(context, bodySchema);
   const { user_id: userId, who, reason } = body;
+  if (pseudonym.test(userId)) {
+    throw new ApiError("BAD_REQUEST", "user_id is the pseudonym of a user who was erased");
+  }
   // The record of the operation stays.
   if (names(reason, userId)) throw new ApiError("BAD_REQUEST", "reason must not name the user");
   const operationId = body.operation_id ?? uuidv7();

@@ -134,7 +134,8 @@ Deno.test("the statement of docs/audit.md shows the same without the service", a
   assert.deepEqual(await found(), []);
   await ask(place.ownerUrl, noRow(1)("gone"));
   await ask(place.ownerUrl, row(2, "source = 'gift'")("reason"));
-  assert.deepEqual((await found()).map(({ user_id }) => user_id).sort(), ["gone", "reason"]);
+  const users = new Set((await found()).map(({ user_id }) => user_id));
+  assert.deepEqual([...users].sort(), ["gone", "reason"]);
 });
 
 Deno.test("what the release before wrote is a gap that is named, and a hash that is gone is not", async () => {

@@ -32,8 +32,8 @@ Deno.test("eight replicas at once make each partition once", async () => {
 Deno.test("a stray row moves to the partition of its month when that is made", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
-    const soon = await insertRow(service, 4);
-    const later = await insertRow(service, 9);
+    const soon = await insertRow(database.ownerUrl, 4);
+    const later = await insertRow(database.ownerUrl, 9);
     assert.deepEqual(await placeOf(service, soon), "entitlement_audit_default");
 
     await makePartitions(service, 5);
@@ -47,8 +47,8 @@ Deno.test("the first and the last moment of a month are in its partition", async
   await withClient(database.serviceUrl, async (service) => {
     await service.query("set timezone = 'Pacific/Kiritimati'"); // months are those of UTC
     await makePartitions(service, 6);
-    const first = await insertRow(service, 5);
-    const last = await insertRow(service, 6, "-1 microsecond");
+    const first = await insertRow(database.ownerUrl, 5);
+    const last = await insertRow(database.ownerUrl, 6, "-1 microsecond");
     assert.equal(await placeOf(service, first), await partitionName(service, 5));
     assert.equal(await placeOf(service, last), await partitionName(service, 5));
   });
@@ -110,9 +110,10 @@ async function partitionName(client: pg.Client, monthsAhead: number): Promise<st
   return rows[0].name;
 }
 
-async function insertRow(client: pg.Client, monthsAhead: number, and = "0"): Promise<string> {
+async function insertRow(ownerUrl: string, monthsAhead: number, and = "0"): Promise<string> {
   const auditId = crypto.randomUUID();
-  await client.query(
+  await ask(
+    ownerUrl,
     `insert into entitlement_audit
       (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
        detail)

@@ -47,7 +47,7 @@ export async function openPlace(): Promise<Place> {
     ENTITLEMENT_DEBUG_ENABLED: "true",
   });
   const [url = ""] = replicas.urls;
-  const pool = openDatabase(database.serviceUrl, "before");
+  const pool = openDatabase(database.ownerUrl, "before");
   return {
     url,
     ownerUrl: database.ownerUrl,

@@ -20,7 +20,7 @@ Deno.test("nothing leads to a user who was erased, and all counts are as they we
     notification: { ...failingSends, NOTIFICATION_DELIVERY_PREDECESSOR_WAIT: "100ms" },
   });
   const { entitlement, notification, place } = stack;
-  await before(entitlement.database.serviceUrl, user_id); // an audit row that no chain leads to
+  await before(entitlement.database.ownerUrl, user_id); // audit rows that no chain leads to
   const first = await grant(entitlement.url, { user_id, purchase_id: "p-secret" }, "key-1");
   await revoke(entitlement.url, { user_id });
   await grant(entitlement.url, { user_id, stock_keeping_unit: "film" });
@@ -121,6 +121,37 @@ Deno.test("a change of the user who is being erased comes before or after, and n
   assert.equal(code, 0, output);
 });
 
+Deno.test("a pseudonym is not erased once more, and keeps its seals", async () => {
+  await using stack = await startStack();
+  const { entitlement, notification, place } = stack;
+  await grant(entitlement.url, { user_id });
+  await untilSent(place, 1);
+  assert.equal((await ops(stack, "erase-user", user_id, ...asked)).code, 0);
+  const [erased] = await entitlement.rows<{ user_id: string; audit_id: string }>(
+    "select user_id, audit_id, occurred_at from entitlement_audit",
+  );
+  const pseudonym = erased?.user_id ?? "";
+  for (const [name, { url }] of Object.entries({ entitlement, notification })) {
+    const answer = await fetch(`${url}/operations/${name}/erase-user`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ user_id: pseudonym, who: "kim", reason: "r" }),
+    });
+    assert.equal(answer.status, 400, await answer.clone().text());
+    assert.match((await answer.json()).message, /the pseudonym of a user who was erased/);
+  }
+  // Nor by the role of the service, whatever it says who is meant.
+  await ask(
+    entitlement.database.serviceUrl,
+    `select erase_audited(operation_id, $1, array_agg(audit_id), array_agg(occurred_at))
+     from operations, entitlement_audit
+     group by operation_id`,
+    [pseudonym],
+  ).catch(() => {});
+  const { code, output } = await ops(stack, "audit", "verify");
+  assert.equal(code, 0, output);
+});
+
 Deno.test("the record of an erasure does not name the user", async () => {
   await using stack = await startStack();
   const { code, errors } = await ops(stack, "erase-user", "ann", "--reason", "ann asked for it");
@@ -128,11 +159,11 @@ Deno.test("the record of an erasure does not name the user", async () => {
   assert.match(errors, /reason must not name the user/);
 });
 
-async function before(serviceUrl: string, user: string): Promise<void> {
-  const database = openDatabase(serviceUrl, "before");
-  await changeAsBefore(database, { user, version: 2 });
+async function before(ownerUrl: string, user: string): Promise<void> {
+  const database = openDatabase(ownerUrl, "before");
+  for (const version of [1, 2]) await changeAsBefore(database, { user, version });
   await database.end();
-  await ask(serviceUrl, "delete from outbox_events"); // long ago
+  await ask(ownerUrl, "delete from outbox_events"); // long ago
 }
 
 /** As JetStream gives a message up. */

@@ -128,21 +128,76 @@ Deno.test("an owner who may create neither database nor role is told what to run
 });
 
 Deno.test("powers that the owner can't take from the role are told", async () => {
-  const database = uniqueName("odd");
+  await using owner = await makeOwner("createdb createrole");
   const role = uniqueName("role");
-  await asAdministrator(`create role "${role}" login superuser`);
+  const group = uniqueName("group");
+  await asAdministrator(`create role "${group}"`);
+  await asAdministrator(
+    `create role "${role}" login superuser replication bypassrls in role "${group}"`,
+  );
+  await asAdministrator(`alter role "${role}" set datestyle = 'SQL, DMY'`);
   const said: string[] = [];
   try {
     await migrate({
       folder: folderOf("entitlement"),
-      ownerUrl: urlOf({ database }),
-      serviceUrl: urlOf({ database, user: role }),
+      ownerUrl: owner.url,
+      serviceUrl: urlOf({ database: owner.database, user: role }),
       say: (line) => said.push(line),
     });
-    assert.ok(said.includes(`entitlement: warning: the role "${role}" is a superuser`));
+    const warned = said.filter((line) => line.includes("warning"));
+    for (
+      const power of ["is a superuser", "can replicate", "bypasses row security"]
+        .concat(`is a member of ${group}`, "has settings of its own")
+    ) assert.ok(warned.includes(`entitlement: warning: the role "${role}" ${power}`), power);
+  } finally {
+    await owner.dropDatabase();
+    await dropRole(role);
+    await dropRole(group);
+  }
+});
+
+// What a service that was taken over, or an administrator in haste, has left.
+Deno.test("each migration makes the role again what it is meant to be", async () => {
+  const database = uniqueName("odd");
+  const role = uniqueName("role");
+  const group = uniqueName("group");
+  const url = urlOf({ database, user: role, password: "test" });
+  const migrateIt = () =>
+    migrate({
+      folder: folderOf("entitlement"),
+      ownerUrl: urlOf({ database }),
+      serviceUrl: url,
+      say: (line) => assert.doesNotMatch(line, /warning/),
+    });
+  try {
+    await migrateIt();
+    await withClient(url, async (service) => {
+      await service.query(`alter role "${role}" password 'mine'`);
+      await service.query(`alter role "${role}" set datestyle = 'SQL, DMY'`);
+      await service.query(
+        `alter role "${role}" in database "${database}" set timezone = 'Asia/Tokyo'`,
+      );
+    });
+    await asAdministrator(`create role "${group}"`);
+    await asAdministrator(`grant "${group}" to "${role}"`);
+    await asAdministrator(
+      `alter role "${role}" superuser createdb createrole inherit replication bypassrls`,
+    );
+    await migrateIt();
+    assert.ok(await hasPassword(role, "test"));
+    const { rows: [left] } = await withClient(urlOf({ database }), (owner) =>
+      owner.query(
+        `select rolsuper, rolcreatedb, rolcreaterole, rolinherit, rolreplication, rolbypassrls,
+           (select count(*)::int from pg_db_role_setting where setrole = pg_roles.oid) as settings,
+           (select count(*)::int from pg_auth_members where member = pg_roles.oid) as groups
+         from pg_roles where rolname = $1`,
+        [role],
+      ));
+    assert.deepEqual(Object.values(left), [...Array(6).fill(false), 0, 0]);
   } finally {
     await dropDatabase(database);
     await dropRole(role);
+    await dropRole(group);
   }
 });
 

@@ -55,11 +55,18 @@ function namesMadeBy(sql: string): string[] {
   return [...sql.matchAll(/^create (?:table|function) (\w+)/gm)].map(([, name = ""]) => name);
 }
 
+// What the releases before had, who have no function of the owner to write these tables.
+const directWrites = `grant insert, update on entitlements to :service;
+grant insert on entitlement_audit to :service;`;
+
 // Each grant is one line.
 function grantsWithout(names: string[], sql: string): string {
   const isLeftOut = (line: string) =>
-    line.startsWith("grant ") && names.some((name) => line.includes(` ${name}`));
-  return sql.split("\n").filter((line) => !isLeftOut(line)).join("\n");
+    /^(grant|select) /.test(line) && names.some((name) => line.includes(` ${name}`));
+  return sql.split("\n").map((line) => {
+    if (!isLeftOut(line)) return line;
+    return line.startsWith("select grant_direct_writes") ? directWrites : "";
+  }).join("\n");
 }
 
 // grants.sql comes with every version, and last.

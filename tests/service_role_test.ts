@@ -1,6 +1,7 @@
 // A service's own role can use its tables and nothing else.
 import assert from "node:assert/strict";
 import { migrate } from "../migrations/migrate.ts";
+import { append, change } from "./appended.ts";
 import { folderOf, freshDatabase, withClient } from "./databases.ts";
 import { newestVersion } from "./migrated.ts";
 import { refuses } from "./refuses.ts";
@@ -12,10 +13,8 @@ const auditRow = `insert into entitlement_audit
 Deno.test("the entitlement service can write and read its tables", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
-    await service.query(`insert into entitlements
-      (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-      values ('ann', 'book', 'ACTIVE', now(), 'purchase', '1', 1, now())`);
-    await service.query("update entitlements set version = version + 1");
+    await service.query(append(change));
+    await service.query(append({ ...change, action: "REVOKE", version: 2 }));
     await service.query(`insert into idempotency_keys
       (idem_key, request_hash, response_code, response_body, created_at, expires_at)
       values ('key', 'hash', 200, '{}', now(), now())`);
@@ -24,7 +23,6 @@ Deno.test("the entitlement service can write and read its tables", async () => {
       values (gen_random_uuid(), 'granted', 'ann:book', '{}')`);
     await service.query("update outbox_events set status = 'IN_FLIGHT'");
     await service.query("delete from outbox_events");
-    await service.query(auditRow);
     await service.query(`insert into outbox_attempts (event_id, outcome)
       values (gen_random_uuid(), 'RETRIED')`);
     await service.query("delete from outbox_attempts");
@@ -73,6 +71,16 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
       "delete from audit_retention",
       "truncate outbox_events",
       "delete from entitlements",
+      "insert into entitlements select * from entitlements",
+      ...["user_id = 'eve'", "status = 'ACTIVE'", "version = 7", "last_hash = null"]
+        .concat("hashed_at = now()", "updated_at = now()", "source_id = '2'")
+        .map((set) => `update entitlements set ${set}`),
+      "select from entitlements for update",
+      auditRow,
+      `insert into ${"entitlement_audit_default"} select * from entitlement_audit`,
+      "select grant_direct_writes(current_user)",
+      "select check_erasure(gen_random_uuid(), 'ann')",
+      "update audit_retention set direct_until = 'infinity'",
       "update entitlement_audit set source_id = '2'",
       "delete from entitlement_audit",
       "truncate entitlement_audit",
@@ -87,6 +95,7 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
       `alter table ${partition} add column mine integer`,
       `alter table entitlement_audit detach partition ${partition}`,
       "alter table entitlement_audit disable trigger all",
+      "drop trigger direct_write on entitlements",
       "create trigger mine before insert on entitlement_audit execute function suppress_redundant_updates_trigger()",
       "create rule mine as on insert to entitlement_audit do instead nothing",
       "alter table entitlement_audit enable row level security",
@@ -111,7 +120,7 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
 Deno.test("the functions that run as the owner can't be led astray by the service", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
-    await service.query(auditRow);
+    await service.query(append(change));
     const changed = async (sql: string) => (await service.query(sql)).rows[0].changed;
     const rows = "array_agg(audit_id), array_agg(occurred_at)";
 

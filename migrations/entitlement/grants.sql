@@ -1,17 +1,21 @@
 -- What the service's own role may do: use its tables, and nothing else. Applied after each migration.
 grant usage on schema public to :service;
 grant select on schema_migrations to :service;
-grant select, insert, update on entitlements to :service;
+-- Written by functions of the owner; by the service itself only while migration 0008 is being rolled out.
+grant select on entitlements to :service;
+grant select on entitlement_audit to :service;
+grant execute on function append_changes(json) to :service;
+select grant_direct_writes(:'service');
 grant select, insert, update, delete on idempotency_keys to :service;
 grant select, insert, update, delete on outbox_events to :service;
 grant select, insert on stream_generations to :service;
--- Append-only: rows go only with their partition, or lose a person by erase_audited.
-grant select, insert on entitlement_audit to :service;
+-- Rows go only with their partition, or lose a person by erase_audited.
 grant select on audit_retention to :service;
 grant execute on function aggregate_key_of(text, text) to :service;
 grant execute on function make_audit_partitions(integer) to :service;
 grant execute on function drop_audit_partitions(integer) to :service;
 grant execute on function erase_audited(uuid, text, uuid[], timestamptz[]) to :service;
+grant execute on function erase_entitlements(uuid, text) to :service;
 grant select, insert, delete on outbox_attempts to :service;
 grant select, insert on operations to :service;
 grant select, update on reconciliation to :service;

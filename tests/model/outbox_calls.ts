@@ -5,7 +5,7 @@ import type { QueryConfig } from "pg";
 import { putBackLost, repairLostEvents } from "../../entitlement/lost_events.ts";
 import type { Commit } from "../../entitlement/decide_change.ts";
 import { claimEvents, keepEvents, settleEvents } from "../../entitlement/outbox.ts";
-import { storeChanges } from "../../entitlement/store_changes.ts";
+import { announceChanges } from "../../entitlement/store_changes.ts";
 import { type Database, query, type Transaction } from "../../shared/postgres.ts";
 import {
   asHeld,
@@ -72,7 +72,7 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
       real.after(outbox, `commit ${event} ${offered}`, async (database) => {
         const tx = database as unknown as Transaction; // which one statement does not need
         const lease = offered ? newLease() : undefined;
-        return (await storeChanges(tx, [commitOf(event)], lease)).map(asHeld);
+        return (await announceChanges(tx, [commitOf(event)], lease)).map(asHeld);
       }, { view: withoutPlaces }),
     look: (outbox) =>
       real.after(outbox, "look", async (database) => {
@@ -116,8 +116,6 @@ function commitOf(event: Event): Commit {
     at: bornAt(event),
     eventId: idOf(event),
     version,
-    previousHash: null,
-    previousAt: null,
   };
 }
 

@@ -38,23 +38,25 @@ docs/audit.md says what it can and can't show. Exit code 1 when something is not
     const against = readAnchor(text(values["against"]));
     const wantsHeads = values["anchor"] === true || against !== undefined;
     if (user_id !== undefined && wantsHeads) throw new UsageError("an anchor is of all users");
-    const chains = await followChains(entitlement, {
-      user_id,
-      heads: `${wantsHeads}`,
-      before: against?.before,
-    });
-    const added = user_id === undefined ? await findAdded(entitlement, chains) : [];
+    const asked = { user_id, heads: `${wantsHeads}`, before: against?.before };
+    let chains = await followChains(entitlement, { ...asked, search: "false" });
+    const rows = user_id === undefined ? await countRows(entitlement, chains) : undefined;
+    const { unhashedMarks } = chains;
+    if (rows && unhashedMarks !== undefined && unhashedMarks !== rows.unhashedMarks) {
+      chains = await followChains(entitlement, { ...asked, before: chains.before, search: "true" });
+    }
+    const added = rows ? await findAdded(entitlement, chains, rows) : [];
     const problems = [...chains.problems, ...added];
     const anchor = wantsHeads ? anchorOf(chains) : undefined;
     const isAnchored = against === undefined || against.written === anchor;
-    const { before, entitlements, rows, unhashed, erased } = chains;
+    const { before, entitlements, reached, unhashed, erased } = chains;
     return {
       problem: problems.length > 0 || !isAnchored,
-      json: { before, entitlements, rows, unhashed, erased, anchor, problems },
+      json: { before, entitlements, rows: reached, unhashed, erased, anchor, problems },
       text: [
         list([
           ["entitlements", entitlements],
-          ["rows with a hash", rows],
+          ["rows with a hash", reached],
           ["versions without", unhashed],
           ["rows of erased users", erased],
           ...(anchor ? [["anchor", anchor] as [string, string]] : []),
@@ -95,8 +97,10 @@ function found(problems: Problem[]): string {
 interface Chains {
   before: string;
   entitlements: number;
-  rows: number;
+  reached: number;
+  marks: bigint;
   unhashed: number;
+  unhashedMarks: bigint | undefined; // unknown when months were dropped
   erased: number;
   problems: Problem[];
   heads: { count: number; sum: string };
@@ -104,18 +108,28 @@ interface Chains {
 
 async function followChains(
   entitlement: Service,
-  asked: { user_id: string | undefined; heads: string; before: string | undefined },
+  asked: {
+    user_id: string | undefined;
+    heads: string;
+    before: string | undefined;
+    search: string;
+  },
 ): Promise<Chains> {
   const chains: Chains = {
-    ...{ before: "", entitlements: 0, rows: 0, unhashed: 0, erased: 0, problems: [] },
-    heads: { count: 0, sum: "0" },
+    ...{ before: "", entitlements: 0, reached: 0, marks: 0n, unhashed: 0, unhashedMarks: 0n },
+    ...{ erased: 0, problems: [], heads: { count: 0, sum: "0" } },
   };
   let { before } = asked;
   for await (const page of entitlement.lookPages("audit/chains", () => ({ ...asked, before }))) {
     chains.before = before = page.before;
     chains.entitlements += page.entitlements;
-    chains.rows += page.reached;
+    chains.reached += page.reached;
+    chains.marks += BigInt(page.marks);
     chains.unhashed += page.unhashed;
+    if (page.unhashed_marks === undefined) chains.unhashedMarks = undefined;
+    else if (chains.unhashedMarks !== undefined) {
+      chains.unhashedMarks += BigInt(page.unhashed_marks);
+    }
     chains.erased += page.erased;
     chains.problems.push(...page.problems);
     if (!page.heads) continue;
@@ -125,17 +139,34 @@ async function followChains(
   return chains;
 }
 
-/** Counted first, and looked for only when something is wrong, because that takes long. */
+interface Rows {
+  hashed: number;
+  marks: bigint;
+  unhashedMarks: bigint;
+  late: number;
+  problems: Problem[];
+}
+
+async function countRows(entitlement: Service, { before }: Chains): Promise<Rows> {
+  const rows: Rows = { hashed: 0, marks: 0n, unhashedMarks: 0n, late: 0, problems: [] };
+  for await (const page of entitlement.lookPages("audit/rows", () => ({ before }))) {
+    rows.hashed += page.hashed;
+    rows.marks += BigInt(page.marks);
+    rows.unhashedMarks += BigInt(page.unhashed_marks);
+    rows.late += page.late;
+    rows.problems.push(...page.problems);
+  }
+  return rows;
+}
+
+/** Added up first, and looked for only when something is wrong, because that takes long. */
 async function findAdded(
   entitlement: Service,
-  { before, rows, problems }: Chains,
+  { before, reached, marks, problems }: Chains,
+  rows: Rows,
 ): Promise<Problem[]> {
-  let [hashed, late] = [0, 0];
-  for await (const page of entitlement.lookPages("audit/rows", () => ({ before }))) {
-    hashed += page.hashed;
-    late += page.late;
-  }
-  if (hashed === rows && late === 0 && problems.length === 0) return [];
+  const isSame = rows.hashed === reached && rows.marks === marks && rows.late === 0;
+  if (isSame && problems.length + rows.problems.length === 0) return [];
   const added: Problem[] = [];
   for await (
     const page of entitlement.lookPages("audit/rows", () => ({ before, search: "true" }))

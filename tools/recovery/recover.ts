@@ -4,9 +4,13 @@
 //
 // Only events that were sealed by the service, and whose versions follow what the database has, are
 // made without being asked for. Others are shown; --accept all, or --accept ID ID…, makes them as well.
+// It writes the audit with times of the past, which only the owner of the database may do.
 import type { JetStreamClient } from "nats";
+import { z } from "zod";
 import { auditHash } from "../../entitlement/audit_hash.ts";
 import { readConfig } from "../../entitlement/config.ts";
+import { parseSettings } from "../../shared/config.ts";
+import { databaseUrl } from "../../shared/server_urls.ts";
 import {
   type Database,
   openDatabase,
@@ -42,9 +46,13 @@ interface Pass {
 await run(async (say) => {
   const config = readConfig();
   const isAccepted = acceptedBy(Deno.args);
-  const database = openDatabase(config.databaseUrl, "recover", config.databaseTls);
+  const database = openDatabase(
+    readOwnerUrl() ?? config.databaseUrl,
+    "recover",
+    config.databaseTls,
+  );
   try {
-    await refuseWhileServing(database);
+    await refuseWhileServing(database, new URL(config.databaseUrl).username);
     const since = await findLastChange(database);
     await withJetStream(config.nats, async (jetStream) => {
       const { sealKeys: keys, stream: { name: stream } } = config;
@@ -97,11 +105,20 @@ async function recoverOnce(recovery: Recovery): Promise<Pass> {
   return pass;
 }
 
-async function refuseWhileServing(database: Database): Promise<void> {
+function readOwnerUrl(): string | undefined {
+  const name = "entitlement.migration.database.url";
+  const schema = z.object({ [name]: databaseUrl().optional() });
+  return parseSettings(schema, (name) => Deno.env.get(name))[name];
+}
+
+// The names of other roles' applications are hidden from an owner who is no superuser.
+async function refuseWhileServing(database: Database, role: string): Promise<void> {
   const sessions = await query(
     database,
     `select from pg_stat_activity
-     where datname = current_database() and application_name = 'entitlement'`,
+     where datname = current_database()
+       and (application_name = 'entitlement' or usename = $1 and usename <> current_user)`,
+    [decodeURIComponent(role)],
   );
   if (sessions.length > 0) throw new Error("The service entitlement is running: stop it first");
 }

@@ -1,0 +1,114 @@
+// Nobody is erased whose event is still on its way, also when it sets out while its user is erased.
+import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { eraseUser } from "../entitlement/erase_user.ts";
+import { type AskReceiver, receiverOver } from "../entitlement/receiver.ts";
+import { NatsLink } from "../shared/jetstream.ts";
+import { getLogger } from "@logtape/logtape";
+import { openDatabase } from "../shared/postgres.ts";
+import { grant, revoke } from "./api.ts";
+import { ask } from "./asking.ts";
+import { whileTableIsLocked } from "./locks.ts";
+import { countsOf, untilSent } from "./notification.ts";
+import { ops } from "./ops.ts";
+import { type Stack, startStack } from "./stack.ts";
+import { natsUrl } from "./streams.ts";
+import { until } from "./wait.ts";
+
+const user_id = "ann";
+
+Deno.test("an event that is published between the question and the locks is waited for", async () => {
+  await using stack = await startStack();
+  const { entitlement, place } = stack;
+  await grant(entitlement.url, { user_id });
+  await untilSent(place, 1);
+  await whileTableIsLocked(place.ownerUrl, "notifications", async (release) => {
+    const between = async () => {
+      assert.equal((await revoke(entitlement.url, { user_id })).status, 200);
+      await untilPublished(stack, 2);
+    };
+    assert.equal(await eraseWith(stack, between), "WAITING");
+    await release();
+  });
+  await untilSent(place, 2);
+  assert.equal(await eraseWith(stack), "ERASED");
+});
+
+Deno.test("an event that is put back between the question and the locks is waited for", async () => {
+  await using stack = await startStack();
+  const { entitlement, place } = stack;
+  await grant(entitlement.url, { user_id });
+  await untilSent(place, 1);
+  const between = () =>
+    entitlement.rows(
+      `update outbox_events
+       set status = 'PENDING', published_at = null, next_retry_at = now() + interval '1 hour'`,
+    );
+  assert.equal(await eraseWith(stack, between), "WAITING");
+  const rows = await entitlement.rows("select from entitlements where user_id = $1", [user_id]);
+  assert.equal(rows.length, 1);
+});
+
+Deno.test("an event that was published long after its change is waited for", async () => {
+  await using stack = await startStack();
+  const { entitlement, place } = stack;
+  await whileTableIsLocked(place.ownerUrl, "notifications", async (release) => {
+    await grant(entitlement.url, { user_id });
+    await untilPublished(stack, 1);
+    const longAgo = "now() - interval '40 days'";
+    await ask(
+      entitlement.database.ownerUrl,
+      `update entitlement_audit set occurred_at = ${longAgo}`,
+    );
+    await ask(
+      entitlement.database.ownerUrl,
+      "update entitlements set hashed_at = (select occurred_at from entitlement_audit)",
+    );
+    const { code, output } = await ops(stack, "erase-user", user_id, "--reason", "case 7");
+    assert.equal(code, 1, output);
+    assert.match(output, /still on the way/);
+    await release();
+  });
+  await untilSent(place, 1);
+  assert.equal((await ops(stack, "erase-user", user_id, "--reason", "case 7")).code, 0);
+  const left = await ask(place.ownerUrl, "select from notifications where user_id = $1", [user_id]);
+  assert.deepEqual([left.length, (await countsOf(place)).notifications], [0, 1]);
+});
+
+function untilPublished({ entitlement }: Stack, count: number): Promise<unknown> {
+  return until("it is published", async () => {
+    const rows = await entitlement.rows("select from outbox_events where status = 'PUBLISHED'");
+    return rows.length === count;
+  });
+}
+
+/** The service's own code, with something done right after it has asked what was received. */
+async function eraseWith(
+  { entitlement }: Stack,
+  between: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<string> {
+  const log = getLogger("test");
+  const database = openDatabase(entitlement.database.serviceUrl, "erase");
+  const link = new NatsLink({ urls: natsUrl }, "erase", log);
+  try {
+    await link.session(new AbortController().signal);
+    const receiver = receiverOver(link, entitlement.subject);
+    let asked = 0;
+    const askThen: AskReceiver = async (...question) => {
+      const receipt = await receiver(...question);
+      if (++asked === 1) await between();
+      return receipt;
+    };
+    const app = new Hono().post("/", eraseUser({ database, ask: askThen }));
+    const answer = await app.request("/", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ user_id, who: "kim", reason: "r" }),
+    });
+    assert.equal(answer.status, 200, await answer.clone().text());
+    return (await answer.json()).outcome;
+  } finally {
+    await link.close();
+    await database.end();
+  }
+}
