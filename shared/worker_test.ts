@@ -194,3 +194,21 @@ Deno.test("after an outage longer than its lease a worker does not take over its
   await run.stop();
   assert.equal(table.takenOver, 0);
 });
+
+Deno.test("new rows are taken only after a claim that found nothing left, and a failed one found nothing out", async () => {
+  const table = new Table(["1"]);
+  const run = start(table, ({ id }) => Promise.resolve({ kind: "done", result: id }));
+  const isTaken = () => {
+    const offer = run.handover.taker?.offer(1);
+    offer?.take([]);
+    return offer !== undefined;
+  };
+  assert.ok(!isTaken(), "nothing is known before the first claim");
+  await table.until(isTaken);
+  table.away = true;
+  await table.until(() => run.log.length > 0);
+  assert.ok(!isTaken());
+  table.away = false;
+  await table.until(isTaken);
+  await run.stop();
+});
