@@ -46,7 +46,7 @@ async function leaseDue<Content>(
   limit: number,
   since: Since,
 ): Promise<Leased<Content>> {
-  const { name, id, working, orderOfKey, columns } = table;
+  const { name, id, working, orderOfKey, columns, endsWithClaim } = table;
   const token = crypto.randomUUID();
   const rows = await query<ClaimedRow & Content>(
     database,
@@ -71,7 +71,7 @@ async function leaseDue<Content>(
          locked_at = clock_timestamp(),
          lease_until = now() + make_interval(secs => $3::float8 / 1000),
          claim_token = $4,
-         last_error = null
+         last_error = null${endsWithClaim ? `, ${endsWithClaim}` : ""}
        from claimable
        where row.ctid = claimable.place
        returning row.*, claimable.taken_over

@@ -24,6 +24,7 @@ export const rules = {
   ownAttempts: "only a row's own failures count as its attempts",
   usedUp: "FAILED comes when the attempts are used up, and not before",
   leased: "exactly the rows that are worked on have a lease",
+  awaits: "only a notification that was never claimed awaits its predecessor",
 };
 
 export function brokenIn(state: State, faults: number): string | undefined {
@@ -43,6 +44,9 @@ export function brokenIn(state: State, faults: number): string | undefined {
     ownAttempts: rows.some((row) => row && row.attempts > ownFaults),
     usedUp: rows.some((row) => row?.status === "FAILED" && row.attempts < maxAttempts),
     leased: rows.some((row) => row && isWorkedOn(row) !== (row.lease !== "none")),
+    awaits: inbox.some((row) =>
+      row?.awaitsPredecessor && (row.status !== "PENDING" || row.attempts > 0)
+    ),
   };
   const rule = Object.keys(broken).find((name) => broken[name as keyof typeof rules]);
   return rule && rules[rule as keyof typeof rules];

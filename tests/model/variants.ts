@@ -105,4 +105,10 @@ export const variants: Variant[] = [
       ),
     breaks: rules.ownAttempts,
   },
+  {
+    name: "A notification that was claimed goes on waiting for its predecessor",
+    scope: { ...received, faults: 0 },
+    rewrite: (text) => text.replace(", awaits_predecessor = false", ""),
+    breaks: rules.awaits,
+  },
 ];
