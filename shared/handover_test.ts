@@ -19,6 +19,18 @@ Deno.test("rows that are written as leased are worked on without being claimed",
   ]);
 });
 
+Deno.test("and the worker is not called to claim where nothing else waits", async () => {
+  const table = new Table([]);
+  const run = start(table, done, { pollIntervalMs: 60_000 });
+  await leaseIsOffered(run.handover);
+  const claims = table.limits.length;
+  await write(run.handover, ["1"]);
+  await table.untilSettled(1);
+  await turns(10);
+  assert.equal(table.limits.length, claims);
+  await run.stop();
+});
+
 Deno.test("for the others the worker is called to claim", async () => {
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });

@@ -212,3 +212,66 @@ Deno.test("new rows are taken only after a claim that found nothing left, and a 
   await table.until(isTaken);
   await run.stop();
 });
+
+Deno.test("a row that could not be tried holds back those behind it", async () => {
+  const table = new Table(["a1", "a2"], () => "a");
+  const worked: string[] = [];
+  const run = start(table, ({ id }) => {
+    worked.push(id);
+    return Promise.resolve({ kind: "unavailable", error: "away" });
+  }, { once: true });
+  await table.untilSettled(2);
+  await run.stop();
+  assert.deepEqual(worked, ["a1"]);
+  assert.deepEqual(table.settled.map(({ row, kind }) => [row.id, kind]), [
+    ["a1", "released"],
+    ["a2", "released"],
+  ]);
+});
+
+Deno.test("a lease is kept however long the work takes", async () => {
+  const table = new Table(["1"]);
+  const gate = Promise.withResolvers<void>();
+  const run = start(table, async ({ id }) => {
+    await gate.promise;
+    return { kind: "done", result: id };
+  }, { leaseMs: 150, pollIntervalMs: 40 });
+  await new Promise((over) => setTimeout(over, 500));
+  gate.resolve();
+  await table.untilSettled(1);
+  await run.stop();
+  assert.equal(table.lapsed, 0);
+});
+
+Deno.test("what stood behind rows in hand is claimed as soon as these are settled", async () => {
+  const table = new Table(["1"]);
+  const gate = Promise.withResolvers<void>();
+  const run = start(table, async ({ id }) => {
+    if (id === "1") await gate.promise;
+    return { kind: "done", result: id };
+  }, { pollIntervalMs: 60_000 });
+  await table.until(() => table.limits.length === 1);
+  run.handover.bell.ring();
+  await table.until(() => table.limits.length === 2); // finds nothing, as long as that one is in hand
+  table.write("2");
+  gate.resolve();
+  await table.untilSettled(2);
+  await run.stop();
+});
+
+Deno.test("while the table is away a settle is tried as a whole and not row by row", async () => {
+  const table = new Table(Array.from({ length: 10 }, (_, i) => `${i}`));
+  table.failWith = new Error("Connection terminated");
+  const run = start(
+    table,
+    ({ id }) => Promise.resolve({ kind: "done", result: id }),
+    { pollIntervalMs: 60_000 },
+  );
+  await table.until(() => table.failures > 0);
+  await turns(20);
+  const { failures } = table;
+  table.failWith = undefined;
+  run.abandon();
+  await run.stop();
+  assert.ok(failures <= 2, `${failures} statements were tried for 10 rows`);
+});

@@ -1,6 +1,6 @@
-// What a transaction promises: all of it or nothing, and whoever hears of no error can rely on it.
+// What the services rely on in each connection and each transaction.
 import assert from "node:assert/strict";
-import { query, transaction } from "../shared/postgres.ts";
+import { isUnavailable, query, schemaIsCurrent, transaction } from "../shared/postgres.ts";
 import { openFresh } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 
@@ -44,6 +44,46 @@ Deno.test("a connection that was lost inside a transaction is not used again", a
   await assert.rejects(lost);
   for (let i = 0; i < 3; i++) await transaction(place.database, (tx) => query(tx, insert));
   assert.equal(await operations(place.ownerUrl), 3);
+});
+
+Deno.test("more callers than connections wait for one, but not for long", async () => {
+  await using place = await openFresh("entitlement");
+  const { database } = place;
+  const held = await Promise.all(Array.from({ length: 10 }, () => database.connect()));
+  const from = performance.now();
+  const [waits, late] = [query(database, "select 1"), query(database, "select 1")];
+  held.pop()?.release();
+  await waits;
+  await late; // the first one gave its connection back
+  held.push(await database.connect());
+  await assert.rejects(query(database, "select 1"), (error) => isUnavailable(error));
+  const waitedMs = performance.now() - from;
+  assert.ok(waitedMs > 2_500 && waitedMs < 8_000, `${waitedMs}`);
+  for (const connection of held) connection.release();
+});
+
+Deno.test("no statement and no silent transaction lasts, and every time is in UTC", async () => {
+  await using place = await openFresh("entitlement");
+  const shown = async (setting: string) => {
+    const [row] = await query<Record<string, string>>(place.database, `show ${setting}`);
+    return Object.values(row ?? {})[0];
+  };
+  assert.equal(await shown("statement_timeout"), "10s");
+  assert.equal(await shown("idle_in_transaction_session_timeout"), "10s");
+  assert.equal(await shown("timezone"), "UTC");
+});
+
+Deno.test("newer migrations than the service's own do not matter, older ones do", async () => {
+  await using place = await openFresh("entitlement");
+  const [{ applied } = { applied: 0 }] = await ask<{ applied: number }>(
+    place.ownerUrl,
+    "select max(version)::int as applied from schema_migrations",
+  );
+  for (const [version, isCurrent] of [[applied - 1, true], [applied, true], [applied + 1, false]]) {
+    assert.equal(await schemaIsCurrent(place.database, Number(version)), isCurrent);
+  }
+  await ask(place.ownerUrl, "delete from schema_migrations");
+  assert.equal(await schemaIsCurrent(place.database, 1), false);
 });
 
 async function operations(ownerUrl: string): Promise<number> {
