@@ -135,20 +135,6 @@ Deno.test("nor do claims that find nothing pass what was finished, save one for 
   );
 });
 
-Deno.test("after claims that found nothing the next one finds what was written meanwhile", async () => {
-  await using place = await freshDatabase("entitlement");
-  await readByClaims(place, async (_, claim) => {
-    for (let i = 0; i < 3; i++) assert.deepEqual(await claim(50), []);
-    const [id] = await insertEvents(place.ownerUrl, [{ key: "ann:sku", version: 1 }]);
-    await ask(
-      place.ownerUrl,
-      "update outbox_events set created_at = now() - interval '3 seconds' where event_id = $1",
-      [id],
-    );
-    assert.deepEqual((await claim(50)).map((row) => row.id), [id], "though its commit was slow");
-  });
-});
-
 Deno.test("an event that is older than those claimed before it is found by the next poll", async () => {
   await using place = await freshDatabase("entitlement");
   await insertEvents(place.ownerUrl, manyEvents({ keys: 100, versions: 1 }));

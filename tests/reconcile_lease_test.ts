@@ -56,6 +56,36 @@ Deno.test("the lease is extended with each page of what was open, too", async ()
   assert.deepEqual(replica.log.filter((line) => line.startsWith("warn")), []);
 });
 
+// The run is taken over at the last moment: by a trigger, as no other replica could be so quick.
+for (const write of ["settled a page", "saved its progress"]) {
+  Deno.test(`nor does one that loses its lease just after it has ${write}`, async () => {
+    await using stack = await startStack(settings);
+    await prepare(stack);
+    const { entitlement } = stack;
+    const [table, event] = write === "settled a page"
+      ? ["unreceived_events", "delete"]
+      : ["reconciliation", "update of proven_until"];
+    await entitlement.rows(
+      `create function take_over() returns trigger language plpgsql security definer as $$
+       begin
+         update reconciliation set leased_until = '2100-01-01T00:00:00Z';
+         return null;
+       end $$;
+       create trigger taken_over after ${event} on ${table} execute function take_over()`,
+    );
+    const before = await stateOf(stack);
+    await using replica = startReplica(stack);
+    replica.answer();
+    await until("it notices", () => replica.log.length > 0);
+    assert.match(replica.log[0] ?? "", /took longer than its lease/);
+    const after = await stateOf(stack);
+    assert.equal(after.checked_at, before.checked_at);
+    assert.equal(after.leased_until, "2100-01-01 00:00:00+00");
+    const isProven = after.proven_until !== before.proven_until;
+    assert.equal(isProven, write === "saved its progress");
+  });
+}
+
 interface State {
   proven_until: string;
   checked_at: string;

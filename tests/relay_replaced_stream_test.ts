@@ -58,3 +58,23 @@ Deno.test("in a stream made anew that already holds messages nothing counts as k
   assert.ok(rows.every(({ stream_seq }) => stream_seq > 12));
   assert.equal((await outboxRows(place.ownerUrl)).length, 10);
 });
+
+Deno.test("a stream made anew behind the relay's back is noticed, though it is as long as the old one", async () => {
+  await using place = await freshPlace();
+  await using _relay = startRelay(place);
+  const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
+  await untilAll(place.ownerUrl, "PUBLISHED");
+  await withNats(place.natsUrl, async (connection) => {
+    const manager = await connection.jetstreamManager();
+    const { config } = await manager.streams.info(place.stream);
+    await manager.streams.delete(place.stream);
+    await manager.streams.add(config);
+    for (let i = 0; i < 5; i++) {
+      await connection.jetstream().publish(place.subject, "", { msgID: `other-${i}` });
+    }
+  });
+  await until("all lie in the new stream", async () => {
+    const stored = await storedEvents(place.natsUrl, place.stream);
+    return ids.every((id) => stored.some((event) => event.id === id));
+  });
+});
