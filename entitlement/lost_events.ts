@@ -133,7 +133,7 @@ export async function putBackLost(database: Database, log: Log): Promise<void> {
            order by generation rows between 1 following and unbounded following) as kept_up_to
          from stream_generations
        ), found as materialized (
-         select row.event_id, row.stream_generation, row.stream_seq
+         select row.event_id, row.stream_generation
          from ended
          join outbox_events row
            on row.status = 'PUBLISHED'
@@ -147,7 +147,6 @@ export async function putBackLost(database: Database, log: Log): Promise<void> {
            on row.event_id = found.event_id
            and row.status = 'PUBLISHED'
            and row.stream_generation = found.stream_generation
-           and row.stream_seq = found.stream_seq
          order by row.event_id
          for update of row
        ), recorded as (

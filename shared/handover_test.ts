@@ -35,9 +35,12 @@ Deno.test("for the others the worker is called to claim", async () => {
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
-  const claims = table.limits.length;
-  await run.handover.write(1, () => Promise.resolve({ result: 0, leased: [], othersWait: true }));
-  await table.until(() => table.limits.length > claims);
+  for (const rows of [1, 1_000]) { // for so many no lease is offered
+    const claims = table.limits.length;
+    const written = { result: 0, leased: [], othersWait: true };
+    await run.handover.write(rows, () => Promise.resolve(written));
+    await table.until(() => table.limits.length > claims);
+  }
   await run.stop();
 });
 
