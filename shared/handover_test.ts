@@ -67,6 +67,23 @@ Deno.test("no lease is offered to more than it would start on at once, nor behin
   await behind.stop();
 });
 
+Deno.test("a claim that came back full says that there is a backlog, though there is room", async () => {
+  const table = new Table([]);
+  const offers: boolean[] = [];
+  const run = start(table, ({ id }) => {
+    const offer = run.handover.taker?.offer(1);
+    offer?.take([]);
+    offers.push(offer !== undefined);
+    return Promise.resolve({ kind: "done", result: id });
+  }, { pollIntervalMs: 60_000 });
+  await leaseIsOffered(run.handover);
+  for (let i = 0; i < 10; i++) table.write(`${i}`);
+  run.handover.bell.ring();
+  await table.untilSettled(10);
+  await run.stop();
+  assert.deepEqual(offers, Array(10).fill(false));
+});
+
 Deno.test("nor while the other side is away, nor after the end", async () => {
   const table = new Table(["1"]);
   const run = start(table, () => Promise.resolve({ kind: "unavailable", error: "away" }));

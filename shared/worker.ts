@@ -114,8 +114,8 @@ export class Worker<Row extends Claimed, Result> {
       this.#report.table.works("claim");
       this.#report.claimSeconds.observe(secondsSince(leasedFrom));
       this.#report.claimed(rows);
-      this.#start(this.#held.add(rows, leasedFrom));
       this.#keepsUp = rows.length < limit;
+      this.#start(this.#held.add(rows, leasedFrom));
       return rows.length;
     } catch (error) {
       this.#keepsUp = false; // there may be a backlog, which new rows must not overtake
