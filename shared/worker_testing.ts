@@ -132,13 +132,20 @@ export function start(
   );
   const handover = new Handover<Claimed>();
   const running = worker.run(handover, stop.signal);
+  let isLate = false;
   return {
     log,
     handover,
     abandon: () => abandon.abort(),
     stop: async () => {
       stop.abort();
+      const late = setTimeout(() => {
+        isLate = true;
+        abandon.abort();
+      }, 5_000);
       await running;
+      clearTimeout(late);
+      assert.ok(!isLate, "a run does not end by itself");
     },
   };
 }

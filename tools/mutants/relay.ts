@@ -97,7 +97,7 @@ export const mutants: Mutant[] = [
     file: "entitlement/replay.ts",
     property: "a replay is complete when no more was found, and not when somebody else was first",
     replace: "complete: found < limit,",
-    by: "complete: replayed < limit,",
+    by: "complete: found < 0 || replayed < limit,",
     tests: ["tests/put_back_race_test.ts"],
   },
   {

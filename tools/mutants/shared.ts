@@ -100,6 +100,13 @@ export const mutants: Mutant[] = [
     by: "await pause(this.#job.leaseMs * 1.2, signal);",
     tests: ["shared/worker_test.ts"],
   },
+  {
+    file: "shared/worker.ts",
+    property: "no lease is offered while the other side is away",
+    replace: "!this.#keepsUp || this.#otherSideAway) return undefined;",
+    by: "!this.#keepsUp) return undefined;",
+    tests: ["shared/handover_test.ts"],
+  },
   // rows_in_hand.ts
   {
     file: "shared/rows_in_hand.ts",
@@ -461,9 +468,9 @@ export const mutants: Mutant[] = [
   },
   {
     file: "shared/scrape.ts",
-    property: "a figure that can't be had is left out",
-    replace: "show(answer ?? []);",
-    by: "if (answer) show(answer);",
+    property: "a scrape says whether there was an answer",
+    replace: "note(answer !== undefined);",
+    by: "note(true);",
     tests: ["shared/scrape_test.ts"],
   },
   {
