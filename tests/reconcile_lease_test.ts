@@ -15,8 +15,10 @@ Deno.test("a replica that was held up for longer than its lease writes nothing m
   await prepare(stack);
   await using slow = startReplica(stack);
   await inTime("the slow one asks", slow.asks.promise);
-  await stack.entitlement.rows("update reconciliation set leased_until = now() - interval '1 s'");
   await using next = startReplica(stack);
+  await new Promise((over) => setTimeout(over, 1_000)); // it looks five times a second
+  assert.ok(!next.hasAsked(), "while the lease holds the run is the slow one's");
+  await stack.entitlement.rows("update reconciliation set leased_until = now() - interval '1 s'");
   await inTime("the next one asks", next.asks.promise);
   const before = await stateOf(stack);
   slow.answer();
@@ -110,15 +112,18 @@ async function prepare({ entitlement, place }: Stack): Promise<void> {
 interface Replica extends AsyncDisposable {
   log: string[];
   asks: PromiseWithResolvers<void>; // its first question
+  hasAsked(): boolean;
   answer(): void; // until then it hears nothing
 }
 
 function startReplica(stack: Stack, onAsk = () => Promise.resolve()): Replica {
   const collecting = collectingLog();
   const asks = Promise.withResolvers<void>();
+  let hasAsked = false;
   const answered = Promise.withResolvers<void>();
   const stopping = new AbortController();
   const running = startLoop(stack, stopping.signal, collecting, (receiver) => async (ids) => {
+    hasAsked = true;
     asks.resolve();
     await answered.promise;
     await onAsk();
@@ -127,6 +132,7 @@ function startReplica(stack: Stack, onAsk = () => Promise.resolve()): Replica {
   return {
     log: collecting.lines,
     asks,
+    hasAsked: () => hasAsked,
     answer: () => answered.resolve(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
