@@ -169,19 +169,16 @@ export class Worker<Row extends Claimed, Result> {
 
   // What is thrown is a bug, most likely one that only this row meets.
   async #outcomeOf(row: Row): Promise<Outcome<Result>> {
+    const { step, traceparentOf } = this.#job;
     const from = performance.now();
     try {
-      return tracing ? await this.#traced(row) : await this.#job.work(row);
+      if (!tracing) return await this.#job.work(row);
+      return await inSpan(step, traceparentOf(row), (parent) => this.#job.work(row, parent));
     } catch (error) {
       return { kind: "retry", error: reasonOf(error) };
     } finally {
       this.#report.workSeconds.observe(secondsSince(from));
     }
-  }
-
-  #traced(row: Row): Promise<Outcome<Result>> {
-    const { step, traceparentOf } = this.#job;
-    return inSpan(step, traceparentOf(row), (traceparent) => this.#job.work(row, traceparent));
   }
 
   // Outcomes are kept until the table took them: what was done must not be done again.

@@ -56,10 +56,11 @@ Deno.test("more callers than connections wait for one, but not for long", async 
   await waits;
   await late; // the first one gave its connection back
   held.push(await database.connect());
-  await assert.rejects(query(database, "select 1"), (error) => isUnavailable(error));
+  const refused = await query(database, "select 1").catch((error) => error);
   const waitedMs = performance.now() - from;
-  assert.ok(waitedMs > 2_500 && waitedMs < 8_000, `${waitedMs}`);
   for (const connection of held) connection.release();
+  assert.ok(isUnavailable(refused));
+  assert.ok(waitedMs > 2_500 && waitedMs < 15_000, `${waitedMs}`);
 });
 
 Deno.test("no statement and no silent transaction lasts, and every time is in UTC", async () => {

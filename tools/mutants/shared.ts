@@ -35,7 +35,7 @@ export const mutants: Mutant[] = [
     property: "a worker does not take over its own rows after an outage of the table",
     replace: "if (this.#held.anyRanOut) await",
     by: "if (this.#held.size < 0) await",
-    tests: ["shared/worker_test.ts"],
+    tests: ["shared/worker_lease_test.ts"],
   },
   {
     file: "shared/worker.ts",
@@ -84,7 +84,7 @@ export const mutants: Mutant[] = [
     property: "a row that was lost before its turn is not worked on",
     replace: "return this.#held.owns(held) && !this.#abandon.aborted;",
     by: "return !this.#abandon.aborted;",
-    tests: ["shared/worker_test.ts"],
+    tests: ["shared/worker_lease_test.ts"],
   },
   {
     file: "shared/worker.ts",
@@ -98,7 +98,7 @@ export const mutants: Mutant[] = [
     property: "a lease is extended before it ends",
     replace: "await pause(this.#job.leaseMs / 3, signal);",
     by: "await pause(this.#job.leaseMs * 1.2, signal);",
-    tests: ["shared/worker_test.ts"],
+    tests: ["shared/worker_lease_test.ts"],
   },
   {
     file: "shared/worker.ts",
