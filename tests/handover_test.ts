@@ -65,6 +65,8 @@ Deno.test("without a lease, and in a refusal or a replay, nothing is handed over
   const pending = await commitChanges(database, [grant("ann", "key-1")], options);
   assert.deepEqual(pending.leased, []);
   assert.equal(pending.othersWait, true);
+  const rows = await ask(place.ownerUrl, "select status, locked_at from outbox_events");
+  assert.deepEqual(rows, [{ status: "PENDING", locked_at: null }]);
   for (const key of ["key-1", "key-2"]) {
     const { leased, othersWait } = await commitChanges(
       database,
