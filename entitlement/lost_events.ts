@@ -121,41 +121,53 @@ async function beginGeneration(
 
 const putBackBatch = 1_000;
 
-// Until nothing is found: a batch may come back short because another relay puts back as well.
+// Until nothing is found. Rows are found by their place in the stream, but locked in the order of
+// their ids, as by all who put events back: so no two of these wait for each other in a ring. Another
+// relay may have put them back in between; then there may be more, though none of these was left.
 export async function putBackLost(database: Database, log: Log): Promise<void> {
   let republished = 0;
   for (;;) {
-    const rows = await query(
+    const [counts] = await query<{ found: number; put_back: number }>(
       database,
       `with ended as (
          select generation, min(kept_up_to) over (
            order by generation rows between 1 following and unbounded following) as kept_up_to
          from stream_generations
-       ), lost as (
-         select row.event_id, row.stream_seq
+       ), found as materialized (
+         select row.event_id, row.stream_generation
          from ended
          join outbox_events row
            on row.status = 'PUBLISHED'
            and row.stream_generation = ended.generation
            and row.stream_seq > ended.kept_up_to
          limit $1
+       ), lost as (
+         select row.event_id, row.stream_seq
+         from found
+         join outbox_events row
+           on row.event_id = found.event_id
+           and row.status = 'PUBLISHED'
+           and row.stream_generation = found.stream_generation
+         order by row.event_id
          for update of row
        ), recorded as (
          insert into outbox_attempts (event_id, outcome, stream_seq)
          select event_id, 'LOST', stream_seq from lost
+       ), put_back as (
+         update outbox_events row
+         set status = 'PENDING', attempt_count = 0, published_at = null,
+           stream_generation = null, stream_seq = null,
+           last_error = 'lost by the stream',
+           ${renewsKey}
+         from lost
+         where row.event_id = lost.event_id
+         returning row.event_id
        )
-       update outbox_events row
-       set status = 'PENDING', attempt_count = 0, published_at = null,
-         stream_generation = null, stream_seq = null,
-         last_error = 'lost by the stream',
-         ${renewsKey}
-       from lost
-       where row.event_id = lost.event_id
-       returning row.event_id`,
+       select (select count(*) from found) as found, (select count(*) from put_back) as put_back`,
       [putBackBatch],
     );
-    republished += rows.length;
-    if (rows.length === 0) break;
+    if (!counts || counts.found === 0) break;
+    republished += counts.put_back;
   }
   if (republished > 0) {
     log.warn("{republished} events that the stream has lost are published again", { republished });

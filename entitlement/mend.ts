@@ -7,7 +7,8 @@ import type { AuditedEvent } from "./received.ts";
 
 // Puts events that were published and not received back to PENDING. One that the outbox has deleted
 // is made again from the audit, as the same event: who has received it after all removes it as a
-// duplicate. Returns the ids of those that were put back.
+// duplicate. Rows are locked and inserted in the order of their ids, as by all who put events back.
+// Returns the ids of those that were put back.
 export async function mendEvents(
   database: Database,
   events: AuditedEvent[],
@@ -49,6 +50,7 @@ export async function mendEvents(
          select case audit.action when 'GRANT' then $3::text else $4 end as event_type
        ) as named
        where not exists (select from outbox_events row where row.event_id = wanted.event_id)
+       order by wanted.event_id
        on conflict (event_id) do nothing
        returning event_id
      ), mended as (
@@ -65,11 +67,17 @@ export async function mendEvents(
            'event_id', event_id, 'from', state, 'stream_seq', stream_seq))
        from mended
        having count(*) > 0
-     ), counted as (
-       update unreceived_events open
-       set mended_at = now(), mends = mends + 1
+     ), open as (
+       select unreceived.event_id
        from mended
-       where open.event_id = mended.event_id
+       join unreceived_events unreceived on unreceived.event_id = mended.event_id
+       order by unreceived.event_id
+       for update of unreceived
+     ), counted as (
+       update unreceived_events unreceived
+       set mended_at = now(), mends = mends + 1
+       from open
+       where unreceived.event_id = open.event_id
      )
      select event_id from mended`,
     [

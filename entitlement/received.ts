@@ -22,7 +22,7 @@ export interface Row extends AuditedEvent, Record<string, unknown> {
 
 export type State =
   | "RECEIVED"
-  | "IN_FLIGHT" // not published yet, or not given out by the stream yet, or a moment ago
+  | "IN_FLIGHT" // not published yet, or a moment ago, or the stream will deliver it (again)
   | "DEAD" // somebody has to send it back: FAILED, or given up by JetStream
   | "MISSING"
   | "TOO_OLD"; // the receiver has forgotten what it received then
@@ -72,7 +72,7 @@ async function check(ask: AskReceiver, rows: Row[], graceSeconds: number): Promi
 export function judge(receipt: Receipt, graceSeconds: number): (row: Row) => State {
   const missing = new Set(receipt.missing);
   const dead = new Set(receipt.dead);
-  const { undelivered, delivered_up_to, remembered_since } = receipt;
+  const { undelivered, delivered_up_to, unsettled, settled_up_to, remembered_since } = receipt;
   return ({ event_id, occurred_at, status, published_seconds_ago, stream_seq }) => {
     if (!missing.has(event_id) && !dead.has(event_id)) return "RECEIVED";
     if (occurred_at < remembered_since) return "TOO_OLD";
@@ -85,7 +85,10 @@ export function judge(receipt: Receipt, graceSeconds: number): (row: Row) => Sta
       case "PUBLISHED": {
         const waits = undelivered > 0 && (stream_seq ?? 0) > delivered_up_to;
         if (waits || (published_seconds_ago ?? 0) < graceSeconds) return "IN_FLIGHT";
-        return dead.has(event_id) ? "DEAD" : "MISSING";
+        if (dead.has(event_id)) return "DEAD";
+        // The server does not say which messages it will deliver again, only that none up to
+        // settled_up_to is one of them. That follows as soon as nothing is unsettled.
+        return unsettled > 0 && (stream_seq ?? 0) > settled_up_to ? "IN_FLIGHT" : "MISSING";
       }
       default: // where it lies in the stream is forgotten, so all has to be given out first
         if (undelivered > 0) return "IN_FLIGHT";

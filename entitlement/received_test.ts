@@ -6,9 +6,13 @@ const caughtUp = {
   dead: ["dead"],
   delivered_up_to: 10,
   undelivered: 0,
+  settled_up_to: 10,
+  unsettled: 0,
   remembered_since: "2026-01-01T00:00:00.000000Z",
 };
 const behind = { ...caughtUp, undelivered: 5 };
+
+const redelivering = { ...caughtUp, settled_up_to: 6, unsettled: 1 };
 
 const published = (more: Partial<Row> = {}): Row => ({
   event_id: "missing",
@@ -33,6 +37,20 @@ const cases: [string, typeof caughtUp, Row, State][] = [
   ["published long ago", caughtUp, published(), "MISSING"],
   ["published a moment ago", caughtUp, published({ published_seconds_ago: 59 }), "IN_FLIGHT"],
   ["given out, while others are not", behind, published(), "MISSING"],
+  ["given out, and may be delivered again", redelivering, published(), "IN_FLIGHT"],
+  ["before all that may be delivered again", redelivering, published({ stream_seq: 6 }), "MISSING"],
+  [
+    "after the last that is known to be settled, and nothing can be delivered again",
+    { ...redelivering, unsettled: 0 },
+    published(),
+    "MISSING",
+  ],
+  [
+    "given up, while others may be delivered again",
+    redelivering,
+    published({ event_id: "dead" }),
+    "DEAD",
+  ],
   ["not given out yet", behind, published({ stream_seq: 11 }), "IN_FLIGHT"],
   [
     "with a sequence of an earlier stream, and nothing to give out",

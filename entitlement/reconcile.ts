@@ -52,22 +52,23 @@ async function reconcileIfDue(
   stop: AbortSignal,
 ): Promise<void> {
   const { database } = parts;
-  const provenUntil = await begin(database, intervalMs);
-  if (provenUntil === undefined) return;
-  await recheckOpen(parts, graceSeconds, stop);
-  await provePages(parts, { provenUntil, graceSeconds }, stop);
-  if (!stop.aborted) await finish(database);
+  const run = await begin(database, intervalMs);
+  if (!run) return;
+  await recheckOpen(parts, run, graceSeconds, stop);
+  await provePages(parts, run, graceSeconds, stop);
+  if (!stop.aborted) await finish(database, run);
 }
 
 async function recheckOpen(
   parts: ReconcileParts,
+  run: Run,
   graceSeconds: number,
   stop: AbortSignal,
 ): Promise<void> {
   let after = firstId;
   while (!stop.aborted) {
     const page = await checkOpen(parts.database, parts.ask, { after, graceSeconds });
-    await settle(parts, page);
+    await settle(parts, run, page);
     const last = page.at(-1);
     if (!last || page.length < checkedAtOnce) return;
     after = last.event.event_id;
@@ -78,25 +79,27 @@ async function recheckOpen(
 // run to prove.
 async function provePages(
   parts: ReconcileParts,
-  { provenUntil, graceSeconds }: { provenUntil: string; graceSeconds: number },
+  run: Run,
+  graceSeconds: number,
   stop: AbortSignal,
 ): Promise<void> {
   const { database, ask } = parts;
   const until = await timeBefore(database, graceSeconds);
-  let after = { occurred_at: provenUntil, event_id: firstId };
+  let after = { occurred_at: run.proven_until, event_id: firstId };
   while (!stop.aborted) {
     const page = await checkAudit(database, ask, { after, until, graceSeconds });
     const end = page.findIndex(({ state }) => state === "IN_FLIGHT");
-    await settle(parts, end < 0 ? page : page.slice(0, end));
+    await settle(parts, run, end < 0 ? page : page.slice(0, end));
     const inFlight = page[end]?.event.occurred_at;
     const last = page.length < checkedAtOnce ? undefined : page.at(-1)?.event;
-    await saveProgress(database, inFlight ?? last?.occurred_at ?? until);
+    await saveProgress(database, run, inFlight ?? last?.occurred_at ?? until);
     if (inFlight !== undefined || last === undefined) return;
     after = last;
   }
 }
 
-async function settle(parts: ReconcileParts, page: Checked[]): Promise<void> {
+async function settle(parts: ReconcileParts, run: Run, page: Checked[]): Promise<void> {
+  await keepLease(parts.database, run); // the answers may have taken long
   const mender = { who: "reconciliation", reason: "not received", maxMends: 3 };
   const mended = await settleChecked(parts, page, mender);
   const missing = page.filter(({ state }) => state === "MISSING");
@@ -111,18 +114,23 @@ async function settle(parts: ReconcileParts, page: Checked[]): Promise<void> {
 // A replica that ends in the middle holds the others up no longer than this.
 const lease = "interval '2 minutes'";
 
-// Up to where it is proven, if a run is due and no other replica is at it.
-async function begin(database: Database, intervalMs: number): Promise<string | undefined> {
-  const [begun] = await query<{ proven_until: string }>(
+interface Run {
+  proven_until: string; // where it begins
+  leased_until: string; // proves the lease: each later one has a later end
+}
+
+// If a run is due and no other replica is at it.
+async function begin(database: Database, intervalMs: number): Promise<Run | undefined> {
+  const [run] = await query<Run & Record<string, unknown>>(
     database,
     `update reconciliation
      set leased_until = now() + ${lease}
      where (leased_until is null or leased_until < now())
        and checked_at <= now() - make_interval(secs => $1::float8 / 1000)
-     returning ${utc("proven_until")} as proven_until`,
+     returning ${utc("proven_until")} as proven_until, ${utc("leased_until")} as leased_until`,
     [intervalMs],
   );
-  return begun?.proven_until;
+  return run;
 }
 
 export async function timeBefore(database: Database, seconds: number): Promise<string> {
@@ -134,17 +142,46 @@ export async function timeBefore(database: Database, seconds: number): Promise<s
   return found?.time ?? "";
 }
 
-async function saveProgress(database: Database, provenUntil: string): Promise<void> {
-  await query(
+async function keepLease(database: Database, run: Run): Promise<void> {
+  const kept = await query<{ leased_until: string }>(
     database,
     `update reconciliation
-     set proven_until = greatest(proven_until, $1), leased_until = now() + ${lease}`,
-    [provenUntil],
+     set leased_until = now() + ${lease}
+     where leased_until = $1
+     returning ${utc("leased_until")} as leased_until`,
+    [run.leased_until],
   );
+  run.leased_until = stillOurs(kept).leased_until;
 }
 
-async function finish(database: Database): Promise<void> {
-  await query(database, `update reconciliation set checked_at = now(), leased_until = null`);
+async function saveProgress(database: Database, run: Run, provenUntil: string): Promise<void> {
+  const saved = await query(
+    database,
+    `update reconciliation
+     set proven_until = greatest(proven_until, $1)
+     where leased_until = $2
+     returning 1`,
+    [provenUntil, run.leased_until],
+  );
+  stillOurs(saved);
+}
+
+async function finish(database: Database, run: Run): Promise<void> {
+  const finished = await query(
+    database,
+    `update reconciliation
+     set checked_at = now(), leased_until = null
+     where leased_until = $1
+     returning 1`,
+    [run.leased_until],
+  );
+  stillOurs(finished);
+}
+
+// A replica that was held up for longer than its lease leaves the run to the one that took it over.
+function stillOurs<Row>([row]: Row[]): Row {
+  if (!row) throw new Error("the run took longer than its lease, and another replica has it now");
+  return row;
 }
 
 async function showFigures(database: Database): Promise<void> {

@@ -42,10 +42,12 @@ export const replayRoute = operationRoute(
 export function replay(database: Database, committed: Bell): Handler {
   return async (context) => {
     const { from, to, limit, who, reason, dry_run } = await readOperation(context, bodySchema);
-    // Else what is published meanwhile would be in the range again.
-    if (Date.parse(to) > Date.now()) throw new ApiError("BAD_REQUEST", "to must not be to come");
     if (Date.parse(from) > Date.parse(to)) {
       throw new ApiError("BAD_REQUEST", "from must not be after to");
+    }
+    // What is published from now on would be in the range again.
+    if (await isFuture(database, to)) {
+      throw new ApiError("BAD_REQUEST", "to must not be in the future");
     }
     if (dry_run) {
       const count = await countPublished(database, from, to, countedAtMost + 1);
@@ -54,14 +56,24 @@ export function replay(database: Database, committed: Bell): Handler {
       return Response.json({ operation_id: null, replayed, complete });
     }
     const operation = newOperation({ who, reason });
-    const replayed = await putBack(database, from, to, limit, operation);
+    const { found, replayed } = await putBackPublished(database, { from, to, limit }, operation);
     if (replayed > 0) committed.ring();
     return Response.json({
       operation_id: replayed > 0 ? operation.id : null,
       replayed,
-      complete: replayed < limit,
+      complete: found < limit,
     });
   };
+}
+
+// By the clock that sets published_at.
+async function isFuture(database: Database, time: string): Promise<boolean> {
+  const [answer] = await query<{ is_future: boolean }>(
+    database,
+    `select $1::timestamptz > clock_timestamp() as is_future`,
+    [time],
+  );
+  return answer?.is_future ?? true;
 }
 
 const countedAtMost = 100_000;
@@ -85,23 +97,31 @@ async function countPublished(
   return found?.count ?? 0;
 }
 
-async function putBack(
+// The oldest are found, but locked in the order of their ids, as by all who put events back. What
+// somebody else has put back in between is found and not replayed.
+export async function putBackPublished(
   database: Database,
-  from: string,
-  to: string,
-  limit: number,
+  { from, to, limit }: { from: string; to: string; limit: number },
   { id, who, reason }: Operation,
-): Promise<number> {
-  const rows = await query(
+): Promise<{ found: number; replayed: number }> {
+  const [counts] = await query<{ found: number; replayed: number }>(
     database,
-    `with published as (
-       select event_id, stream_seq
+    `with found as materialized (
+       select event_id
        from outbox_events
        where status = 'PUBLISHED'
          and published_at >= $1 and published_at <= $2
        order by published_at
        limit $3
-       for update
+     ), published as (
+       select row.event_id, row.stream_seq
+       from found
+       join outbox_events row
+         on row.event_id = found.event_id
+         and row.status = 'PUBLISHED'
+         and row.published_at >= $1 and row.published_at <= $2
+       order by row.event_id
+       for update of row
      ), recorded as (
        insert into outbox_attempts (event_id, outcome, stream_seq, operation_id)
        select event_id, 'REPLAYED', stream_seq, $4 from published
@@ -112,15 +132,17 @@ async function putBack(
            'event_id', event_id, 'from', 'PUBLISHED', 'stream_seq', stream_seq))
        from published
        having count(*) > 0
+     ), put_back as (
+       update outbox_events row
+       set status = 'PENDING', attempt_count = 0, published_at = null,
+         stream_generation = null, stream_seq = null,
+         ${renewsKey}
+       from published
+       where row.event_id = published.event_id
+       returning row.event_id
      )
-     update outbox_events row
-     set status = 'PENDING', attempt_count = 0, published_at = null,
-       stream_generation = null, stream_seq = null,
-       ${renewsKey}
-     from published
-     where row.event_id = published.event_id
-     returning 1`,
+     select (select count(*) from found) as found, (select count(*) from put_back) as replayed`,
     [from, to, limit, id, who, reason],
   );
-  return rows.length;
+  return counts ?? { found: 0, replayed: 0 };
 }

@@ -7,8 +7,7 @@ import { type Database, query, utc } from "@kenri/shared/postgres";
 import { readCheck, type Receipt, subjectOfChecks } from "@kenri/shared/receipts";
 import { aborted } from "@kenri/shared/signals";
 
-// Tells who asks over NATS which of some events were not received. Any replica answers, each question
-// once.
+// Answers over NATS which of some events were not received. Any replica answers, each question once.
 
 export interface AnswerParts {
   database: Database;
@@ -53,7 +52,8 @@ async function answer(
     const ids = readCheck(message.data);
     const manager = await connection.jetstreamManager();
     // The order matters: what was delivered before the tables are read may show in them.
-    const { delivered, num_pending } = await manager.consumers.info(stream.name, consumer.durable);
+    const { delivered, num_pending, ack_floor, num_ack_pending } = await manager.consumers
+      .info(stream.name, consumer.durable);
     const [unreceived, since] = await Promise.all([
       findUnreceived(database, ids),
       rememberedSince(database, retention.days),
@@ -63,6 +63,8 @@ async function answer(
       dead: unreceived.filter(({ dead }) => dead).map(({ event_id }) => event_id),
       delivered_up_to: delivered.stream_seq,
       undelivered: num_pending,
+      settled_up_to: ack_floor.stream_seq,
+      unsettled: num_ack_pending,
       remembered_since: since,
     };
     message.respond(JSON.stringify(receipt));

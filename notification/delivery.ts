@@ -50,6 +50,8 @@ export const notifications: LeasedTable = {
   oldestFirst: "created_at, version",
   columns: "event_id, user_id, type, payload_json as payload, traceparent, " +
     "extract(epoch from locked_at - occurred_at)::float8 as age_seconds",
+  // A predecessor that comes later must not bring a retry forward.
+  endsWithClaim: "awaits_predecessor = false",
 };
 
 export type NotificationContent = Omit<Send, "notification_id"> & {

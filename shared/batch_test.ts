@@ -158,3 +158,30 @@ Deno.test("a flush that takes long holds up nobody for long", async () => {
   gate.resolve();
   await Promise.all(slow);
 });
+
+Deno.test("a flush that does not answer every item is an error of each", async () => {
+  const batch = new Batch({
+    flush: (some: number[]) => Promise.resolve(some.slice(1)),
+    maxItems: 10,
+    maxFlushes: 1,
+    maxWaiting: Infinity,
+  });
+  const outcomes = await Promise.allSettled([1, 2].map((item) => batch.add(item)));
+  assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
+});
+
+Deno.test("an item that is alone is not flushed again when it fails", async () => {
+  let flushes = 0;
+  const batch = new Batch({
+    flush: (_some: number[]): Promise<number[]> => {
+      flushes++;
+      return Promise.reject(new BadItem());
+    },
+    mayBeOneItem: () => true,
+    maxItems: 10,
+    maxFlushes: 1,
+    maxWaiting: Infinity,
+  });
+  await assert.rejects(batch.add(1), BadItem);
+  assert.equal(flushes, 1);
+});

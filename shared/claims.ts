@@ -23,8 +23,14 @@ export async function claimDue<Content>(
   lease: Lease,
   limit: number,
 ): Promise<LeasedRow<Content>[]> {
-  return (await leaseDue<Content>(database, table, lease, limit, "-infinity")).rows;
+  return (await leaseDue<Content>(database, table, lease, limit, everything)).rows;
 }
+
+// From where in the index of the oldest a scan begins: at a time, as PostgreSQL writes it, or so long
+// before the scan, by the database's clock.
+type Since = string | { msAgo: number };
+
+const everything = "-infinity";
 
 interface Leased<Content> {
   rows: LeasedRow<Content>[];
@@ -38,9 +44,9 @@ async function leaseDue<Content>(
   table: LeasedTable,
   { worker, leaseMs }: Lease,
   limit: number,
-  since: string,
+  since: Since,
 ): Promise<Leased<Content>> {
-  const { name, id, working, orderOfKey, columns } = table;
+  const { name, id, working, orderOfKey, columns, endsWithClaim } = table;
   const token = crypto.randomUUID();
   const rows = await query<ClaimedRow & Content>(
     database,
@@ -65,7 +71,7 @@ async function leaseDue<Content>(
          locked_at = clock_timestamp(),
          lease_until = now() + make_interval(secs => $3::float8 / 1000),
          claim_token = $4,
-         last_error = null
+         last_error = null${endsWithClaim ? `, ${endsWithClaim}` : ""}
        from claimable
        where row.ctid = claimable.place
        returning row.*, claimable.taken_over
@@ -76,7 +82,14 @@ async function leaseDue<Content>(
        ${columns}
      from claimed
      order by ${orderOfKey}`,
-    [limit, worker, leaseMs, token, working, since],
+    [
+      limit,
+      worker,
+      leaseMs,
+      token,
+      working,
+      ...(typeof since === "string" ? [since, null] : [null, since.msAgo]),
+    ],
   );
   const [oldest] = rows.map(({ created }) => created).sort();
   return {
@@ -89,21 +102,27 @@ async function leaseDue<Content>(
 // keeps an entry for each row that was finished since, and a scan from its beginning passes them all.
 // So only one scan per poll interval begins there. The others begin where the last one found its
 // oldest row; in a table without backlog some time before that, because commits overtake each other.
+// Where the whole scan found nothing, they begin as long before it.
 export function claimRepeatedly<Content>(
   database: Database,
   table: LeasedTable,
   lease: Lease & { pollIntervalMs: number },
 ): (limit: number) => Promise<LeasedRow<Content>[]> {
-  let since = "-infinity";
+  let since = (): Since => everything;
   let nextWholeScan = 0;
   return async (limit) => {
     const from = performance.now();
     const isWhole = from >= nextWholeScan;
-    if (isWhole) since = "-infinity";
-    const { rows, oldest } = await leaseDue<Content>(database, table, lease, limit, since);
+    if (isWhole) since = () => everything;
+    const { rows, oldest } = await leaseDue<Content>(database, table, lease, limit, since());
     const now = performance.now();
     if (isWhole) nextWholeScan = now + Math.max(lease.pollIntervalMs, 10 * (now - from));
-    if (oldest !== undefined) since = rows.length < limit ? before(oldest) : oldest;
+    if (oldest !== undefined) {
+      const found = rows.length < limit ? before(oldest) : oldest;
+      since = () => found;
+    } else if (isWhole) {
+      since = () => ({ msAgo: performance.now() - from + overtakingMs });
+    }
     return rows;
   };
 }
@@ -130,7 +149,8 @@ function findDue({ name, orderOfKey, oldestFirst }: LeasedTable): string {
        from ${name} row
        where row.unfinished
          and ${isDue}
-         and row.created_at >= $6::timestamptz
+         and row.created_at >=
+           coalesce($6::timestamptz, now() - make_interval(secs => $7::float8 / 1000))
          and not exists (
            select from ${name} earlier
            where ${inLine("earlier")}

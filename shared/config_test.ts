@@ -89,6 +89,17 @@ Deno.test("a blank setting is refused, also where there is a default", () => {
   }
 });
 
+Deno.test("of one setting one problem is named, the first", () => {
+  assert.equal(problemOf(serverUrl("nats:"), " "), "A_SETTING must not be blank");
+});
+
+Deno.test("two settings with a bound between them may be the same", () => {
+  const schema = z.object({ low: number({ min: 0, max: 9 }), high: number({ min: 0, max: 9 }) })
+    .check(notAbove("low", "high"));
+  const given: Record<string, string> = { LOW: "3", HIGH: "3" };
+  assert.deepEqual(parseSettings(schema, (name) => given[name]), { low: 3, high: 3 });
+});
+
 Deno.test("a required setting that is not there is named", () => {
   assert.equal(problemOf(text()), "A_SETTING is required");
   assert.equal(problemOf(serverUrl("nats:")), "A_SETTING is required");

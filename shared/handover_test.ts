@@ -19,13 +19,28 @@ Deno.test("rows that are written as leased are worked on without being claimed",
   ]);
 });
 
-Deno.test("for the others the worker is called to claim", async () => {
+Deno.test("and the worker is not called to claim where nothing else waits", async () => {
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
   const claims = table.limits.length;
-  await run.handover.write(1, () => Promise.resolve({ result: 0, leased: [], othersWait: true }));
-  await table.until(() => table.limits.length > claims);
+  await write(run.handover, ["1"]);
+  await table.untilSettled(1);
+  await turns(10);
+  assert.equal(table.limits.length, claims);
+  await run.stop();
+});
+
+Deno.test("for the others the worker is called to claim", async () => {
+  const table = new Table([]);
+  const run = start(table, done, { pollIntervalMs: 60_000 });
+  await leaseIsOffered(run.handover);
+  for (const rows of [1, 1_000]) { // for so many no lease is offered
+    const claims = table.limits.length;
+    const written = { result: 0, leased: [], othersWait: true };
+    await run.handover.write(rows, () => Promise.resolve(written));
+    await table.until(() => table.limits.length > claims);
+  }
   await run.stop();
 });
 
@@ -50,6 +65,23 @@ Deno.test("no lease is offered to more than it would start on at once, nor behin
   assert.equal(await offeredFor(behind.handover, 1), undefined);
   gate.resolve();
   await behind.stop();
+});
+
+Deno.test("a claim that came back full says that there is a backlog, though there is room", async () => {
+  const table = new Table([]);
+  const offers: boolean[] = [];
+  const run = start(table, ({ id }) => {
+    const offer = run.handover.taker?.offer(1);
+    offer?.take([]);
+    offers.push(offer !== undefined);
+    return Promise.resolve({ kind: "done", result: id });
+  }, { pollIntervalMs: 60_000 });
+  await leaseIsOffered(run.handover);
+  for (let i = 0; i < 10; i++) table.write(`${i}`);
+  run.handover.bell.ring();
+  await table.untilSettled(10);
+  await run.stop();
+  assert.deepEqual(offers, Array(10).fill(false));
 });
 
 Deno.test("nor while the other side is away, nor after the end", async () => {

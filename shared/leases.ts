@@ -12,6 +12,7 @@ export interface LeasedTable {
   orderOfKey: string; // rows of one aggregate_key go by this column
   oldestFirst: string; // as in the index of unfinished rows
   columns: string; // what a claimed row carries to its work
+  endsWithClaim?: string; // what a claim sets besides
 }
 
 export interface LeasedRow<Content> extends Claimed {
@@ -192,7 +193,7 @@ export function recordsAttempt(
 }
 
 // The heartbeat: rows that are still in hand keep their lease. Returns the ids of those that do. It
-// waits for no lock, lest it form a ring with a settle of the same rows.
+// waits for no lock: it could wait in a ring with a settle of the same rows.
 export async function extendLeases<Row extends LeasedRow<unknown>>(
   database: Database,
   { name, id }: LeasedTable,

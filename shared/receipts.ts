@@ -16,6 +16,9 @@ const receiptSchema = z.object({
   dead: z.array(z.uuid()), // not received, and a dead letter that JetStream gave up
   delivered_up_to: z.int(), // the last message of the stream that was given out
   undelivered: z.int(), // how many come after it
+  // A replica of the release before this does not say these two.
+  settled_up_to: z.int().default(0), // no message up to this one will be delivered again
+  unsettled: z.int().default(0), // how many after it were delivered, and may be delivered again
   remembered_since: z.string(), // of what occurred earlier it can't be told
 });
 

@@ -31,7 +31,7 @@ export class Worker<Row extends Claimed, Result> {
   #wake: Bell | undefined;
   #wakeWhenSettled = false;
   #otherSideAway: string | undefined; // why
-  #keepsUp = false; // nothing was left by the last claim
+  #keepsUp = false; // the last claim was answered, and left nothing
   #offered = 0;
 
   // `abandon` bounds how long rows in hand may still be worked on after the end of a run.
@@ -85,7 +85,6 @@ export class Worker<Row extends Claimed, Result> {
     // This claim finds no rows behind those in hand, but the next one may, once these are settled.
     this.#wakeWhenSettled = this.#held.size > 0;
     const claimed = await this.#claim(limit);
-    this.#keepsUp = claimed < limit;
     return claimed === limit && !probing ? 0 : pollIntervalMs;
   }
 
@@ -109,15 +108,17 @@ export class Worker<Row extends Claimed, Result> {
 
   async #claim(limit: number): Promise<number> {
     try {
-      if (this.#held.anyRanOut) await this.#held.renew(); // lest we take them over from ourselves
+      if (this.#held.anyRanOut) await this.#held.renew(); // or we would take over our own rows
       const leasedFrom = performance.now();
       const rows = await this.#job.claim(limit);
       this.#report.table.works("claim");
       this.#report.claimSeconds.observe(secondsSince(leasedFrom));
       this.#report.claimed(rows);
+      this.#keepsUp = rows.length < limit;
       this.#start(this.#held.add(rows, leasedFrom));
       return rows.length;
     } catch (error) {
+      this.#keepsUp = false; // there may be a backlog, which new rows must not overtake
       this.#report.table.fails("claim", error);
       return 0;
     }
@@ -168,19 +169,16 @@ export class Worker<Row extends Claimed, Result> {
 
   // What is thrown is a bug, most likely one that only this row meets.
   async #outcomeOf(row: Row): Promise<Outcome<Result>> {
+    const { step, traceparentOf } = this.#job;
     const from = performance.now();
     try {
-      return tracing ? await this.#traced(row) : await this.#job.work(row);
+      if (!tracing) return await this.#job.work(row);
+      return await inSpan(step, traceparentOf(row), (parent) => this.#job.work(row, parent));
     } catch (error) {
       return { kind: "retry", error: reasonOf(error) };
     } finally {
       this.#report.workSeconds.observe(secondsSince(from));
     }
-  }
-
-  #traced(row: Row): Promise<Outcome<Result>> {
-    const { step, traceparentOf } = this.#job;
-    return inSpan(step, traceparentOf(row), (traceparent) => this.#job.work(row, traceparent));
   }
 
   // Outcomes are kept until the table took them: what was done must not be done again.

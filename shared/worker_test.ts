@@ -157,40 +157,69 @@ Deno.test("what is abandoned is given back, and what stood behind it not begun",
   assert.deepEqual(worked, ["a1"]);
 });
 
-Deno.test("a row that was lost before its turn is not worked on", async () => {
-  const table = new Table(["a1", "a2"], () => "a");
-  const gate = Promise.withResolvers<void>();
-  const worked: string[] = [];
-  const run = start(table, async ({ id }) => {
-    worked.push(id);
-    await gate.promise;
-    return { kind: "done", result: id };
-  }, { leaseMs: 20 });
-  await table.until(() => worked.length > 0);
-  table.stolen.add("a2");
-  await new Promise((over) => setTimeout(over, 30));
-  gate.resolve();
-  await table.untilSettled(1);
+Deno.test("new rows are taken only after a claim that found nothing left, and a failed one found nothing out", async () => {
+  const table = new Table(["1"]);
+  const run = start(table, ({ id }) => Promise.resolve({ kind: "done", result: id }));
+  const isTaken = () => {
+    const offer = run.handover.taker?.offer(1);
+    offer?.take([]);
+    return offer !== undefined;
+  };
+  assert.ok(!isTaken(), "nothing is known before the first claim");
+  await table.until(isTaken);
+  table.away = true;
+  await table.until(() => run.log.length > 0);
+  assert.ok(!isTaken());
+  table.away = false;
+  await table.until(isTaken);
   await run.stop();
-  assert.deepEqual(worked, ["a1"]);
 });
 
-Deno.test("after an outage longer than its lease a worker does not take over its own rows", async () => {
+Deno.test("a row that could not be tried holds back those behind it", async () => {
+  const table = new Table(["a1", "a2"], () => "a");
+  const worked: string[] = [];
+  const run = start(table, ({ id }) => {
+    worked.push(id);
+    return Promise.resolve({ kind: "unavailable", error: "away" });
+  }, { once: true });
+  await table.untilSettled(2);
+  await run.stop();
+  assert.deepEqual(worked, ["a1"]);
+  assert.deepEqual(table.settled.map(({ row, kind }) => [row.id, kind]), [
+    ["a1", "released"],
+    ["a2", "released"],
+  ]);
+});
+
+Deno.test("what stood behind rows in hand is claimed as soon as these are settled", async () => {
   const table = new Table(["1"]);
   const gate = Promise.withResolvers<void>();
   const run = start(table, async ({ id }) => {
-    await gate.promise;
+    if (id === "1") await gate.promise;
     return { kind: "done", result: id };
-  }, { leaseMs: 20 });
-  for (let outages = 0; outages < 10; outages++) {
-    const claims = table.limits.length;
-    await table.until(() => table.limits.length > claims + 1);
-    table.away = true;
-    await new Promise((over) => setTimeout(over, 30));
-    table.away = false;
-  }
+  }, { pollIntervalMs: 60_000 });
+  await table.until(() => table.limits.length === 1);
+  run.handover.bell.ring();
+  await table.until(() => table.limits.length === 2); // finds nothing, as long as that one is in hand
+  table.write("2");
   gate.resolve();
-  await table.untilSettled(1);
+  await table.untilSettled(2);
   await run.stop();
-  assert.equal(table.takenOver, 0);
+});
+
+Deno.test("while the table is away a settle is tried as a whole and not row by row", async () => {
+  const table = new Table(Array.from({ length: 10 }, (_, i) => `${i}`));
+  table.failWith = new Error("Connection terminated");
+  const run = start(
+    table,
+    ({ id }) => Promise.resolve({ kind: "done", result: id }),
+    { pollIntervalMs: 60_000 },
+  );
+  await table.until(() => table.failures > 0);
+  await turns(20);
+  const { failures } = table;
+  table.failWith = undefined;
+  run.abandon();
+  await run.stop();
+  assert.ok(failures <= 2, `${failures} statements were tried for 10 rows`);
 });

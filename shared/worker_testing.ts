@@ -15,6 +15,7 @@ export class Table {
   failWith: Error | undefined; // settles only
   away = false;
   takenOver = 0;
+  lapsed = 0; // leases that had run out when they were extended or settled
   failures = 0;
   refuses: string | undefined;
   once = false;
@@ -30,6 +31,12 @@ export class Table {
 
   row(id: string): Claimed {
     return this.#rows.find((row) => row.id === id) as Claimed;
+  }
+
+  write(id: string): void {
+    const row = { id, key: id, attempts: 0, takenOver: false };
+    this.#rows.push(row);
+    this.#due.push(row);
   }
 
   claim(limit: number): Promise<Claimed[]> {
@@ -52,6 +59,7 @@ export class Table {
     }
     const owned = settlements.filter(({ row }) => !this.stolen.has(row.id));
     this.settled.push(...owned);
+    this.#countLapsed(owned.map(({ row }) => row));
     for (const { row } of owned) this.#leases.delete(row);
     const released = owned.filter(({ kind }) => kind === "released");
     if (!this.once) this.#due.push(...released.map(({ row }) => row));
@@ -61,8 +69,14 @@ export class Table {
   extend(rows: Claimed[]): Promise<Set<string>> {
     if (this.away) return Promise.reject(new Error("Connection terminated"));
     const owned = rows.filter(({ id }) => !this.stolen.has(id));
+    this.#countLapsed(owned);
     for (const row of owned) this.#leases.set(row, performance.now() + this.leaseMs);
     return Promise.resolve(new Set(owned.map(({ id }) => id)));
+  }
+
+  #countLapsed(rows: Claimed[]): void {
+    const now = performance.now();
+    this.lapsed += rows.filter((row) => (this.#leases.get(row) ?? now) < now).length;
   }
 
   untilSettled(count: number): Promise<void> {
@@ -118,13 +132,20 @@ export function start(
   );
   const handover = new Handover<Claimed>();
   const running = worker.run(handover, stop.signal);
+  let isLate = false;
   return {
     log,
     handover,
     abandon: () => abandon.abort(),
     stop: async () => {
       stop.abort();
+      const late = setTimeout(() => {
+        isLate = true;
+        abandon.abort();
+      }, 5_000);
       await running;
+      clearTimeout(late);
+      assert.ok(!isLate, "a run does not end by itself");
     },
   };
 }

@@ -114,6 +114,37 @@ Deno.test("version 2 goes alone when version 1 does not come in time", async () 
   assert.deepEqual(sent.map(({ payload }) => payload["version"]), [2, 1]);
 });
 
+Deno.test("whose wait was in vain waits no more: a late predecessor leaves its backoff as it is", async () => {
+  await using place = await freshPlace();
+  const hour = { baseMs: 3_600_000, maxMs: 3_600_000, minMs: 0, jitterMin: 1, jitterMax: 1 };
+  await using _delivery = startDelivery(
+    place,
+    ({ payload }) => payload["version"] === 2 ? Promise.reject(new Error("full")) : done,
+    { backoff: hour },
+  );
+  await receive(place, [[eventOf({ version: 2 })]], 50);
+  const second = async () => (await notificationsOf(place)).find(({ version }) => version === 2);
+  await until("it was tried", async () => (await second())?.attempt_count === 1);
+  const before = await second();
+  await receive(place, [[eventOf({ version: 1 })]]);
+  await until("the late one is sent", async () => (await countsOf(place)).sent === 1);
+  assert.deepEqual(await second(), before);
+});
+
+Deno.test("what is sent or given up awaits nothing, so that there is nothing to look through", async () => {
+  await using place = await freshPlace();
+  await using _delivery = startDelivery(
+    place,
+    ({ user_id }) => user_id === "bob" ? Promise.reject(new Error("never")) : done,
+  );
+  await receive(place, [["ann", "bob"].map((userId) => eventOf({ userId, version: 2 }))], 50);
+  await untilAllAre(place, "SENT", "FAILED");
+  assert.deepEqual(
+    await ask(place.ownerUrl, "select version from notifications where awaits_predecessor"),
+    [],
+  );
+});
+
 Deno.test("a predecessor that was already sent, or comes in the same batch, is not waited for", async () => {
   await using place = await freshPlace();
   const { sent, send } = collecting();
@@ -152,6 +183,8 @@ Deno.test("nor does it with a batch of one", async () => {
   await untilAllAre(place, "SENT");
   assertInOrder(sent.map(({ payload }) => payload));
 });
+
+const done = Promise.resolve();
 
 function dueOf({ ownerUrl }: Place): Promise<unknown[]> {
   return ask(

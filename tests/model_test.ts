@@ -39,6 +39,10 @@ const explorations: Exploration[] = [
     name: "The whole way",
     scope: { events: 2, relays: 2, consumers: 1, deliverers: 1, faults: 1 },
   },
+  {
+    name: "The whole way, and a reconciliation",
+    scope: { events: 1, relays: 2, consumers: 1, deliverers: 1, faults: 1, reconciles: true },
+  },
 ];
 
 const page = (await Deno.readTextFile(new URL("../docs/reliability/model.md", import.meta.url)))

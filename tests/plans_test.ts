@@ -114,6 +114,27 @@ Deno.test("nor does it while a transaction is held open that keeps it in the ind
   assert.ok(read < 20_000, `${read} index entries were read for 3,000 events`);
 });
 
+Deno.test("nor do claims that find nothing pass what was finished, save one for each poll", async () => {
+  await using place = await freshDatabase("entitlement");
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 3_000, versions: 1 }));
+  let polls = 0;
+  const read = await withClient(place.ownerUrl, async (holder) => {
+    await holder.query("begin isolation level repeatable read");
+    await holder.query("select from stream_generations");
+    await ask(place.ownerUrl, "update outbox_events set status = 'FAILED'");
+    const from = performance.now();
+    const read = await readByClaims(place, async (_, claim) => {
+      for (let i = 0; i < 60; i++) assert.deepEqual(await claim(50), []);
+    });
+    polls = 1 + Math.floor((performance.now() - from) / 1_000);
+    return read;
+  });
+  assert.ok(
+    read <= 3_100 * polls,
+    `${read} index entries were read by 60 claims in ${polls} polls`,
+  );
+});
+
 Deno.test("an event that is older than those claimed before it is found by the next poll", async () => {
   await using place = await freshDatabase("entitlement");
   await insertEvents(place.ownerUrl, manyEvents({ keys: 100, versions: 1 }));

@@ -1,31 +1,14 @@
 // The check that every change was received: it names what is missing, mends it, and takes nothing else
 // for missing.
 import assert from "node:assert/strict";
-import { receiverOver } from "../entitlement/receiver.ts";
-import { runReconciliation } from "../entitlement/reconcile.ts";
-import { NatsLink } from "../shared/jetstream.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
-import { assertError, call, grant, revoke } from "./api.ts";
+import { assertError, call, grant } from "./api.ts";
 import { ask } from "./entitlement.ts";
 import { countsOf, notificationsOf, untilAllAcked, untilSent } from "./notification.ts";
 import { insertEvents } from "./outbox.ts";
 import { collectingLog, metricOf } from "./relays.ts";
+import { all, changeSome, lose, path, shortWindow, startLoop } from "./reconciled.ts";
 import { look, operate, type Stack, startStack } from "./stack.ts";
-import { natsUrl } from "./streams.ts";
 import { until } from "./wait.ts";
-
-// Else the stream would swallow what is published again, as the duplicate that it is.
-const shortWindow = {
-  entitlement: {
-    ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms",
-    ENTITLEMENT_RECONCILE_ENABLED: "false",
-  },
-  notification: { NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms" },
-};
-const path = "/operations/entitlement/reconcile";
-const since = "2026-01-01T00:00:00Z";
-const all = { since, grace_seconds: 0 };
 
 Deno.test("a missing event is named, and put back only when it is asked for", async () => {
   await using stack = await startStack(shortWindow);
@@ -123,6 +106,31 @@ Deno.test("what was deleted for its age, given up or never published is not put 
   assert.deepEqual(await entitlement.rows("select from outbox_events where unfinished"), []);
 });
 
+Deno.test("what waits to be delivered again is not missing, and what came before it still can be", async () => {
+  await using stack = await startStack(shortWindow);
+  const { entitlement, place } = stack;
+  await changeSome(stack);
+  await untilAllAcked(place);
+  await ask(
+    place.ownerUrl,
+    "alter table notifications add constraint not_now check (user_id <> 'cem') not valid",
+  );
+  await grant(entitlement.url, { user_id: "cem" });
+  await grant(entitlement.url, { user_id: "dan" });
+  await untilSent(place, 5);
+  const states = async () => (await operate(entitlement.url, path, all)).states;
+  assert.deepEqual(await states(), { RECEIVED: 5, IN_FLIGHT: 1 });
+  await lose(stack, "ann:film", 1);
+  assert.deepEqual(await states(), { RECEIVED: 4, MISSING: 1, IN_FLIGHT: 1 });
+  await ask(place.ownerUrl, "alter table notifications drop constraint not_now");
+  await untilSent(place, 6);
+  assert.deepEqual(await states(), { RECEIVED: 6 });
+  assert.deepEqual(
+    await entitlement.rows("select from outbox_attempts where outcome <> 'MENDED'"),
+    [],
+  );
+});
+
 Deno.test("replicas that check each hour mend once, and prove all up to what is on its way", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
@@ -187,32 +195,11 @@ Deno.test("while nobody answers nothing is taken for missing", async () => {
   assertError(answer, 503, "SERVICE_UNAVAILABLE", message);
   const stopping = new AbortController();
   const collecting = collectingLog();
-  const loop = startLoop(stack, stopping.signal, "warn", collecting);
+  const loop = startLoop(stack, stopping.signal, collecting);
   await until("it says so", () => collecting.lines.some((line) => line.startsWith("warn")));
   stopping.abort();
   assert.deepEqual(await loop, [`warn Reconciliation is put off: ${message}`]);
 });
-
-/** Ann's book twice and her film, and Bob's book; all sent. */
-async function changeSome({ entitlement, place }: Stack): Promise<void> {
-  await grant(entitlement.url, { user_id: "ann" });
-  await revoke(entitlement.url, { user_id: "ann" });
-  await grant(entitlement.url, { user_id: "ann", stock_keeping_unit: "film" });
-  await grant(entitlement.url, { user_id: "bob" });
-  await untilSent(place, 4);
-  // From now on the stream does not know them as duplicates any more.
-  await new Promise((over) => setTimeout(over, 150));
-}
-
-/** As if the message had never come. */
-async function lose({ place }: Stack, key: string, version: number): Promise<void> {
-  const [lost] = await ask<{ event_id: string }>(
-    place.ownerUrl,
-    "delete from notifications where aggregate_key = $1 and version = $2 returning event_id",
-    [key, version],
-  );
-  await ask(place.ownerUrl, "delete from processed_events where event_id = $1", [lost?.event_id]);
-}
 
 async function contentOf({ place }: Stack): Promise<unknown[]> {
   const rows = await ask(
@@ -223,26 +210,4 @@ async function contentOf({ place }: Stack): Promise<unknown[]> {
   );
   assert.equal(rows.length, (await notificationsOf(place)).length);
   return rows;
-}
-
-/** In this process, as one replica has it. Returns what it logged when it has ended. */
-async function startLoop(
-  { entitlement }: Stack,
-  stop: AbortSignal,
-  level = "error",
-  { log, lines } = collectingLog(),
-): Promise<string[]> {
-  const database = openDatabase(entitlement.database.serviceUrl, "reconciliation");
-  const link = new NatsLink({ urls: natsUrl }, "reconciliation", log);
-  await link.session(stop);
-  const parts = {
-    database,
-    ask: receiverOver(link, entitlement.subject),
-    committed: new Bell(),
-    log,
-  };
-  await runReconciliation(parts, { intervalMs: 200, graceSeconds: 0 }, stop);
-  await link.close();
-  await database.end();
-  return lines.filter((line) => line.startsWith(level));
 }

@@ -1,7 +1,12 @@
 // What was published in a range of time is published again, in bounded batches, and nothing comes of it
 // but messages: their receivers know them.
 import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { replay } from "../entitlement/replay.ts";
+import { ApiError } from "../shared/errors.ts";
+import { Bell } from "../shared/signals.ts";
 import { assertError, call, grant } from "./api.ts";
+import { openFresh } from "./databases.ts";
 import { countsOf, outcomesOf, untilSent } from "./notification.ts";
 import { outboxRows, storedEvents } from "./outbox.ts";
 import { look, operate, type Stack, startStack } from "./stack.ts";
@@ -78,7 +83,7 @@ Deno.test("a range that is not over, or is none, is refused", async () => {
   const from = "2026-01-01T00:00:00Z";
   const unstorable = "must be after the year 0, offset by less than 16 hours, in 40 characters";
   const cases: [unknown, string][] = [
-    [{ from, to: "9999-01-01T00:00:00Z" }, "to must not be to come"],
+    [{ from, to: "9999-01-01T00:00:00Z" }, "to must not be in the future"],
     [{ from, to: "2025-01-01T00:00:00Z" }, "from must not be after to"],
     [{ from, to: "yesterday" }, "to must be a time such as 2026-01-02T03:04:05Z"],
     [{ from: "0000-01-01T00:00:00Z", to: from }, `from ${unstorable}`],
@@ -96,6 +101,27 @@ Deno.test("a range that is not over, or is none, is refused", async () => {
     });
     assertError(answer, 400, "BAD_REQUEST", message);
   }
+});
+
+Deno.test("whether a range is over the database's clock says, and not the process's", async () => {
+  await using place = await openFresh("entitlement");
+  const app = new Hono().post("/", replay(place.database, new Bell())).onError((error) =>
+    new Response(error.message, { status: error instanceof ApiError ? error.status : 500 })
+  );
+  const statusUntil = async (minutes: number, processMinutesAhead: number) => {
+    const now = Date.now;
+    const to = new Date(now() + minutes * 60_000).toISOString();
+    const body = JSON.stringify({ from: "2026-01-01T00:00:00Z", to, who: "kim", reason: "r" });
+    const headers = { "Content-Type": "application/json" };
+    Date.now = () => now() + processMinutesAhead * 60_000;
+    try {
+      return (await app.request("/", { method: "POST", headers, body })).status;
+    } finally {
+      Date.now = now;
+    }
+  };
+  assert.equal(await statusUntil(30, 60), 400);
+  assert.equal(await statusUntil(-30, -60), 200);
 });
 
 async function untilPublished({ entitlement }: Stack): Promise<void> {

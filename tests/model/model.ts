@@ -7,6 +7,7 @@ import type { System } from "./explore.ts";
 import { type InboxCalls, inboxCalls } from "./inbox_calls.ts";
 import { type OutboxCalls, outboxCalls } from "./outbox_calls.ts";
 import type { Rewrite } from "./real_calls.ts";
+import { reconcileSteps } from "./reconcile_steps.ts";
 import { relaySteps } from "./relay_steps.ts";
 import { brokenIn, isQuiet } from "./rules.ts";
 import { type Event, events, keyOf, type OutboxRow, type State, type Worker } from "./state.ts";
@@ -17,6 +18,7 @@ export interface Scope {
   consumers: number;
   deliverers: number;
   faults: number; // together, of whatever kind
+  reconciles?: boolean;
 }
 
 export interface Model extends AsyncDisposable {
@@ -46,6 +48,7 @@ const usual: Habits = {
   looksAgain: true,
   acksFirst: false,
   startsAgain: true,
+  tellsUnsettled: true,
 };
 
 export function callsOf({ outbox, inbox }: Model): number {
@@ -59,6 +62,7 @@ export interface Habits {
   looksAgain: boolean; // every few seconds
   acksFirst: boolean;
   startsAgain: boolean; // whether a relay that crashed does
+  tellsUnsettled: boolean; // whether the receiver says what may be delivered again
 }
 
 export function systemOf(model: Model, scope: Scope): System<State> {
@@ -73,6 +77,7 @@ export function systemOf(model: Model, scope: Scope): System<State> {
       ...scope.relays > 0 ? brokerSteps(state) : [],
       ...await consumerSteps(state, model),
       ...await delivererSteps(state, model),
+      ...scope.reconciles ? await reconcileSteps(state, model) : [],
     ],
   };
 }
@@ -104,6 +109,7 @@ function initialState(scope: Scope): State {
       workers: idle(scope.deliverers),
       tables: { rows: events.map(() => null), processed: none },
     },
+    missing: [],
     history: {
       faultsLeft: scope.faults,
       published: none.map((_, event) => isPublished && event < all.length),

@@ -1,12 +1,12 @@
 // The entitlement database of the model, and the real functions that change it.
-import { getLogger } from "@logtape/logtape";
-import type { JetStreamManager } from "nats";
-import type { QueryConfig } from "pg";
-import { putBackLost, repairLostEvents } from "../../entitlement/lost_events.ts";
+import { putBackLost } from "../../entitlement/lost_events.ts";
 import type { Commit } from "../../entitlement/decide_change.ts";
+import { mendEvents } from "../../entitlement/mend.ts";
+import type { AuditedEvent } from "../../entitlement/received.ts";
 import { claimEvents, keepEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { announceChanges } from "../../entitlement/store_changes.ts";
-import { type Database, query, type Transaction } from "../../shared/postgres.ts";
+import { newOperation } from "../../shared/operations.ts";
+import { query, type Transaction } from "../../shared/postgres.ts";
 import {
   asHeld,
   asRecords,
@@ -24,13 +24,12 @@ import {
 } from "./leased_rows.ts";
 import {
   type Changed,
-  Interrupted,
   RealCalls,
   type Rewrite,
   type TableAccess,
-  unlessInterrupted,
   type View,
 } from "./real_calls.ts";
+import { answeredFirst, createdAs, log, noting, repairWith, serverAs } from "./repair_calls.ts";
 import {
   type Answers,
   type Event,
@@ -56,6 +55,7 @@ export interface OutboxCalls extends LeasedCalls<Outbox> {
     killed: boolean,
   ): Promise<Changed<Outbox, number | undefined>>;
   putBack(outbox: Outbox): Promise<Changed<Outbox, void>>; // every few seconds
+  mend(outbox: Outbox, missing: Event[]): Promise<Changed<Outbox, unknown>>;
 }
 
 export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
@@ -94,7 +94,23 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
         (database) => putBackLost(database, log),
         { view: onlyPublished },
       ),
+    mend: (outbox, missing) =>
+      real.after(
+        outbox,
+        `mend ${missing}`,
+        (database) => mendEvents(database, missing.map(asAudited), newOperation(mender)),
+        { view: withoutGenerations },
+      ),
   };
+}
+
+const mender = { who: "reconciliation", reason: "not received" };
+
+function asAudited(event: Event): AuditedEvent {
+  const { key = "", version = 0 } = events[event] ?? {};
+  const [user_id = "", stock_keeping_unit = ""] = key.split(":");
+  const event_id = idOf(event);
+  return { event_id, occurred_at: bornAt(event), user_id, stock_keeping_unit, version };
 }
 
 function commitOf(event: Event): Commit {
@@ -119,8 +135,6 @@ function commitOf(event: Event): Commit {
   };
 }
 
-const log = getLogger("model"); // that nobody reads
-
 const pending: OutboxRow = {
   status: "PENDING",
   attempts: 0,
@@ -136,6 +150,11 @@ const withoutPlaces: View<Outbox> = {
     generations: [],
   }),
   unread: /stream/,
+};
+
+const withoutGenerations: View<Outbox> = {
+  of: ({ rows }) => ({ rows, generations: [] }),
+  unread: /stream_generations/,
 };
 
 const onlyRow = (event: Event): View<Outbox> => ({
@@ -154,47 +173,6 @@ const onlyPublished: View<Outbox> = {
   unread: /exists|claim_token|lease_until/,
 };
 
-// The stream answers once. To look again, because another relay was first, is a step of its own.
-async function repairWith(
-  database: Database,
-  found: Found | undefined,
-): Promise<number | undefined> {
-  const answers = found ? [streamInfo(found)] : [];
-  const info = () => {
-    const answer = answers.shift();
-    return answer ? Promise.resolve(answer) : Promise.reject(new Interrupted());
-  };
-  const manager = { streams: { info } } as unknown as JetStreamManager;
-  const server = { manager, serverId: serverAs(found?.run ?? 0) };
-  return await unlessInterrupted(
-    repairLostEvents(database, server, "stream", log),
-  );
-}
-
-function streamInfo({ made, last }: Found): unknown {
-  return { config: { name: "stream" }, created: createdAs(made), state: { last_seq: last } };
-}
-
-// What a process has read is all that it knows: it is noted, and told again when the process goes on.
-
-function noting(database: Database, answers: Answers): Database {
-  const query = async (config: QueryConfig) => {
-    const result = await database.query(config);
-    answers.push(result.rows);
-    return result;
-  };
-  return { query } as unknown as Database;
-}
-
-function answeredFirst(database: Database, answers: Answers): Database {
-  const left = [...answers];
-  const query = (config: QueryConfig) => {
-    const rows = left.shift();
-    return rows ? Promise.resolve({ rows }) : database.query(config);
-  };
-  return { query } as unknown as Database;
-}
-
 const access: TableAccess<Outbox> = {
   service: "entitlement",
   names: [
@@ -203,6 +181,8 @@ const access: TableAccess<Outbox> = {
     "outbox_attempts",
     "entitlements",
     "entitlement_audit",
+    "operations",
+    "unreceived_events",
   ],
   tokenOf,
   load: ({ rows, generations }) =>
@@ -236,8 +216,6 @@ const access: TableAccess<Outbox> = {
   },
 };
 
-const createdAs = (made: number) => `made-${made}`;
-const serverAs = (run: number) => `run-${run}`;
 const numberIn = (name: string) => Number(name.split("-")[1]);
 
 function asRecord({ made, run, keptUpTo }: Generation, index: number) {

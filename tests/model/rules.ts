@@ -24,6 +24,9 @@ export const rules = {
   ownAttempts: "only a row's own failures count as its attempts",
   usedUp: "FAILED comes when the attempts are used up, and not before",
   leased: "exactly the rows that are worked on have a lease",
+  mended: "only what is PUBLISHED is put back because it was not received",
+  redelivered: "what the stream will deliver again is not taken for missing",
+  awaits: "only a notification that was never claimed awaits its predecessor",
 };
 
 export function brokenIn(state: State, faults: number): string | undefined {
@@ -43,6 +46,9 @@ export function brokenIn(state: State, faults: number): string | undefined {
     ownAttempts: rows.some((row) => row && row.attempts > ownFaults),
     usedUp: rows.some((row) => row?.status === "FAILED" && row.attempts < maxAttempts),
     leased: rows.some((row) => row && isWorkedOn(row) !== (row.lease !== "none")),
+    awaits: inbox.some((row) =>
+      row?.awaitsPredecessor && (row.status !== "PENDING" || row.attempts > 0)
+    ),
   };
   const rule = Object.keys(broken).find((name) => broken[name as keyof typeof rules]);
   return rule && rules[rule as keyof typeof rules];
@@ -57,6 +63,13 @@ export function changesWithoutLease(
   return lost.some(({ event }) => differ(before.rows[event], after.rows[event]))
     ? rules.fence
     : undefined;
+}
+
+export function changesUnpublished(before: Outbox, after: Outbox): string | undefined {
+  const changed = before.rows.some((row, event) =>
+    row?.status !== "PUBLISHED" && differ(row, after.rows[event])
+  );
+  return changed ? rules.mended : undefined;
 }
 
 export function changesFinished(before: Tables, after: Tables): string | undefined {
@@ -81,7 +94,7 @@ export function comesTooEarly(
 
 // From every state a quiet one has to be reachable: everything has come to its end.
 export function isQuiet(
-  { publishing, stream, consumers, sending }: State,
+  { publishing, stream, consumers, sending, missing }: State,
   count: number,
 ): boolean {
   const inbox = sending.tables;
@@ -90,6 +103,7 @@ export function isQuiet(
     consumers.length > 0 ? isOneOf(inbox.rows[event]?.status, "SENT", "FAILED") : has(event);
   return [...publishing.workers, ...consumers, ...sending.workers]
     .every(({ held }) => held.length === 0) &&
+    missing.length === 0 &&
     publishing.tables.rows.slice(0, count).every((row, event) =>
       row?.status === "FAILED" || (row?.status === "PUBLISHED" && arrived(event))
     ) &&

@@ -15,6 +15,7 @@ export interface State {
   stream: Stream;
   consumers: Consumer[];
   sending: Work<Inbox>; // the deliverers and theirs
+  missing: Event[]; // as the reconciliation has found, and not put back yet
   history: History;
 }
 
@@ -140,8 +141,9 @@ export function numberOf(part: object): number {
 }
 
 // Two states in which equal processes have changed places are one.
-export function keyOf({ publishing, stream, consumers, sending, history }: State): string {
+export function keyOf({ publishing, stream, consumers, sending, missing, history }: State): string {
   return [
+    missing,
     [numberOf(publishing.tables), numberOf(sending.tables), numberOf(stream), numberOf(history)],
     ...[publishing.workers, consumers, sending.workers].map((processes) =>
       processes.map(numberOf).sort((a, b) => a - b)

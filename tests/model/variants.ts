@@ -105,4 +105,22 @@ export const variants: Variant[] = [
       ),
     breaks: rules.ownAttempts,
   },
+  {
+    name: "What was not received is put back whatever has become of it meanwhile",
+    scope: { ...wholeWay, events: 1, faults: 1, reconciles: true },
+    rewrite: (text) => text.replace(/and status = 'PUBLISHED'(?=\s+order by event_id)/, ""),
+    breaks: rules.mended,
+  },
+  {
+    name: "The receiver does not say what may be delivered again",
+    scope: { ...wholeWay, events: 1, faults: 0, reconciles: true },
+    habits: { tellsUnsettled: false },
+    breaks: rules.redelivered,
+  },
+  {
+    name: "A notification that was claimed goes on waiting for its predecessor",
+    scope: { ...received, faults: 0 },
+    rewrite: (text) => text.replace(", awaits_predecessor = false", ""),
+    breaks: rules.awaits,
+  },
 ];

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import pg from "pg";
+import { isNotAdmitted, isUnavailable } from "./postgres.ts";
+
+function answered(code: string): Error {
+  return Object.assign(new pg.DatabaseError("an error", 8, "error"), { code });
+}
+
+const away: Record<string, string> = {
+  "08006": "the connection failed",
+  "53300": "too many connections",
+  "53100": "the disk is full",
+  "57P01": "it is being shut down",
+  "57P03": "it is starting",
+  "25006": "it became a standby",
+  "25P03": "the transaction was idle for too long",
+  "55P03": "a lock could not be had in time",
+  "57014": "the statement took too long",
+};
+const ofStatement: Record<string, string> = {
+  "22P02": "a text is no number",
+  "23505": "a key is there already",
+  "23514": "a check says no",
+  "40P01": "a deadlock",
+  "42501": "a right is missing",
+  "25001": "the statement does not fit into a transaction",
+  "57000": "something else of an operator",
+};
+
+for (const [code, meaning] of Object.entries(away)) {
+  Deno.test(`the database is unavailable when ${meaning}`, () => {
+    assert.equal(isUnavailable(answered(code)), true);
+  });
+}
+
+for (const [code, meaning] of Object.entries(ofStatement)) {
+  Deno.test(`the statement failed, and not the database, when ${meaning}`, () => {
+    assert.equal(isUnavailable(answered(code)), false);
+  });
+}
+
+Deno.test("an error of the connection is one of the database, any other is a bug", () => {
+  const messages = [
+    "Connection terminated unexpectedly",
+    "timeout exceeded when trying to connect",
+    "Query read timeout",
+    "connect ECONNREFUSED 127.0.0.1:5432",
+    "getaddrinfo ENOTFOUND db",
+    "write EPIPE",
+  ];
+  for (const message of messages) assert.equal(isUnavailable(new Error(message)), true, message);
+  assert.equal(isUnavailable(Object.assign(new Error(""), { code: "ECONNRESET" })), true);
+  assert.equal(isUnavailable(new TypeError("undefined is not a function")), false);
+  assert.equal(isUnavailable("timeout"), false);
+  // What a server says of a statement is no sign that the server is away, whatever the words.
+  const refused = Object.assign(new pg.DatabaseError("timeout refused", 8, "error"), {
+    code: "23514",
+  });
+  assert.equal(isUnavailable(refused), false);
+});
+
+Deno.test("who is not let in is told from a server that is away", () => {
+  for (const code of ["28P01", "28000", "3D000"]) assert.equal(isNotAdmitted(answered(code)), true);
+  for (const code of ["08006", "3F000", "42501"]) {
+    assert.equal(isNotAdmitted(answered(code)), false);
+  }
+});
