@@ -8,14 +8,16 @@ import { copyProject, projectRoot } from "../tools/mutants/tree.ts";
 import { type Trial, tryMutant, tryWithoutMutant } from "../tools/mutants/trial.ts";
 
 Deno.test("the text of each mutant stands exactly once in its file, and its tests exist", async () => {
+  const problems: string[] = [];
   for (const mutant of allMutants) {
-    const where = `${mutant.file}: ${mutant.property}`;
-    const text = await Deno.readTextFile(projectRoot + mutant.file);
-    assert.notEqual(mutated(text, mutant), undefined, `${where}\n${mutant.replace}`);
-    assert.notEqual(mutated(text, mutant), text, where);
-    assert.ok(mutant.tests.length > 0, where);
-    for (const test of mutant.tests) assert.ok(existsSync(projectRoot + test), `${where}: ${test}`);
+    const { file, property, replace, tests } = mutant;
+    const text = await Deno.readTextFile(projectRoot + file).catch(() => "");
+    const isUsable = ![undefined, text].includes(mutated(text, mutant)) && tests.length > 0;
+    const missing = tests.filter((test) => !existsSync(projectRoot + test));
+    if (isUsable && missing.length === 0) continue;
+    problems.push(`${file}: ${property} (${missing.length > 0 ? missing.join() : replace})`);
   }
+  assert.deepEqual(problems, []);
 });
 
 Deno.test("no mutant is listed twice", () => {
