@@ -66,6 +66,19 @@ Deno.test("a client's headers go with every request, and never in place of its o
   assert.equal(change?.get("Content-Type"), "application/json");
 });
 
+Deno.test("a token from a function is asked for anew with each attempt", async () => {
+  const shown: (string | null)[] = [];
+  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
+  await using server = Deno.serve(options, ({ headers }) => {
+    shown.push(headers.get("Authorization"));
+    return shown.length === 1 ? new Response("busy", { status: 503 }) : Response.json({});
+  });
+  let issued = 0;
+  const token = () => `token-${++issued}`;
+  await kenriClient(`http://127.0.0.1:${server.addr.port}`, { token }).list("ann");
+  assert.deepEqual(shown, ["Bearer token-1", "Bearer token-2"]);
+});
+
 /** Says this to each request, and then nothing; the connection stays. */
 function answering(text: string): AsyncDisposable & { url: string } {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

@@ -107,7 +107,7 @@ export const mutants: Mutant[] = [
     property: "a token from a function is asked for with each attempt",
     replace: 'typeof token === "string" ? token : await token(signal)',
     by: 'typeof token === "string" ? token : await (token = await token(signal))',
-    tests: system,
+    tests: attempts,
   },
   {
     file: "client/client.ts",

@@ -2,7 +2,8 @@ import type { Mutant } from "./mutant.ts";
 
 const api = ["tests/api_test.ts"];
 const together = ["tests/changes_together_test.ts"];
-const deadLetters = ["tests/dead_letters_test.ts"];
+const looks = ["tests/operator_looks_test.ts"];
+const sendBack = ["tests/send_back_test.ts"];
 const retention = ["tests/retention_test.ts"];
 const timeline = ["tests/timeline_test.ts"];
 
@@ -94,14 +95,14 @@ export const mutants: Mutant[] = [
     property: "of requests with one key at the same time one is a change",
     replace: "      request.storedKey,\n",
     by: "",
-    tests: ["tests/changes_concurrency_test.ts"],
+    tests: together,
   },
   {
     file: "entitlement/commit_changes.ts",
     property: "an entitlement is changed by one request at a time",
     replace: "      entitlementLock(request),\n",
     by: "",
-    tests: ["tests/changes_concurrency_test.ts"],
+    tests: together,
   },
   {
     file: "entitlement/commit_changes.ts",
@@ -250,7 +251,7 @@ export const mutants: Mutant[] = [
          and row.claim_token = acked.token`,
     by: `       where row.event_id = acked.id
          and acked.token is not null`,
-    tests: ["tests/attempts_test.ts"],
+    tests: ["tests/relay_lease_test.ts"],
   },
   {
     file: "entitlement/outbox.ts",
@@ -271,7 +272,7 @@ export const mutants: Mutant[] = [
     property: "only what was given up is a dead letter",
     replace: 'isDead: "not unfinished and published_at is null"',
     by: 'isDead: "not unfinished"',
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "entitlement/dead_events.ts",
@@ -279,7 +280,7 @@ export const mutants: Mutant[] = [
     replace: `         and status = 'FAILED'
 `,
     by: "",
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "entitlement/dead_events.ts",
@@ -288,21 +289,14 @@ export const mutants: Mutant[] = [
        for update
 `,
     by: "",
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "entitlement/dead_events.ts",
     property: "what is sent back has all its attempts again",
     replace: "set status = 'PENDING', attempt_count = 0, next_retry_at = null",
     by: "set status = 'PENDING', next_retry_at = null",
-    tests: deadLetters,
-  },
-  {
-    file: "entitlement/dead_events.ts",
-    property: "what is sent back is tried at once",
-    replace: "set status = 'PENDING', attempt_count = 0, next_retry_at = null",
-    by: "set status = 'PENDING', attempt_count = 0",
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "entitlement/timeline.ts",
@@ -320,14 +314,14 @@ export const mutants: Mutant[] = [
        limit $2`,
     by: `       order by updated_at
        limit $2`,
-    tests: timeline,
+    tests: looks,
   },
   {
     file: "entitlement/timeline.ts",
     property: "what waits is shown besides the last event of each entitlement",
     replace: 'on ${inLine("row")}\n',
     by: 'on ${inLine("row")} and row.attempt_count > 0\n',
-    tests: timeline,
+    tests: looks,
   },
   {
     file: "entitlement/timeline.ts",
@@ -421,14 +415,14 @@ export const mutants: Mutant[] = [
     by: `     where unfinished
      order by outbox_events.created_at desc
      limit $1`,
-    tests: ["tests/pipeline_test.ts"],
+    tests: looks,
   },
   {
     file: "entitlement/outbox_status.ts",
     property: "the status tells when an event was published last",
     replace: "order by outbox_events.published_at desc",
     by: "order by outbox_events.published_at",
-    tests: ["tests/pipeline_test.ts"],
+    tests: looks,
   },
   {
     file: "entitlement/config.ts",

@@ -2,7 +2,8 @@ import type { Mutant } from "./mutant.ts";
 
 const advisories = ["tests/advisories_test.ts"];
 const deadAdvisories = ["tests/dead_advisories_test.ts"];
-const deadLetters = ["tests/dead_letters_test.ts"];
+const looks = ["tests/operator_looks_test.ts"];
+const sendBack = ["tests/send_back_test.ts"];
 const delivery = ["tests/delivery_test.ts"];
 const deliveryOrder = ["tests/delivery_order_test.ts"];
 const inbox = ["tests/inbox_test.ts"];
@@ -327,14 +328,14 @@ export const mutants: Mutant[] = [
     replace: `       where dead.dlq_id = done.dlq_id
          and dead.operation_id is null`,
     by: `       where dead.dlq_id = done.dlq_id`,
-    tests: deadAdvisories,
+    tests: sendBack,
   },
   {
     file: "notification/dead_advisories.ts",
     property: "the delivery is told of what was received again",
     replace: "if (done.length > 0) received.ring();",
     by: "if (done.length < 0) received.ring();",
-    tests: deadAdvisories,
+    tests: sendBack,
   },
   {
     file: "notification/dead_advisories.ts",
@@ -349,35 +350,35 @@ export const mutants: Mutant[] = [
     replace: `         and row.status = 'FAILED'
 `,
     by: "",
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "notification/dead_deliveries.ts",
     property: "what is sent back has all its attempts again",
     replace: "set status = 'PENDING', attempt_count = 0, next_retry_at = null, last_error = null",
     by: "set status = 'PENDING', next_retry_at = null, last_error = null",
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "notification/dead_deliveries.ts",
     property: "the delivery is told of what was sent back",
     replace: "if (rows.length > 0) received.ring();",
     by: "if (rows.length < 0) received.ring();",
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "notification/dead_deliveries.ts",
     property: "a notification that was deleted comes back with its version",
     replace: "(payload_json->>'version')::bigint, payload_json->>'event_type',",
     by: "1, payload_json->>'event_type',",
-    tests: deadLetters,
+    tests: sendBack,
   },
   {
     file: "notification/timeline.ts",
     property: "the events of a user are shown the newest first",
     replace: "order by created_at desc, notification_id desc",
     by: "order by created_at, notification_id",
-    tests: timeline,
+    tests: looks,
   },
   {
     file: "notification/timeline.ts",
@@ -400,7 +401,7 @@ export const mutants: Mutant[] = [
      limit $1`,
     by: `     order by notifications.created_at desc, version
      limit $1`,
-    tests: ["tests/pipeline_test.ts"],
+    tests: looks,
   },
   {
     file: "notification/delivery_status.ts",
@@ -411,7 +412,7 @@ export const mutants: Mutant[] = [
     by: `        where unfinished
         order by created_at desc, version
         limit 1`,
-    tests: ["tests/pipeline_test.ts"],
+    tests: looks,
   },
   {
     file: "notification/answer_checks.ts",

@@ -15,6 +15,6 @@ export const mutants: Mutant[] = [
     property: "a revoke keeps its number on the wire",
     replace: "  REVOKED: 2,",
     by: "  REVOKED: 3,",
-    tests: ["entitlement/event_test.ts"],
+    tests: ["proto/entitlement_event_test.ts"],
   },
 ];
