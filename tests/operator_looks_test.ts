@@ -115,6 +115,35 @@ Deno.test("of a user with many notifications the latest are shown", async () => 
   assert.deepEqual(versions, Array.from({ length: 100 }, (_, i) => i + 1));
 });
 
+Deno.test("an event that JetStream gave up is shown, received or not", async () => {
+  await using place = await openTables("notification");
+  await insertNotifications(place.ownerUrl, 1);
+  const [row] = await ask<{ event_id: string }>(
+    place.ownerUrl,
+    "select event_id from notifications",
+  );
+  const ids = [row?.event_id ?? "", crypto.randomUUID()];
+  await ask(
+    place.ownerUrl,
+    `insert into notification_nats_dlq
+       (advisory_id, kind, stream, consumer, stream_seq, advised_at, reason, message_headers)
+     select id, 'MAX_DELIVERIES', 's', 'c', 7, now() - interval '2 hours', 'bad',
+       jsonb_build_object('Nats-Msg-Id', jsonb_build_array(id))
+     from unnest($1::text[]) as id`,
+    [ids],
+  );
+  const { events } = await look(notifications(place.database), `?event_id=${ids}`);
+  const seen = events.map(({ event_id, status, steps }: Record<string, unknown>) => [
+    event_id,
+    status,
+    (steps as { step: string; error?: string }[]).map(({ step, error }) => [step, error]),
+  ]);
+  assert.deepEqual(seen, [
+    [ids[0], "PENDING", [["CAPTURED", "bad"], ["RECEIVED", undefined]]],
+    [ids[1], "NOT_RECEIVED", [["CAPTURED", "bad"]]],
+  ]);
+});
+
 /** The higher its version, the older it is. */
 async function insertNotifications(ownerUrl: string, count: number): Promise<void> {
   await ask(
