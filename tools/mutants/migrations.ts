@@ -6,6 +6,8 @@ const rights = ["tests/service_rights_test.ts"];
 const role = ["tests/service_role_test.ts"];
 const madeRoles = ["tests/made_roles_test.ts"];
 
+// Not listed: notifications without `unique` on event_id. processed_events decides what is a duplicate
+// before a notification is made, so the constraint guards against nothing that the service does.
 export const mutants: Mutant[] = [
   {
     file: "migrations/apply.ts",
