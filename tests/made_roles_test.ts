@@ -128,21 +128,29 @@ Deno.test("an owner who may create neither database nor role is told what to run
 });
 
 Deno.test("powers that the owner can't take from the role are told", async () => {
-  const database = uniqueName("odd");
-  const role = uniqueName("role");
-  await asAdministrator(`create role "${role}" login superuser`);
-  const said: string[] = [];
-  try {
-    await migrate({
-      folder: folderOf("entitlement"),
-      ownerUrl: urlOf({ database }),
-      serviceUrl: urlOf({ database, user: role }),
-      say: (line) => said.push(line),
-    });
-    assert.ok(said.includes(`entitlement: warning: the role "${role}" is a superuser`));
-  } finally {
-    await dropDatabase(database);
-    await dropRole(role);
+  const powers = {
+    superuser: "is a superuser",
+    createrole: "can create roles",
+    createdb: "can create databases",
+  };
+  for (const [power, sentence] of Object.entries(powers)) {
+    const database = uniqueName("odd");
+    const role = uniqueName("role");
+    await asAdministrator(`create role "${role}" login ${power}`);
+    const said: string[] = [];
+    try {
+      await migrate({
+        folder: folderOf("entitlement"),
+        ownerUrl: urlOf({ database }),
+        serviceUrl: urlOf({ database, user: role }),
+        say: (line) => said.push(line),
+      });
+      const warning = `entitlement: warning: the role "${role}" ${sentence}`;
+      assert.ok(said.includes(warning), said.join("\n"));
+    } finally {
+      await dropDatabase(database);
+      await dropRole(role);
+    }
   }
 });
 

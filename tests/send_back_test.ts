@@ -83,6 +83,8 @@ Deno.test("of events only those that are FAILED by then are sent back, with all 
   await ask(tables.ownerUrl, "update outbox_events set status = 'PENDING' where event_id = $1", [
     dead[1],
   ]);
+  const stillDead = await table.find({ after: undefined, error: undefined, limit: 10 });
+  assert.deepEqual(stillDead.map(({ id }) => id), [dead[2]]);
   assert.deepEqual((await table.sendBack(found, operation())).moved, [dead[2]]);
   assert.deepEqual(await statesIn(tables, "outbox_events", "event_id"), [
     ["PUBLISHED", 3],

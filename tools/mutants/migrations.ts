@@ -126,10 +126,11 @@ export const mutants: Mutant[] = [
   {
     file: "migrations/service_role.ts",
     property: "grants that fail leave a running service the rights it has",
-    replace: `    await owner.query("rollback").catch(() => {});
-    throw error;`,
-    by: `    await owner.query("commit").catch(() => {});
-    throw error;`,
+    replace: `  await owner.query("begin");
+  try {
+    await admitToDatabase(`,
+    by: `  try {
+    await admitToDatabase(`,
     tests: migrations,
   },
   {

@@ -54,7 +54,7 @@ async function tryTest(trial: Trial, test: string): Promise<Outcome> {
   const { success, late, output } = await runTest(trial, test, withinMs);
   if (late) return { kind: "survived", test, why: `did not end within ${withinMs} ms` };
   if (success) return { kind: "survived", test, why: "stays green" };
-  const failedToLoad = /\(uncaught error\)|syntax error at or near/.test(output) ||
+  const failedToLoad = /^running 0 tests|syntax error at or near/m.test(output) ||
     !/ [1-9]\d* failed/.test(output);
   return failedToLoad
     ? { kind: "unusable", why: `with it ${test} does not run:\n${lastLines(output)}` }
