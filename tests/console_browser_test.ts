@@ -10,6 +10,7 @@ import {
   type Browser,
   chromium,
   inBrowser,
+  inTab,
   startBrowser,
   type Tab,
   type TabOptions,
@@ -77,15 +78,11 @@ function pages(): string[] {
   ];
 }
 
-async function withTab(options: TabOptions, use: (tab: Tab) => Promise<void>): Promise<void> {
-  const tab = await browser.open(options);
-  try {
+const withTab = (options: TabOptions, use: (tab: Tab) => Promise<void>) =>
+  inTab(browser, async (tab) => {
     await use(tab);
     assert.deepEqual(tab.problems, []);
-  } finally {
-    await tab.close();
-  }
-}
+  }, options);
 
 const isLive = (tab: Tab) => tab.evaluate("document.body.innerText.includes('Live: ')");
 const textOf = (tab: Tab): Promise<string> => tab.evaluate("document.body.innerText");

@@ -129,9 +129,12 @@ async function killInFrontOfDeadLetter(stage: Stage, service: ServiceProcess): P
     await owner.query("lock table notification_dlq in share row exclusive mode");
     await stage.publish();
     await until("it is within the statement", async () => {
+      // A transaction sees the activity as it was when it first looked.
+      await owner.query("select pg_stat_clear_snapshot()");
       const waiting = await owner.query(
         `select from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'`,
+         where datname = current_database() and wait_event_type = 'Lock'
+           and query like '%insert into notification_dlq%'`,
       );
       return waiting.rowCount === 1;
     });

@@ -1,6 +1,9 @@
 import { apart, type User } from "./child.ts";
 import { SWEEPER } from "./minder.ts";
 
+/** The variable that names the folder for the data of temporary servers, if not the usual one. */
+export const serversFolder = "KENRI_TEST_SERVERS_FOLDER";
+
 /** A temporary folder that is removed with its owner, however the owner ends. */
 export interface RunFolder {
   readonly path: string;
@@ -8,7 +11,8 @@ export interface RunFolder {
 }
 
 export async function makeRunFolder(prefix: string, user?: User): Promise<RunFolder> {
-  const path = await Deno.makeTempDir({ prefix: `kenri-${prefix}-` });
+  const dir = Deno.env.get(serversFolder);
+  const path = await Deno.makeTempDir({ ...(dir && { dir }), prefix: `kenri-${prefix}-` });
   if (user) await Deno.chown(path, user.uid, user.gid);
   const sweeper = new Deno.Command("sh", {
     args: ["-c", SWEEPER, "sweeper", path],

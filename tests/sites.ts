@@ -1,0 +1,19 @@
+// Pages of somebody else, for a browser that also has pages of ours open.
+
+export interface Site extends AsyncDisposable {
+  origin: string; // another port of this machine: another origin, but the same site
+  elsewhere: string; // the same by another name: another site
+}
+
+export function servePages(page: (url: string) => string): Site {
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    ({ url }) => new Response(page(url), { headers: { "Content-Type": "text/html" } }),
+  );
+  const { port } = server.addr;
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    elsewhere: `http://evil.example:${port}`,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
