@@ -5,7 +5,7 @@ import { commitChanges, lockNumber } from "../entitlement/commit_changes.ts";
 import type { Change } from "../entitlement/entitlement.ts";
 import { findEntitlements } from "../entitlement/list_entitlements.ts";
 import { ask, withClient } from "./asking.ts";
-import { openTables } from "./open_tables.ts";
+import { openFresh } from "./databases.ts";
 import { until } from "./wait.ts";
 
 // In no order of the alphabet, and not in the order of their making either.
@@ -13,7 +13,7 @@ const users = ["mia", "bob", "zoe", "ann", "kim", "eve", "tom"];
 const options = { idempotencyTtlMs: 60_000 };
 
 Deno.test("of many lists that are asked for at once each user gets their own", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   await commitChanges(
     place.database,
     users.map((userId) => change({ userId, item: `of ${userId}` })),
@@ -28,7 +28,7 @@ Deno.test("of many lists that are asked for at once each user gets their own", a
 });
 
 Deno.test("entitlements that changed at the same moment are listed by their names", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const items = ["c", "a", "d", "b"];
   await commitChanges(place.database, items.map((item) => change({ item })), options);
   await ask(place.ownerUrl, "update entitlements set updated_at = now()");
@@ -40,7 +40,7 @@ Deno.test("entitlements that changed at the same moment are listed by their name
 });
 
 Deno.test("changes that are committed together are each decided by their own entitlement", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const granted = users.filter((_, i) => i % 2 === 0);
   await commitChanges(place.database, granted.map((userId) => change({ userId })), options);
   const revokes = users.map((userId) => change({ userId, action: "REVOKE" }));
@@ -52,7 +52,7 @@ Deno.test("changes that are committed together are each decided by their own ent
 });
 
 Deno.test("first changes that are committed together each go by the room of their own user", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const full = users.filter((_, i) => i % 2 === 0);
   await commitChanges(place.database, full.map((userId) => change({ userId })), options);
   const more = users.map((userId) => change({ userId, item: "one more" }));
@@ -64,7 +64,7 @@ Deno.test("first changes that are committed together each go by the room of thei
 });
 
 Deno.test("locks are taken from the lowest number to the highest", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const changes = users.map((userId) => change({ userId }));
   const numbers = changes
     .flatMap(({ userId, stockKeepingUnit, idempotencyKey }) => [
@@ -96,7 +96,7 @@ Deno.test("locks are taken from the lowest number to the highest", async () => {
 });
 
 Deno.test("an entitlement keeps when it was granted and revoked last", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const times: string[] = [];
   for (const action of ["GRANT", "REVOKE", "GRANT", "REVOKE"] as const) {
     const { result: [answer] } = await commitChanges(place.database, [change({ action })], options);

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { migrate } from "../migrations/migrate.ts";
 import { admitToDatabase } from "../migrations/service_role.ts";
+import { type Database, openDatabase } from "../shared/postgres.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
 import { plantedPassword } from "../tools/planted.ts";
 import { withClient } from "./asking.ts";
@@ -49,6 +50,25 @@ export async function freshDatabase(service: Service): Promise<TestDatabase> {
     serviceUrl: serviceUrlOf(service, database),
     drop,
     [Symbol.asyncDispose]: drop,
+  };
+}
+
+export interface Opened extends AsyncDisposable {
+  database: Database; // the service's pool
+  ownerUrl: string;
+}
+
+/** The same, opened as the service does. */
+export async function openFresh(service: Service): Promise<Opened> {
+  const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
+  const database = openDatabase(serviceUrl, "test");
+  return {
+    database,
+    ownerUrl,
+    [Symbol.asyncDispose]: async () => {
+      await database.end();
+      await drop();
+    },
   };
 }
 

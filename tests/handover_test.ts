@@ -8,15 +8,15 @@ import { claimNotifications, settleNotifications } from "../notification/deliver
 import { readNotification } from "../notification/notification.ts";
 import { receiveEvents } from "../notification/receive_events.ts";
 import type { Database } from "../shared/postgres.ts";
+import { openFresh } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { bodyOf, eventOf } from "./events.ts";
-import { openTables } from "./open_tables.ts";
 
 const lease = (ms = 30_000) => ({ worker: "test", leaseMs: ms, token: crypto.randomUUID() });
 const claiming = { worker: "other", leaseMs: 30_000 };
 
 Deno.test("an event is handed over as a claim would have found it, and no claim finds it", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const { database } = place;
   const { leased, othersWait } = await commitChanges(database, [grant("ann")], options, lease());
   assert.equal(othersWait, false);
@@ -27,7 +27,7 @@ Deno.test("an event is handed over as a claim would have found it, and no claim 
 });
 
 Deno.test("one of a key with an unfinished event is not leased, and is claimed after that", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const { database } = place;
   const first = await commitChanges(database, [grant("ann")], options, lease());
   const second = await commitChanges(
@@ -50,7 +50,7 @@ Deno.test("one of a key with an unfinished event is not leased, and is claimed a
 });
 
 Deno.test("an event whose process died with it is taken over when its lease is over", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const { database } = place;
   const { leased } = await commitChanges(database, [grant("ann")], options, lease(1));
   const [taken] = await claimEvents(database, claiming, 10);
@@ -60,7 +60,7 @@ Deno.test("an event whose process died with it is taken over when its lease is o
 });
 
 Deno.test("without a lease, and in a refusal or a replay, nothing is handed over", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const { database } = place;
   const pending = await commitChanges(database, [grant("ann", "key-1")], options);
   assert.deepEqual(pending.leased, []);
@@ -77,7 +77,7 @@ Deno.test("without a lease, and in a refusal or a replay, nothing is handed over
 });
 
 Deno.test("a notification is handed over as a claim would have found it", async () => {
-  await using place = await openTables("notification");
+  await using place = await openFresh("notification");
   const { database } = place;
   const { leased, othersWait } = await receive(database, [{ user: "ann", version: 1 }]);
   assert.equal(othersWait, false);
@@ -88,14 +88,14 @@ Deno.test("a notification is handed over as a claim would have found it", async 
 });
 
 Deno.test("neighbours that come together are handed over in the order of their versions", async () => {
-  await using place = await openTables("notification");
+  await using place = await openFresh("notification");
   const together = [3, 1, 2].map((version) => ({ user: "ann", version }));
   const { leased } = await receive(place.database, together);
   assert.deepEqual(leased.map(({ content }) => content.payload["version"]), [1, 2, 3]);
 });
 
 Deno.test("one that awaits its predecessor is not leased, nor what comes after it", async () => {
-  await using place = await openTables("notification");
+  await using place = await openFresh("notification");
   const { database, ownerUrl } = place;
   const early = await receive(database, [
     { user: "ann", version: 2 },
@@ -119,7 +119,7 @@ Deno.test("one that awaits its predecessor is not leased, nor what comes after i
 });
 
 Deno.test("a duplicate is not handed over again", async () => {
-  await using place = await openTables("notification");
+  await using place = await openFresh("notification");
   const event = readNotification(bodyOf(eventOf()));
   await receiveEvents(place.database, [event], 30_000, lease());
   const again = await receiveEvents(place.database, [event], 30_000, lease());

@@ -8,12 +8,12 @@ import { NatsLink } from "../shared/jetstream.ts";
 import { status as deliveryStatus } from "../notification/delivery_status.ts";
 import { timeline as notifications } from "../notification/timeline.ts";
 import { ask } from "./asking.ts";
-import { openTables } from "./open_tables.ts";
+import { openFresh } from "./databases.ts";
 import { insertEvents, manyEvents } from "./outbox.ts";
 import { collectingLog } from "./relays.ts";
 
 Deno.test("the status of the outbox shows what waits longest, and when one was published last", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 25, versions: 1 }));
   await ask(
     place.ownerUrl,
@@ -37,7 +37,7 @@ Deno.test("the status of the outbox shows what waits longest, and when one was p
 });
 
 Deno.test("the status of the delivery shows what waits longest", async () => {
-  await using place = await openTables("notification");
+  await using place = await openFresh("notification");
   await insertNotifications(place.ownerUrl, 25);
   await ask(place.ownerUrl, "update notifications set status = 'FAILED' where version = 24");
   const link = new NatsLink(
@@ -55,7 +55,7 @@ Deno.test("the status of the delivery shows what waits longest", async () => {
 });
 
 Deno.test("of a user with many entitlements the events of the latest changes are shown", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   await ask(
     place.ownerUrl,
     `with item as (
@@ -89,7 +89,7 @@ Deno.test("of a user with many entitlements the events of the latest changes are
 });
 
 Deno.test("all that waits to be published is shown besides the last change of each item", async () => {
-  await using place = await openTables("entitlement");
+  await using place = await openFresh("entitlement");
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 1, versions: 3 }));
   await ask(
     place.ownerUrl,
@@ -108,7 +108,7 @@ Deno.test("all that waits to be published is shown besides the last change of ea
 });
 
 Deno.test("of a user with many notifications the latest are shown", async () => {
-  await using place = await openTables("notification");
+  await using place = await openFresh("notification");
   await insertNotifications(place.ownerUrl, 120);
   const { events } = await look(notifications(place.database), "?user_id=ann");
   const versions = events.map(({ version }: { version: number }) => version);
@@ -116,7 +116,7 @@ Deno.test("of a user with many notifications the latest are shown", async () => 
 });
 
 Deno.test("an event that JetStream gave up is shown, received or not", async () => {
-  await using place = await openTables("notification");
+  await using place = await openFresh("notification");
   await insertNotifications(place.ownerUrl, 1);
   const [row] = await ask<{ event_id: string }>(
     place.ownerUrl,

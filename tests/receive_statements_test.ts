@@ -7,13 +7,13 @@ import { receiveEvents } from "../notification/receive_events.ts";
 import { ask, withClient } from "./asking.ts";
 import { bodyOf, type Event, eventOf } from "./events.ts";
 import { waitingForLocks } from "./locks.ts";
-import { type OpenTables, openTables } from "./open_tables.ts";
+import { type Opened, openFresh } from "./databases.ts";
 import { until } from "./wait.ts";
 
 const waitMs = 90_000;
 
 Deno.test("a version waits for the one before it, as long as the setting says and no older one will do", async () => {
-  await using tables = await openTables("notification");
+  await using tables = await openFresh("notification");
   await receive(tables, [eventOf({ version: 1 })]);
   await receive(tables, [eventOf({ version: 3 })]);
   assert.deepEqual(await waitsIn(tables), [[1, false, null], [3, true, 90]]);
@@ -22,7 +22,7 @@ Deno.test("a version waits for the one before it, as long as the setting says an
 });
 
 Deno.test("one whose predecessor was sent already is handed over at once", async () => {
-  await using tables = await openTables("notification");
+  await using tables = await openFresh("notification");
   await receive(tables, [eventOf({ version: 1 })]);
   const claimed = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
   const result = { sentAt: performance.now() };
@@ -34,13 +34,13 @@ Deno.test("one whose predecessor was sent already is handed over at once", async
 });
 
 Deno.test("one that comes with its predecessor is handed over with it", async () => {
-  await using tables = await openTables("notification");
+  await using tables = await openFresh("notification");
   const { leased } = await receive(tables, [eventOf({ version: 2 }), eventOf({ version: 1 })]);
   assert.equal(leased.length, 2);
 });
 
 Deno.test("a duplicate of its predecessor does not bring back a row that waits for its next try", async () => {
-  await using tables = await openTables("notification");
+  await using tables = await openFresh("notification");
   const first = eventOf({ version: 1 });
   await receive(tables, [first, eventOf({ version: 2 })]);
   await ask(
@@ -58,7 +58,7 @@ Deno.test("a duplicate of its predecessor does not bring back a row that waits f
 });
 
 Deno.test("rows whose wait ends are locked from the lowest id to the highest", async () => {
-  await using tables = await openTables("notification");
+  await using tables = await openFresh("notification");
   const users = Array.from({ length: 7 }, (_, i) => `user-${i}`);
   await receive(tables, users.map((userId) => eventOf({ userId, version: 2 })));
   const rows = await ask<{ id: string }>(
@@ -82,7 +82,7 @@ Deno.test("rows whose wait ends are locked from the lowest id to the highest", a
 });
 
 Deno.test("sent_at is the time of the claim and what passed until the channel took it", async () => {
-  await using tables = await openTables("notification");
+  await using tables = await openFresh("notification");
   await receive(tables, [eventOf()]);
   const [row] = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
   assert.ok(row);
@@ -100,14 +100,14 @@ Deno.test("sent_at is the time of the claim and what passed until the channel to
   assert.ok(Math.abs(afterMs - 250) <= 1, `${afterMs}`);
 });
 
-function receive({ database }: OpenTables, events: Event[]) {
+function receive({ database }: Opened, events: Event[]) {
   const lease = { worker: "test", leaseMs: 1, token: crypto.randomUUID() };
   const received = events.map((event) => readNotification(bodyOf(event)));
   return receiveEvents(database, received, waitMs, lease);
 }
 
 /** Of each version: whether it awaits its predecessor, and for how many seconds. */
-async function waitsIn({ ownerUrl }: OpenTables): Promise<unknown[]> {
+async function waitsIn({ ownerUrl }: Opened): Promise<unknown[]> {
   const rows = await ask<{ version: number; awaits: boolean; seconds: number | null }>(
     ownerUrl,
     `select version::int, awaits_predecessor as awaits,

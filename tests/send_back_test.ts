@@ -12,14 +12,14 @@ import { uuidv7 } from "../shared/uuid.ts";
 import { ask, withClient } from "./asking.ts";
 import { bodyOf, eventOf } from "./events.ts";
 import { waitingForLocks } from "./locks.ts";
-import { type OpenTables, openTables } from "./open_tables.ts";
+import { type Opened, openFresh } from "./databases.ts";
 import { insertEvents, manyEvents } from "./outbox.ts";
 import { inTime, until } from "./wait.ts";
 
 const operation = () => newOperation({ who: "kim", reason: "the channel is back" });
 
 interface Layer extends AsyncDisposable {
-  tables: OpenTables;
+  tables: Opened;
   table: SendBack;
   bell: Bell;
   name: string; // of the table with the dead letters
@@ -119,7 +119,7 @@ Deno.test("a notification that was deleted comes back as it was", async () => {
   assert.deepEqual(await rows(), before);
 });
 
-async function statesIn({ ownerUrl }: OpenTables, table: string, order: string) {
+async function statesIn({ ownerUrl }: Opened, table: string, order: string) {
   const rows = await ask<{ status: string; attempt_count: number }>(
     ownerUrl,
     `select status, attempt_count from ${table} order by ${order}`,
@@ -128,7 +128,7 @@ async function statesIn({ ownerUrl }: OpenTables, table: string, order: string) 
 }
 
 async function deadOutbox(): Promise<Layer> {
-  const tables = await openTables("entitlement");
+  const tables = await openFresh("entitlement");
   const ids = await insertEvents(tables.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
   await ask(
     tables.ownerUrl,
@@ -140,7 +140,7 @@ async function deadOutbox(): Promise<Layer> {
 }
 
 async function deadDelivery(): Promise<Layer> {
-  const tables = await openTables("notification");
+  const tables = await openFresh("notification");
   await ask(
     tables.ownerUrl,
     `with notification as (
@@ -165,7 +165,7 @@ async function deadDelivery(): Promise<Layer> {
 }
 
 async function deadAdvisory(): Promise<Layer> {
-  const tables = await openTables("notification");
+  const tables = await openFresh("notification");
   for (let i = 1; i <= 3; i++) {
     await ask(
       tables.ownerUrl,
@@ -182,7 +182,7 @@ async function deadAdvisory(): Promise<Layer> {
   return layerOf({ tables, table: deadAdvisories(parts), bell, name, dead });
 }
 
-async function idsIn({ ownerUrl }: OpenTables, table: string): Promise<string[]> {
+async function idsIn({ ownerUrl }: Opened, table: string): Promise<string[]> {
   const rows = await ask<{ id: string }>(
     ownerUrl,
     `select dlq_id::text as id from ${table} order by dlq_id`,
