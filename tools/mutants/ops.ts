@@ -57,7 +57,7 @@ export const mutants: Mutant[] = [
     file: "tools/ops/service.ts",
     property: "all of an error are sent back, page by page",
     replace: "while (!page || page.next_cursor !== undefined)",
-    by: "while (!page)",
+    by: 'while (!page || page.next_cursor === "")',
     tests: many,
   },
   {
