@@ -13,12 +13,13 @@ import { outboxFigures } from "./metrics.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./receiver.ts";
 import { runReconciliation } from "./reconcile.ts";
+import { program } from "./program.ts";
 import { runRelay } from "./relay.ts";
 import { cleanEntitlement } from "./retention.ts";
 
 const schemaVersion = 6; // the newest of migrations/entitlement
 
-await runService("entitlement", readConfig, (config, { log, abandon }) => {
+await runService(program, readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement", config.databaseTls);
   const link = new NatsLink(config.nats, "entitlement", log);
   const committed = new Handover<OutboxRow>();

@@ -8,6 +8,8 @@ export function environmentName(key: string): string {
   return key.toUpperCase().replaceAll(/[.-]/g, "_");
 }
 
+export const environment = (name: string): string | undefined => Deno.env.get(name);
+
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 

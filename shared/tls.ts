@@ -62,12 +62,6 @@ function tlsIsUsed(setting: string, how: string, isEncrypted: (url: string) => b
   ];
 }
 
-// What a process with these settings has to read.
-export function tlsFiles(source: TlsSource): string[] {
-  return names.map((name) => source[name]).filter((given) => given !== undefined)
-    .filter((given) => !isPem(given));
-}
-
 // For any number of connections. Files are read anew for each, so that replaced ones need no restart;
 // one that can't be read just then is what it was, because the PostgreSQL client would take the
 // process along with an error here.

@@ -2,11 +2,13 @@
 // empty cache, and no permission to fetch or import anything.
 import assert from "node:assert/strict";
 import { bundleAll } from "../tools/bundle.ts";
-import { bundleArguments } from "../tools/services.ts";
+import type { ServiceName } from "../tools/services.ts";
 import { grant, revoke } from "./api.ts";
 import { bothUnmigrated } from "./both.ts";
 import { variable } from "./crash/fault_point.ts";
 import { ask } from "./entitlement.ts";
+import { entryPoint, imageCommand } from "./image.ts";
+import { read } from "./pages.ts";
 import { type Settings, startService } from "./services.ts";
 import { deleteStream, natsUrl } from "./streams.ts";
 import { until } from "./wait.ts";
@@ -25,8 +27,7 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
 
   const program = {
     cwd: folder.path,
-    arguments: (name: Parameters<typeof bundleArguments>[0], read: Read) =>
-      bundleArguments(name, read, folder.path),
+    arguments: (name: ServiceName, read: Read) => argumentsIn(folder.path, name, read),
   };
   {
     await using entitlement = await startService("entitlement", settings, program);
@@ -68,13 +69,17 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
   }
 }
 
-// Through the launcher, which gives it just the permissions that it needs.
+// As the image does it.
+function argumentsIn(folder: string, name: ServiceName, read: Read): string[] {
+  return [...entryPoint(), ...imageCommand(name, read, folder)];
+}
+
+// As docs/deploy.md says it for bundles without the image.
 async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt"],
-      ...["--allow-env", "--allow-sys=hostname", "--allow-run=deno", "run_bundle.js", "migrate"],
-    ],
+  const [, commands = ""] = /^cd dist\/bundle\n(.*?)^```/ms.exec(read("docs/deploy.md")) ?? [];
+  assert.match(commands, /migrate\.js$/m);
+  const { success, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-ec", commands],
     cwd: folder,
     env: settings,
     stdin: "null",

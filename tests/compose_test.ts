@@ -1,6 +1,9 @@
 // compose.yaml and the Dockerfile open nothing that is not needed.
 import assert from "node:assert/strict";
 import { parse } from "yaml";
+import { fixedFlags } from "../shared/program.ts";
+import { bundleFlags, type ProgramName, programs } from "../tools/services.ts";
+import { entryPoint, imageCommand } from "./image.ts";
 
 // deno-lint-ignore no-explicit-any
 type Any = any;
@@ -67,7 +70,23 @@ Deno.test("each program is given its own passwords, and none stands in the file"
   assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);
 });
 
-Deno.test("the image runs one program as nobody in particular, with permissions and without a shell", () => {
+// With a value in the place of each secret and each choice of .env.
+function settingsOf(name: string): Record<string, string> {
+  const given = Object.entries<string>(services[name].environment).map(([setting, value]) => [
+    setting,
+    String(value).replaceAll(/\$\{\w+(?::-([^}]*))?[^}]*\}/g, (_, standard) => standard ?? "x"),
+  ]);
+  return Object.fromEntries(given);
+}
+
+for (const name of ours as ProgramName[]) {
+  Deno.test(`the command of ${name} gives just the permissions that its settings need`, () => {
+    const settings = settingsOf(name);
+    assert.deepEqual(services[name].command, imageCommand(name, (setting) => settings[setting]));
+  });
+}
+
+Deno.test("the image runs one program as nobody in particular, and starts no other, without a shell", () => {
   const lines = read("Dockerfile").replaceAll("\\\n", " ").split("\n");
   const last = lines.slice(lines.findLastIndex((line) => line.startsWith("FROM")));
   const all = (instruction: string) => lines.filter((line) => line.startsWith(`${instruction} `));
@@ -75,14 +94,33 @@ Deno.test("the image runs one program as nobody in particular, with permissions 
   assert.ok(last.includes("USER 65532:65532"));
   assert.deepEqual(all("ADD"), []);
   assert.deepEqual(last.filter((line) => line.startsWith("RUN")), []);
-  for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
-  const [entry = ""] = all("ENTRYPOINT");
-  const flags: string[] = JSON.parse(entry.replace("ENTRYPOINT ", ""));
-  // The launcher's own; the services get theirs from it.
-  assert.deepEqual(flags.filter((flag) => flag.startsWith("--allow")), [
-    "--allow-env",
-    "--allow-sys=hostname",
-    "--allow-run=deno",
+  assert.deepEqual(last.filter((line) => line.startsWith("COPY")), [
+    "COPY --from=bundles /bundles /kenri",
   ]);
-  assert.ok(!flags.some((flag) => /inspect|allow-all|^-A$/.test(flag)));
+  for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
+  assert.equal(all("ENTRYPOINT").length, 1);
+  // What differs with the settings stands in each container's command.
+  assert.deepEqual(entryPoint().filter((flag) => !/^--(allow|ignore)-env=/.test(flag)), [
+    "run",
+    ...bundleFlags,
+    ...fixedFlags.filter((flag) => !flag.includes("env")),
+  ]);
+  assert.ok(entryPoint().includes(fixedFlags[0] ?? ""));
+});
+
+Deno.test("in the image programs see the variables of their settings, and no open-ended rest", () => {
+  const flag = entryPoint().find((one) => one.startsWith("--allow-env=")) ?? "";
+  const names = flag.replace("--allow-env=", "").split(",");
+  for (const name of names) assert.match(name, /^([A-Z]+_\*|HOSTNAME)$/);
+  const isSeen = (variable: string) =>
+    names.some((name) => name === variable || variable.startsWith(name.replace(/\*$/, "")));
+  for (const { program } of Object.values(programs)) {
+    assert.deepEqual(program.settings.filter((setting) => !isSeen(setting)), []);
+  }
+  const used = names.filter((name) =>
+    Object.values(programs).some(({ program }) =>
+      program.settings.some((setting) => setting.startsWith(name.replace("*", "")))
+    )
+  );
+  assert.deepEqual(used, names);
 });

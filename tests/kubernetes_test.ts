@@ -12,6 +12,8 @@ import {
   schema as notificationSchema,
 } from "../notification/config.ts";
 import { environmentName } from "../shared/config.ts";
+import type { ServiceName } from "../tools/services.ts";
+import { imageCommand } from "./image.ts";
 
 // deno-lint-ignore no-explicit-any
 type Any = any;
@@ -50,8 +52,12 @@ function selects(selector: Any, labels: Record<string, string>): boolean {
 const guide = Deno.readTextFileSync(new URL("../deploy.md", folder));
 const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
 
+const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
+
 const secrets: Record<string, string> = {
-  url: "postgres://role:secret@database:5432/name",
+  url: databaseUrl,
+  "entitlement-url": databaseUrl,
+  "notification-url": databaseUrl,
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
 };
 
@@ -79,7 +85,10 @@ for (const [name, { readConfig, schema }] of Object.entries(services)) {
     const known = Object.keys(schema.shape).map(environmentName);
     assert.deepEqual(Object.keys(environment).filter((key) => !known.includes(key)), []);
     const config = readConfig((variable) => environment[variable]);
-    assert.deepEqual(container.args, [name]);
+    assert.deepEqual(
+      container.args,
+      imageCommand(name as ServiceName, (variable) => environment[variable]),
+    );
     assert.equal(config.http.hostname, "0.0.0.0");
     assert.deepEqual(container.ports, [{ name: "http", containerPort: config.http.port }]);
     const { spec } = named("Service", name);
@@ -133,6 +142,10 @@ Deno.test("the migrations get the settings they ask for, and only they get the o
   const environment = environmentOf(job);
   assert.equal(readDatabaseUrls((name) => environment[name]).length, 2);
   assert.deepEqual(Object.keys(environment).filter((key) => key.includes("MIGRATION")).length, 2);
+  assert.deepEqual(
+    containerOf(job).args,
+    imageCommand("migrate", (variable) => environment[variable]),
+  );
   for (const other of workloads.filter((workload) => workload !== job)) {
     assert.ok(!JSON.stringify(other).includes("database-owner"));
   }

@@ -1,5 +1,6 @@
 // What can be told before any server is started.
-import { type ServiceName, servicePermissions } from "../services.ts";
+import { checkSettings as checkSettingsOf } from "../check_settings.ts";
+import type { ServiceName } from "../services.ts";
 import { devSettings } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
@@ -12,7 +13,7 @@ export function checkSettings(read: Read): void {
   const servers = { postgres: "postgres://owner@127.0.0.1:5432/", nats: "nats://127.0.0.1:4222" };
   const settings = devSettings(read, servers);
   for (const service of services) {
-    servicePermissions(service, (name) => settings[name] ?? read(name));
+    checkSettingsOf(service, (name) => settings[name] ?? read(name));
   }
 }
 
