@@ -180,21 +180,36 @@ Deno.test("what was changed last in either service is shown first", async () => 
   assert.deepEqual(reasons, ["1", "2", "3"]);
 });
 
-Deno.test("a user whose event is on its way is left alone, by both services", async () => {
+Deno.test("a user is erased from both services under one id, or from none while something waits", async () => {
   await using stack = await startStill();
-  const { outbox } = urlsOf(stack);
-  await insertEvents(outbox, manyEvents({ keys: 1, versions: 1 }));
-  await ask(
-    outbox,
-    `update outbox_events set status = 'IN_FLIGHT', locked_by = 'another', locked_at = now(),
-       lease_until = now() + interval '1 hour'`,
-  );
+  const { outbox, delivery } = urlsOf(stack);
   await ask(
     outbox,
     `insert into entitlements
        (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('user-0', 'sku', 'ACTIVE', now(), 'purchase', 'p-1', 1, now())`,
+     values ('ann', 'book', 'ACTIVE', now(), 'purchase', 'p-1', 1, now())`,
   );
-  const { code, said } = await json(stack, "erase-user", "user-0", "--reason", "asked for it");
-  assert.deepEqual([code, said.waiting, said.erased], [1, 1, false]);
+  await ask(
+    delivery,
+    `insert into notifications
+       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
+        next_retry_at)
+     values (gen_random_uuid(), gen_random_uuid(), 'ann', 'ann:book', 1, 't', now(), '{}',
+       now() + interval '1 hour')`,
+  );
+  const usersIn = (url: string, table: string) => ask(url, `select user_id from ${table}`);
+  const erase = () => json(stack, "erase-user", "ann", "--reason", "asked for it");
+  const early = await erase();
+  assert.deepEqual([early.code, early.said.waiting, early.said.erased], [1, 1, false]);
+  assert.deepEqual(await usersIn(outbox, "entitlements"), [{ user_id: "ann" }]);
+
+  await ask(delivery, "update notifications set status = 'SENT', sent_at = now()");
+  const { code, said } = await erase();
+  assert.deepEqual([code, said.erased], [0, true]);
+  const { said: { operations } } = await json(stack, "operations");
+  const ids = operations.map(({ operation_id }: { operation_id: string }) => operation_id);
+  assert.deepEqual(ids, [said.operation_id, said.operation_id], "one record in each service");
+  const erased = [{ user_id: `erased-${said.operation_id}` }];
+  assert.deepEqual(await usersIn(outbox, "entitlements"), erased);
+  assert.deepEqual(await usersIn(delivery, "notifications"), erased);
 });
