@@ -95,7 +95,7 @@ Deno.test("a payload that can't be read is said to be so, with the field that is
     [{ ...payload, user_id: 1 }, /^user_id is not a string$/],
     [{ ...payload, source: null }, /^source is not a string$/],
     [{ ...payload, trace_id: undefined }, /^trace_id is not a string$/],
-    ...["7", 1.5, NaN, 2 ** 53, null].map((version): [unknown, RegExp] => [
+    ...["7", 1.5, NaN, 2 ** 53, 0, -1, null].map((version): [unknown, RegExp] => [
       { ...payload, version },
       /^version is not a whole number above 0$/,
     ]),

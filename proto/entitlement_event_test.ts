@@ -39,6 +39,10 @@ Deno.test("the bytes of an event give the event back", () => {
   assert.equal(typeof decoded.version, "bigint");
 });
 
+Deno.test("the types of events keep their numbers", () => {
+  assert.deepEqual(EntitlementEventType, { UNSPECIFIED: 0, GRANTED: 1, REVOKED: 2 });
+});
+
 Deno.test("an event type of a newer schema keeps its number", () => {
   const decoded = fromBinary(EntitlementEventSchema, Uint8Array.fromHex("1063"));
 

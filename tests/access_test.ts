@@ -67,6 +67,23 @@ function ask({ url, path, method }: Endpoint, headers: Record<string, string>): 
 
 const challenge = (answer: Answer) => answer.headers.get("WWW-Authenticate");
 
+/** As docs/access.md has it; the first that fits counts. */
+const opened: [path: RegExp, scope: Scope][] = [
+  [/^\/v1\/entitlements\/(grants|revokes)$/, "entitlements:write"],
+  [/^\/v1\/users\/\{user_id\}\/entitlements$/, "entitlements:read"],
+  [/^\/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
+  [/^\/debug\//, "debug:read"],
+  [/^\/operations\//, "operations:write"],
+  [/^\/metrics$/, "metrics:read"],
+];
+
+Deno.test("each endpoint asks for the scope that is said to open it", async () => {
+  for (const { method, path, scope } of await endpoints()) {
+    const expected = opened.find(([paths]) => paths.test(path))?.[1];
+    assert.equal(scope, expected, `${method} ${path}`);
+  }
+});
+
 Deno.test("every endpoint answers those with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });

@@ -184,6 +184,7 @@ Deno.test("an advisory that comes twice is stored once", async () => {
   const told = () => service.log.filter(({ message }) => / was captured/.test(message)).length;
   await until("both are told", () => told() >= 2);
   assert.equal(told(), 2);
+  assert.deepEqual(service.log.filter(({ message }) => /^Advisories can't/.test(message)), []);
 });
 
 async function untilDeadLetters({ ownerUrl }: Place, count: number): Promise<DeadLetter[]> {

@@ -128,6 +128,43 @@ Deno.test("a key is free again when it has expired, and not before", async () =>
   assertReplay(await revoke(url, user, "expires-1"), second);
 });
 
+Deno.test("so it is while clients repeat their requests in waves", async () => {
+  const user = newUser();
+  await grant(url, user, "expires-2");
+  const revoked = await revoke(url, user, "expires-3");
+  await kenri.rows("update idempotency_keys set expires_at = now() where idem_key = 'expires-2'");
+  assertReplay(await revoke(url, user, "expires-3"), revoked); // from now on replays are expected
+  const again = await grant(url, user, "expires-2");
+  assert.deepEqual([again.status, again.json.version], [200, 3], again.text);
+  assert.equal(again.headers.get("Idempotency-Replayed"), null);
+});
+
+Deno.test("after the clock of the database was set back, times still grow from change to change", async () => {
+  const user = newUser();
+  const first = (await grant(url, user)).json;
+  const [before] = await kenri.rows<{ updated_at: string }>(
+    `with ahead as (
+       update outbox_events set created_at = created_at + interval '1 hour'
+       where payload->>'user_id' = $1
+     )
+     update entitlements set updated_at = updated_at + interval '1 hour'
+     where user_id = $1
+     returning to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as updated_at`,
+    [user.user_id],
+  );
+  const [second, third] = [(await revoke(url, user)).json, (await grant(url, user)).json];
+  const times = [first.updated_at, before?.updated_at, second.updated_at, third.updated_at];
+  assert.deepEqual(times, [...new Set(times)].sort(), "each is later than the one before");
+  const events = await kenri.rows<{ version: number }>(
+    `select (payload->>'version')::int as version
+     from outbox_events
+     where payload->>'user_id' = $1
+     order by created_at, event_id desc`,
+    [user.user_id],
+  );
+  assert.deepEqual(events.map(({ version }) => version), [1, 2, 3]);
+});
+
 Deno.test("requests with one key at the same time are one change: the others wait for its answer", async () => {
   const user = newUser();
   const before = await counts();

@@ -66,6 +66,7 @@ Deno.test("a message that can't be read stays a dead letter, shown as it came", 
   await publishRaw(place, [{ ...bad, headers: { "Nats-Msg-Id": "m-1" } }]);
   const list = `${ofNotification}?layer=advisory`;
   const [dead] = await untilDead(notification.url, list, 1);
+  assert.equal(dead?.event_id, "m-1");
   assert.equal(dead?.payload.unreadable, "event_id is not a UUID");
   assert.equal(dead?.payload.body_base64, bad.body.toBase64());
   const answer = await operate(notification.url, sendBack, { layer: "advisory", ids: [dead?.id] });

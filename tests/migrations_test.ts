@@ -15,6 +15,7 @@ import {
   withClient,
 } from "./databases.ts";
 import { makeShop, start, step, threeFiles } from "./shop.ts";
+import { inTime } from "./wait.ts";
 
 Deno.test("files are applied in the order of their numbers, and only once", async () => {
   await using shop = await makeShop(threeFiles);
@@ -201,8 +202,9 @@ Deno.test("a server that comes late is waited for", async () => {
 Deno.test("a server that never comes is given up", async () => {
   await using shop = await makeShop(threeFiles);
   const nobody = "postgres://owner:topsecret@127.0.0.1:1/shop";
+  const migrating = shop.migrate({ ownerUrl: nobody, serviceUrl: nobody, waitMs: 300 });
   await assert.rejects(
-    shop.migrate({ ownerUrl: nobody, serviceUrl: nobody, waitMs: 300 }),
+    inTime("it gives up", migrating),
     /^Error: PostgreSQL did not answer for 0\.3 s: .*ECONNREFUSED 127\.0\.0\.1:1$/,
   );
 });

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { cleanNotification } from "../notification/retention.ts";
 import { openDatabase, type Transaction, transaction } from "../shared/postgres.ts";
 import { deleteBatchSize } from "../shared/retention.ts";
+import { withClient } from "./asking.ts";
 import { ask } from "./entitlement.ts";
 import { freshPlace, type Place, settingsOf } from "./notification.ts";
 import { collectingLog, metricOf } from "./relays.ts";
@@ -143,6 +144,32 @@ Deno.test("the service cleans up at its start, with the rights it has", async ()
     () => service.log.some(({ message }) => /^Retention del/.test(message)),
   );
   assert.deepEqual(service.log.filter(({ level }) => level === "error"), []);
+});
+
+Deno.test("a row that somebody holds does not hold up the others, and is not overdue for it", async () => {
+  await using place = await freshPlace();
+  await using database = openPool(place);
+  await transaction(database.pool, async (tx) => {
+    for (let i = 0; i < 2; i++) {
+      await insertNotification(tx, "SENT", "31 days");
+      await tx.query(
+        `insert into processed_events (event_id, processed_at)
+         values (gen_random_uuid(), now() - interval '31 days')`,
+      );
+    }
+  });
+  const { log, lines } = collectingLog();
+  await withClient(place.ownerUrl, async (holder) => {
+    await holder.query("begin");
+    for (const table of ["notifications", "processed_events"]) {
+      await holder.query(`select from ${table} limit 1 for update`);
+    }
+    await cleanNotification(database.pool, { days }, log, never);
+    await holder.query("commit");
+  });
+  assert.deepEqual(await tableSizes(place), { processed_events: 1, notifications: 1 });
+  assert.deepEqual(lines.filter((line) => line.startsWith("error")), []);
+  assert.equal(await metricOf("notification_overdue_current"), 0);
 });
 
 function openPool({ serviceUrl }: Place) {

@@ -113,6 +113,16 @@ Deno.test("audit partitions are made ahead of time, and dropped when they are to
   assert.deepEqual(await partitionAges(place.ownerUrl), [-3, -2, -1, 0, 12, 13]);
 });
 
+Deno.test("it is said when the owner keeps the audit for longer than the setting, and not else", async () => {
+  await using place = await freshTables();
+  const saidFor = async (months: number) => {
+    await ask(place.ownerUrl, "update audit_retention set keep_months = $1", [months]);
+    return (await clean(place.database)).filter((line) => line.includes("audit is kept"));
+  };
+  assert.deepEqual([await saidFor(12), await saidFor(13)], [[], []]);
+  assert.equal((await saidFor(14)).length, 1);
+});
+
 interface Tables extends AsyncDisposable {
   ownerUrl: string;
   database: Database;

@@ -501,4 +501,12 @@ export const mutants: Mutant[] = [
     by: "bytes[4] = (now >> 16) & 0xff;",
     tests: ["shared/uuid_test.ts"],
   },
+  // send_back.ts
+  {
+    file: "shared/send_back.ts",
+    property: "a page of dead letters is sent back, and what comes after it stays",
+    replace: "await table.sendBack(rows, operation)",
+    by: "await table.sendBack(found, operation)",
+    tests: ["tests/send_back_test.ts"],
+  },
 ];
