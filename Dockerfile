@@ -1,5 +1,6 @@
-# Both services and the migrations in one image; the command says which:
-#   entitlement | notification | migrate
+# Both services, the migrations and the provisioning of NATS in one image. The command says which, after the permissions that its
+# settings need, and permissions.js prints these (docs/deploy.md):
+#   --allow-net=… entitlement.js | notification.js | migrate.js | provision.js
 # The base images are pinned by version. Whoever wants more names them by digest, by build argument.
 ARG DENO_BUILD_IMAGE=denoland/deno:debian-2.9.6
 ARG DENO_IMAGE=denoland/deno:distroless-2.9.6
@@ -35,5 +36,11 @@ WORKDIR /kenri
 ENV NO_COLOR=1 DENO_NO_UPDATE_CHECK=1 DENO_DIR=/tmp/deno
 USER 65532:65532
 EXPOSE 8080 8081
-ENTRYPOINT ["deno", "run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", \
-  "--allow-env", "--allow-sys=hostname", "--allow-run=deno", "run_bundle.js"]
+# Permissions that no setting changes. No process here may start a program, so none can be given more
+# than the flags of its container say.
+ENTRYPOINT ["deno", "run", \
+  "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", "--unstable-cron", \
+  "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320", \
+  "--allow-env=ACCESS_*,ENTITLEMENT_*,HOSTNAME,HTTP_*,LOG_*,NATS_*,NOTIFICATION_*,SHUTDOWN_*", \
+  "--ignore-env=PGHOST,PGPORT,PGUSER,PGPASSWORD,PGPASSFILE,PGDATABASE,PGAPPNAME,PGOPTIONS,PGBINARY,PGSSLMODE,PGSSLNEGOTIATION,PGCLIENT_ENCODING,PGREPLICATION,PGCONNECT_TIMEOUT,NODE_PG_FORCE_NATIVE,USER,USERNAME,HOME,APPDATA", \
+  "--allow-sys=hostname"]

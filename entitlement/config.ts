@@ -11,36 +11,34 @@ import {
   flag,
   host,
   maxTimerMs,
-  natsName,
-  natsSubject,
   notAbove,
   pageUrl,
   parseSettings,
   port,
   prefixed,
+  secretKeys,
   type WorkerOptions,
   workerOptions,
   workerSettings,
 } from "@kenri/shared/config";
-import type { WantedStream } from "@kenri/shared/jetstream";
 import type { HttpOptions } from "@kenri/shared/serve";
 import { databaseUrl } from "@kenri/shared/server_urls";
+import type { WantedStream } from "@kenri/shared/streams";
 import { databaseTlsIsUsed, tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
 import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
 import type { ReconcileOptions } from "./reconcile.ts";
 import type { RetentionOptions } from "./retention.ts";
+import { streamOf, streamSettings } from "./stream_settings.ts";
 
 export const schema = z.object({
   ...prefixed("entitlement", {
     "database.url": databaseUrl(),
     "http.host": host().prefault("127.0.0.1"),
     "http.port": port().prefault("8080"),
-    "nats.subject": natsSubject(),
-    "nats.stream": natsName(),
-    "nats.duplicate-window": duration().prefault("2m"),
     "idempotency.ttl": duration().prefault("24h"),
     "max-per-user": count().optional(),
+    "seal-key": secretKeys().optional(),
     "outbox.enabled": flag().prefault("true"),
     "outbox.published-ttl": duration().prefault("24h"),
     "retention.enabled": flag().prefault("true"),
@@ -51,6 +49,7 @@ export const schema = z.object({
     "debug.enabled": flag().prefault("false"),
     "console.peer-url": pageUrl().optional(),
   }),
+  ...streamSettings,
   ...prefixed("entitlement.outbox", workerSettings),
   ...prefixed("entitlement.database", tlsSettings),
   ...commonSettings,
@@ -66,6 +65,7 @@ export interface Config extends CommonConfig {
   databaseTls: TlsSource;
   http: HttpOptions;
   stream: WantedStream;
+  sealKeys: string[]; // the first seals, all of them are known
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
   retention: RetentionOptions & { enabled: boolean; intervalMs: number };
@@ -87,12 +87,8 @@ export function readConfig(
       port: settings["entitlement.http.port"],
       requestsAtOnce: settings["http.requests-at-once"],
     },
-    stream: {
-      name: settings["entitlement.nats.stream"],
-      subject: settings["entitlement.nats.subject"],
-      duplicateWindowMs: settings["entitlement.nats.duplicate-window"],
-      replicas: settings["nats.replicas"],
-    },
+    stream: streamOf(settings),
+    sealKeys: settings["entitlement.seal-key"] ?? [],
     commit: {
       idempotencyTtlMs: settings["entitlement.idempotency.ttl"],
       maxPerUser: settings["entitlement.max-per-user"],

@@ -13,12 +13,13 @@ import { outboxFigures } from "./metrics.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./receiver.ts";
 import { runReconciliation } from "./reconcile.ts";
+import { program } from "./program.ts";
 import { runRelay } from "./relay.ts";
 import { cleanEntitlement } from "./retention.ts";
 
 const schemaVersion = 6; // the newest of migrations/entitlement
 
-await runService("entitlement", readConfig, (config, { log, abandon }) => {
+await runService(program, readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement", config.databaseTls);
   const link = new NatsLink(config.nats, "entitlement", log);
   const committed = new Handover<OutboxRow>();
@@ -29,6 +30,8 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
       schemaIsCurrent(database, schemaVersion),
     // Without a relay nobody connects.
     "NATS can't be reached": () => link.connected || !config.outbox.enabled,
+    "NATS lacks a stream or consumer, or has it with other settings": () =>
+      !link.connected || link.unprovisioned.size === 0,
   };
   const operators = {
     database,
@@ -50,6 +53,7 @@ await runService("entitlement", readConfig, (config, { log, abandon }) => {
       runRelay({ database, link, committed, log, abandon }, {
         ...config.outbox,
         stream: config.stream,
+        sealKey: config.sealKeys[0],
       }, signal),
   };
   const retention = {

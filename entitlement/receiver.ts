@@ -1,26 +1,50 @@
-import { ErrorCode, NatsError } from "nats";
+import { createInbox, ErrorCode, NatsError } from "nats";
 import { reasonOf, unavailable } from "@kenri/shared/errors";
-import type { NatsLink } from "@kenri/shared/jetstream";
+import type { NatsLink, Session } from "@kenri/shared/jetstream";
+import { inboxesOf } from "@kenri/shared/nats_connection";
 import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/shared/receipts";
 
 export type AskReceiver = (eventIds: string[]) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
+// Apart from where the acknowledgements of the stream come to: who answers checks must not be able to
+// forge those.
+const answers = inboxesOf("entitlement.checks");
 
 // Asks the notification service, over NATS, which of these events it has not received.
 export function receiverOver(link: NatsLink, subject: string): AskReceiver {
   return async (eventIds) => {
-    const { connection } = link.current ?? {};
-    if (!connection) throw unavailable("NATS can't be reached");
+    const session = link.current;
+    if (!session) throw unavailable("NATS can't be reached");
     try {
       const question = JSON.stringify({ event_ids: eventIds });
-      const options = { timeout: answerWithinMs };
-      const answer = await connection.request(subjectOfChecks(subject), question, options);
+      const options = { timeout: answerWithinMs, noMux: true, reply: createInbox(answers) };
+      const answer = await whileConnected(
+        session,
+        session.connection.request(subjectOfChecks(subject), question, options),
+      );
       return readReceipt(answer.data);
     } catch (error) {
       throw unavailable(`the notification service can't be asked: ${describe(error)}`);
     }
   };
+}
+
+// With an inbox of its own a request is forgotten by the client library when the connection is lost.
+async function whileConnected<Answer>(
+  { connection, signal }: Session,
+  asked: Promise<Answer>,
+): Promise<Answer> {
+  const lost = Promise.withResolvers<never>();
+  const fail = () => {
+    if (connection.isClosed()) lost.reject(new Error("the connection to NATS was lost"));
+  };
+  signal.addEventListener("abort", fail, { once: true });
+  try {
+    return await Promise.race([asked, lost.promise]);
+  } finally {
+    signal.removeEventListener("abort", fail);
+  }
 }
 
 function describe(error: unknown): string {

@@ -2,16 +2,12 @@ import type { JetStreamManager } from "nats";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
 import type { Handover } from "@kenri/shared/handover";
 import type { Outcome } from "@kenri/shared/job";
-import {
-  ensureStream,
-  type NatsLink,
-  type Session,
-  type WantedStream,
-  warnOfLoss,
-} from "@kenri/shared/jetstream";
+import type { NatsLink, Session } from "@kenri/shared/jetstream";
 import type { Log } from "@kenri/shared/log";
 import type { Database } from "@kenri/shared/postgres";
+import { Provisions } from "@kenri/shared/provisions";
 import { pause } from "@kenri/shared/signals";
+import { ensureStream, type WantedStream, warnOfLoss } from "@kenri/shared/streams";
 import { Worker } from "@kenri/shared/worker";
 import type { Backoff } from "@kenri/shared/backoff";
 import { type EventMessage, toMessage, traceIdOf, UnreadablePayload } from "./event.ts";
@@ -25,9 +21,11 @@ import {
   settleEvents,
 } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
+import { sealed } from "./seal.ts";
 
 export interface RelayOptions {
   stream: WantedStream;
+  sealKey?: string | undefined;
   worker: string;
   batchSize: number;
   leaseMs: number;
@@ -53,6 +51,7 @@ export async function runRelay(
   options: RelayOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  const provisions = new Provisions(parts.link, "relay");
   let warned = false;
   let reported = "";
   while (!stop.aborted) {
@@ -60,7 +59,10 @@ export async function runRelay(
     if (!session) return;
     try {
       const manager = await session.connection.jetstreamManager();
-      const info = await ensureStream(manager, options.stream);
+      const info = await provisions.ensure(
+        session,
+        (manager, mayMake) => ensureStream(manager, options.stream, mayMake),
+      );
       if (!warned) warnOfLoss(info, parts.log);
       warned = true;
       const generation = await repairLostEvents(
@@ -103,7 +105,8 @@ async function relayRound(
       name: "relay",
       ...options,
       claim: claimEventsRepeatedly(database, options),
-      work: (row, traceparent) => publishRow(publisher, row, round.generation, traceparent),
+      work: (row, traceparent) =>
+        publishRow(publisher, row, { ...round, sealKey: options.sealKey }, traceparent),
       settle: async (settled) => {
         const owned = await settleEvents(database, settled);
         observePublished(settled, owned);
@@ -128,12 +131,12 @@ async function relayRound(
 async function publishRow(
   publisher: Publisher,
   row: OutboxRow,
-  generation: number,
+  { generation, sealKey }: { generation: number; sealKey: string | undefined },
   traceparent: string | null = row.content.traceparent,
 ): Promise<Outcome<Published>> {
   let message: EventMessage;
   try {
-    message = toMessage(row, traceparent);
+    message = sealed(toMessage(row, traceparent), sealKey);
   } catch (error) {
     if (!(error instanceof UnreadablePayload)) throw error;
     return { kind: "failed", error: error.message };

@@ -1,8 +1,9 @@
 // Brings both databases up to date: `deno task migrate`. Safe to run at any time, by any number of
 // replicas at once. The owner's url must lead to PostgreSQL itself and not to a pooler that shares
 // sessions, because the lock belongs to the session.
-import { SettingsError } from "@kenri/shared/config";
+import { environment, SettingsError } from "@kenri/shared/config";
 import { reasonOf } from "@kenri/shared/errors";
+import { readWithin } from "@kenri/shared/program";
 import type { TlsSource } from "@kenri/shared/tls";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,6 +13,7 @@ import { applyMigrations } from "./apply.ts";
 import { readDatabaseUrls } from "./config.ts";
 import { readMigrations } from "./files.ts";
 import { connectOwner } from "./owner.ts";
+import { program } from "./program.ts";
 import { grantServiceRole } from "./service_role.ts";
 
 export interface Migration {
@@ -62,7 +64,9 @@ async function keepAudit(owner: pg.Client, months: number): Promise<void> {
 }
 
 async function migrateAll(): Promise<void> {
-  for (const { service, ...settings } of readDatabaseUrls()) {
+  const beside = fileURLToPath(new URL(".", import.meta.url)).replace(/\/$/, "");
+  const databases = readWithin(program, readDatabaseUrls, environment, beside);
+  for (const { service, ...settings } of databases) {
     const folder = fileURLToPath(new URL(service, import.meta.url));
     try {
       await migrate({ folder, ...settings, say: (line) => console.log(line) });

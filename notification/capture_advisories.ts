@@ -1,31 +1,20 @@
 import { Buffer } from "node:buffer";
-import { AckPolicy, DeliverPolicy, type JetStreamManager, type StoredMsg } from "nats";
+import type { JetStreamManager, StoredMsg } from "nats";
 import { z } from "zod";
 import { reasonOf, StartRefused } from "@kenri/shared/errors";
 import { natsNamePattern } from "@kenri/shared/config";
 import { isStorableTime } from "@kenri/shared/fields";
-import {
-  ensureConsumer,
-  ensureStream,
-  type NatsLink,
-  type Session,
-  type WantedStream,
-} from "@kenri/shared/jetstream";
+import type { NatsLink } from "@kenri/shared/jetstream";
 import type { Log } from "@kenri/shared/log";
 import { type Database, query } from "@kenri/shared/postgres";
+import { Provisions } from "@kenri/shared/provisions";
 import { pause } from "@kenri/shared/signals";
+import { type AdvisoryOptions, ensureAdvisories } from "./durables.ts";
 import { type Durable, pull, type Pulled } from "./pull.ts";
 
 // JetStream says with an advisory that it will not deliver a message any more. An advisory is a
 // plain message that nobody keeps, and it names the message by number only. So a stream of ours
 // keeps the advisories, and each is stored with a copy of its message, as long as there is one.
-
-export interface AdvisoryOptions {
-  kind: "MAX_DELIVERIES" | "MSG_TERMINATED";
-  stream: WantedStream;
-  durable: string;
-  ackWaitMs: number;
-}
 
 export interface CaptureParts {
   database: Database;
@@ -41,15 +30,24 @@ export async function captureAdvisories(
   options: AdvisoryOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  const provisions = new Provisions(parts.link, `capture of ${options.kind}`);
   let reported = "";
   while (!stop.aborted) {
     const session = await parts.link.session(stop);
     if (!session) return;
     try {
       const manager = await session.connection.jetstreamManager();
-      const durable = await openDurable(session, manager, options);
+      await provisions.ensure(
+        session,
+        (manager, mayMake) => ensureAdvisories(manager, options, mayMake),
+      );
+      const durable = {
+        connection: session.connection,
+        stream: options.stream.name,
+        name: options.durable,
+      };
       while (!session.signal.aborted) {
-        if (await captureSome(parts, options.kind, durable, manager) > 0) reported = "";
+        if (await captureSome(parts, options, durable, manager) > 0) reported = "";
       }
     } catch (error) {
       if (error instanceof StartRefused) throw error;
@@ -63,38 +61,22 @@ export async function captureAdvisories(
   }
 }
 
-async function openDurable(
-  { connection }: Session,
-  manager: JetStreamManager,
-  { stream, durable, ackWaitMs }: AdvisoryOptions,
-): Promise<Durable> {
-  await ensureStream(manager, stream);
-  await ensureConsumer(manager, stream.name, {
-    durable_name: durable,
-    ack_policy: AckPolicy.Explicit,
-    deliver_policy: DeliverPolicy.All,
-    ack_wait: ackWaitMs * 1_000_000,
-    max_deliver: -1, // an advisory is never given up
-  });
-  return { connection, stream: stream.name, name: durable };
-}
-
 // What fails ends the round, and those that were not captured come again after the ack wait.
 async function captureSome(
   parts: CaptureParts,
-  kind: AdvisoryOptions["kind"],
+  options: AdvisoryOptions,
   durable: Durable,
   manager: JetStreamManager,
 ): Promise<number> {
   const messages: Pulled[] = [];
   await pull(durable, limits, (message) => messages.push(message));
-  for (const message of messages) await capture(parts, kind, manager, message);
+  for (const message of messages) await capture(parts, options, manager, message);
   return messages.length;
 }
 
 async function capture(
   { database, log }: CaptureParts,
-  kind: AdvisoryOptions["kind"],
+  { kind, of }: AdvisoryOptions,
   manager: JetStreamManager,
   message: Pulled,
 ): Promise<void> {
@@ -103,7 +85,8 @@ async function capture(
     log.error("Advisory {sequence} can't be read", { sequence: message.sequence });
     return message.ack();
   }
-  const copy = await findMessage(manager, advisory);
+  // Anybody may publish advisories, and NATS permits us to read our own stream only.
+  const copy = advisory.stream === of ? await findMessage(manager, advisory) : undefined;
   const isNew = await storeAdvisory(database, kind, advisory, copy);
   message.ack();
   if (!isNew) return;
@@ -114,7 +97,7 @@ async function capture(
   });
 }
 
-// Anybody may publish here. What PostgreSQL or NATS would not take must not come again and again:
+// What PostgreSQL or NATS would not take must not come again and again:
 // a NUL, a time that can't be stored, a name of no possible stream.
 const text = z.string().max(500).refine((value) => !value.includes("\0"));
 const advisorySchema = z.object({

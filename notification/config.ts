@@ -11,8 +11,6 @@ import {
   flag,
   host,
   maxTimerMs,
-  natsName,
-  natsSubject,
   notAbove,
   pageUrl,
   parseSettings,
@@ -22,14 +20,12 @@ import {
   workerOptions,
   workerSettings,
 } from "@kenri/shared/config";
-import type { WantedStream } from "@kenri/shared/jetstream";
 import type { HttpOptions } from "@kenri/shared/serve";
 import { databaseUrl } from "@kenri/shared/server_urls";
 import { databaseTlsIsUsed, tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
 import { z } from "zod";
-import type { AdvisoryOptions } from "./capture_advisories.ts";
-import type { ConsumerOptions } from "./consume_events.ts";
 import type { RetentionOptions } from "./retention.ts";
+import { type StreamOptions, streamSettings, streamsOf } from "./stream_settings.ts";
 
 const injection = "notification.delivery.failure-injection.enabled";
 const injectionPrefix = "notification.delivery.failure-injection.user-id-prefix";
@@ -58,18 +54,6 @@ export const schema = z.object({
     "database.url": databaseUrl(),
     "http.host": host().prefault("127.0.0.1"),
     "http.port": port().prefault("8081"),
-    "nats.subject": natsSubject(),
-    "nats.stream": natsName(),
-    "nats.durable": natsName(),
-    "nats.duplicate-window": duration().prefault("2m"),
-    "nats.ack-wait": duration(maxTimerMs).prefault("10s"),
-    "nats.max-deliver": count().prefault("10"),
-    "nats.advisory.subject": natsSubject().optional(),
-    "nats.advisory.stream": natsName().optional(),
-    "nats.advisory.durable": natsName().optional(),
-    "nats.terminated-advisory.subject": natsSubject().optional(),
-    "nats.terminated-advisory.stream": natsName().optional(),
-    "nats.terminated-advisory.durable": natsName().optional(),
     "delivery.send-timeout": duration(maxTimerMs).prefault("10s"),
     "delivery.predecessor-wait": duration().prefault("30s"),
     "delivery.failure-injection.enabled": flag().prefault("false"),
@@ -80,6 +64,7 @@ export const schema = z.object({
     "debug.enabled": flag().prefault("false"),
     "console.peer-url": pageUrl().optional(),
   }),
+  ...streamSettings,
   ...prefixed("notification.delivery", workerSettings),
   ...prefixed("notification.database", tlsSettings),
   ...commonSettings,
@@ -92,13 +77,10 @@ export const schema = z.object({
   injectionIsEnabled,
 );
 
-export interface Config extends CommonConfig {
+export interface Config extends CommonConfig, StreamOptions {
   databaseUrl: string;
   databaseTls: TlsSource;
   http: HttpOptions;
-  stream: WantedStream;
-  consumer: ConsumerOptions;
-  advisories: AdvisoryOptions[];
   delivery: WorkerOptions & { worker: string; sendTimeoutMs: number };
   predecessorWaitMs: number;
   failingUserIdPrefix: string;
@@ -111,8 +93,6 @@ export function readConfig(
   read: (name: string) => string | undefined = (name) => Deno.env.get(name),
 ): Config {
   const settings = parseSettings(schema, read);
-  const stream = settings["notification.nats.stream"];
-  const durable = settings["notification.nats.durable"];
   return {
     ...commonConfig(settings),
     databaseUrl: settings["notification.database.url"],
@@ -122,35 +102,7 @@ export function readConfig(
       port: settings["notification.http.port"],
       requestsAtOnce: settings["http.requests-at-once"],
     },
-    stream: {
-      name: stream,
-      subject: settings["notification.nats.subject"],
-      duplicateWindowMs: settings["notification.nats.duplicate-window"],
-      replicas: settings["nats.replicas"],
-    },
-    consumer: {
-      durable,
-      ackWaitMs: settings["notification.nats.ack-wait"],
-      maxDeliver: settings["notification.nats.max-deliver"],
-    },
-    advisories:
-      ([["advisory", "MAX_DELIVERIES"], ["terminated-advisory", "MSG_TERMINATED"]] as const)
-        .map(([name, kind]) => {
-          const subject = settings[`notification.nats.${name}.subject`] ??
-            `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.${durable}`;
-          const own = `${stream}-${durable}-${kind.toLowerCase().replace("_", "-")}`;
-          return {
-            kind,
-            stream: {
-              name: settings[`notification.nats.${name}.stream`] ?? own,
-              subject,
-              duplicateWindowMs: settings["notification.nats.duplicate-window"],
-              replicas: settings["nats.replicas"],
-            },
-            durable: settings[`notification.nats.${name}.durable`] ?? own,
-            ackWaitMs: settings["notification.nats.ack-wait"],
-          };
-        }),
+    ...streamsOf(settings),
     delivery: {
       ...workerOptions((name) => settings[`notification.delivery.${name}`]),
       worker: settings["hostname"] ?? Deno.hostname(),

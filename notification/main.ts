@@ -16,11 +16,12 @@ import { addNotificationConsole } from "./console.tsx";
 import { consumeEvents } from "./consume_events.ts";
 import { deliverNotifications, type NotificationRow } from "./delivery.ts";
 import { streamFigures, tableFigures } from "./metrics.ts";
+import { program } from "./program.ts";
 import { cleanNotification } from "./retention.ts";
 
 const schemaVersion = 6; // the newest of migrations/notification
 
-await runService("notification", readConfig, (config, { log, abandon }) => {
+await runService(program, readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification", config.databaseTls);
   const link = new NatsLink(config.nats, "notification", log);
   const received = new Handover<NotificationRow>();
@@ -32,6 +33,8 @@ await runService("notification", readConfig, (config, { log, abandon }) => {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),
     "NATS can't be reached": () => link.connected,
+    "NATS lacks a stream or consumer, or has it with other settings": () =>
+      !link.connected || link.unprovisioned.size === 0,
   };
   const operators = {
     database,

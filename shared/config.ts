@@ -8,6 +8,8 @@ export function environmentName(key: string): string {
   return key.toUpperCase().replaceAll(/[.-]/g, "_");
 }
 
+export const environment = (name: string): string | undefined => Deno.env.get(name);
+
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 
@@ -101,6 +103,16 @@ export function flag(): z.ZodPipe<z.ZodString, z.ZodTransform<boolean, string>> 
   return text().transform((written, context) => {
     if (written === "true" || written === "false") return written === "true";
     context.addIssue(`must be true or false, not ${JSON.stringify(written)}`);
+    return z.NEVER;
+  });
+}
+
+// One or several, with commas between them. They are never repeated in a message.
+export function secretKeys(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], string>> {
+  return text().transform((written, context) => {
+    const keys = written.split(",");
+    if (keys.every((key) => /^[!-~]{32,}$/.test(key))) return keys;
+    context.addIssue("must be random text of 32 or more visible ASCII characters without commas");
     return z.NEVER;
   });
 }

@@ -2,6 +2,7 @@ import { configureSync, getLogger, type Logger, type LogRecord } from "@logtape/
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { reasonOf } from "./errors.ts";
+import { printableJson } from "./printable.ts";
 
 export type Log = Logger;
 
@@ -35,13 +36,14 @@ export function startLog(service: string, userIds: UserIds = "shown"): Log {
 
 function jsonLine(service: string, record: LogRecord, userIds: UserIds): string {
   const { properties, timestamp, level, message } = record;
-  return JSON.stringify({
+  // A line may be read on a terminal.
+  return printableJson(JSON.stringify({
     time: new Date(timestamp).toISOString(),
     level,
     service,
     message: message.join(""),
     ...aboutUser(properties, userIds),
-  }, plainErrors) + "\n";
+  }, plainErrors)) + "\n";
 }
 
 function aboutUser(

@@ -1,7 +1,8 @@
-import { SettingsError } from "./config.ts";
+import { environment, SettingsError } from "./config.ts";
 import { reasonOf } from "./errors.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
+import { MissingFlags, type Program, type Read, readWithin } from "./program.ts";
 import { tellOfProcess } from "./scrape.ts";
 import { type App, type HttpOptions, serve } from "./serve.ts";
 import { aborted, pause } from "./signals.ts";
@@ -26,15 +27,16 @@ interface Service {
 }
 
 export async function runService<Config extends Settings>(
-  name: string,
-  readConfig: () => Config,
+  program: Program,
+  readConfig: (read: Read) => Config,
   build: (config: Config, life: Life) => Service,
 ): Promise<never> {
+  const { name } = program;
   const log = startLog(name);
   tellOfProcess(name);
   surviveBrokenSockets(log);
   keepDebuggerShut(log);
-  const config = orExit(readConfig, log);
+  const config = orExit(() => readWithin(program, readConfig, environment), log);
   startLog(name, config.logUserIds);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
@@ -60,8 +62,9 @@ function orExit<Result>(work: () => Result, log: Log): Result {
   try {
     return work();
   } catch (error) {
-    if (!(error instanceof SettingsError)) throw error;
-    for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });
+    if (error instanceof MissingFlags) log.fatal(error.message);
+    else if (!(error instanceof SettingsError)) throw error;
+    else for (const problem of error.problems) log.fatal(`Setting {problem}`, { problem });
     Deno.exit(1);
   }
 }

@@ -41,31 +41,31 @@ export function databaseTlsIsUsed(setting: string): Check[] {
   return tlsIsUsed(setting, "?sslmode=verify-full", isEncryptedDatabase);
 }
 
-export function natsTlsIsUsed(): Check[] {
-  return tlsIsUsed("nats", "tls://", isEncryptedNats);
+export function natsTlsIsUsed(url = "nats.url"): Check[] {
+  return tlsIsUsed("nats", "tls://", isEncryptedNats, url);
 }
 
-function tlsIsUsed(setting: string, how: string, isEncrypted: (url: string) => boolean): Check[] {
+function tlsIsUsed(
+  setting: string,
+  how: string,
+  isEncrypted: (url: string) => boolean,
+  urlSetting = `${setting}.url`,
+): Check[] {
   const needs = (name: Name, what: string, isThere: (values: Record<string, unknown>) => boolean) =>
     z.refine<Record<string, unknown>>(
       (values) => values[`${setting}.tls-${name}`] === undefined || isThere(values),
       { path: [`${setting}.tls-${name}`], message: `needs ${what}`, when: () => true },
     );
   const nameOf = (name: string) => environmentName(`${setting}.${name}`);
-  const encryption = ({ [`${setting}.url`]: url }: Record<string, unknown>) =>
+  const urlName = environmentName(urlSetting);
+  const encryption = ({ [urlSetting]: url }: Record<string, unknown>) =>
     typeof url !== "string" || isEncrypted(url);
   return [
-    needs("ca", `${how} in ${nameOf("url")}`, encryption),
-    needs("cert", `${how} in ${nameOf("url")}`, encryption),
+    needs("ca", `${how} in ${urlName}`, encryption),
+    needs("cert", `${how} in ${urlName}`, encryption),
     needs("cert", nameOf("tls-key"), (values) => values[`${setting}.tls-key`] !== undefined),
     needs("key", nameOf("tls-cert"), (values) => values[`${setting}.tls-cert`] !== undefined),
   ];
-}
-
-// What a process with these settings has to read.
-export function tlsFiles(source: TlsSource): string[] {
-  return names.map((name) => source[name]).filter((given) => given !== undefined)
-    .filter((given) => !isPem(given));
 }
 
 // For any number of connections. Files are read anew for each, so that replaced ones need no restart;

@@ -53,6 +53,7 @@ export const healthy: Series = {
     [`kenri_database_up{${labels}}`, always(1)],
     [`kenri_database_pool_waiting{${labels}}`, always(0)],
     [`kenri_nats_connected{${labels}}`, always(1)],
+    [`kenri_nats_unprovisioned_current{${labels}}`, always(0)],
     [`kenri_nats_connections_total{${labels}}`, always(1)],
     [`kenri_event_loop_lag_seconds{${labels}}`, always(0.01)],
     [`kenri_worker_lease_lost_total{${labels}}`, always(0)],

@@ -150,6 +150,17 @@ export const scenarios: Record<string, Scenario> = {
     fires: ["NatsRefuses"],
     but: { [`kenri_nats_refused_total{${notification},operation="publish"}`]: from(95, 0, 3) },
   },
+  "the consumer of notification is missing": {
+    fires: ["StreamMissing"],
+    but: { [`kenri_nats_unprovisioned_current{${notification}}`]: from(95, 0, 1) },
+  },
+  "NATS is away while a service has not yet seen its stream": {
+    fires: ["NatsAway"],
+    but: {
+      [`kenri_nats_unprovisioned_current{${entitlement}}`]: from(95, 0, 1),
+      [`kenri_nats_connected{${entitlement}}`]: from(95, 1, 0),
+    },
+  },
   "the outbox stands still": {
     fires: ["OutboxStandsStill"],
     but: {

@@ -2,11 +2,13 @@
 // empty cache, and no permission to fetch or import anything.
 import assert from "node:assert/strict";
 import { bundleAll } from "../tools/bundle.ts";
-import { bundleArguments } from "../tools/services.ts";
+import type { ProgramName, ServiceName } from "../tools/services.ts";
 import { grant, revoke } from "./api.ts";
 import { bothUnmigrated } from "./both.ts";
 import { variable } from "./crash/fault_point.ts";
 import { ask } from "./entitlement.ts";
+import { entryPoint, imageCommand } from "./image.ts";
+import { read } from "./pages.ts";
 import { type Settings, startService } from "./services.ts";
 import { deleteStream, natsUrl } from "./streams.ts";
 import { until } from "./wait.ts";
@@ -22,11 +24,11 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
     DENO_DIR: `${folder.path}/empty-cache`,
   };
   await migrateWithBundle(folder.path, settings);
+  await provisionWithBundle(folder.path, settings);
 
   const program = {
     cwd: folder.path,
-    arguments: (name: Parameters<typeof bundleArguments>[0], read: Read) =>
-      bundleArguments(name, read, folder.path),
+    arguments: (name: ServiceName, read: Read) => argumentsIn(folder.path, name, read),
   };
   {
     await using entitlement = await startService("entitlement", settings, program);
@@ -68,13 +70,28 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
   }
 }
 
-// Through the launcher, which gives it just the permissions that it needs.
+// As the image does it.
+function argumentsIn(folder: string, name: ProgramName, read: Read): string[] {
+  return [...entryPoint(), ...imageCommand(name, read, folder)];
+}
+
+async function provisionWithBundle(folder: string, settings: Settings): Promise<void> {
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: argumentsIn(folder, "provision", (name) => settings[name]),
+    cwd: folder,
+    env: settings,
+    stdin: "null",
+  }).output();
+  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+  assert.match(said, /, and its consumer .*: there, and as the settings want it/);
+}
+
+// As docs/deploy.md says it for bundles without the image.
 async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["run", "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt"],
-      ...["--allow-env", "--allow-sys=hostname", "--allow-run=deno", "run_bundle.js", "migrate"],
-    ],
+  const [, commands = ""] = /^cd dist\/bundle\n(.*?)^```/ms.exec(read("docs/deploy.md")) ?? [];
+  assert.match(commands, /migrate\.js$/m);
+  const { success, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-ec", commands],
     cwd: folder,
     env: settings,
     stdin: "null",

@@ -1,6 +1,10 @@
 // compose.yaml and the Dockerfile open nothing that is not needed.
 import assert from "node:assert/strict";
 import { parse } from "yaml";
+import { readConfig as provisionConfig } from "../tools/provision/config.ts";
+import { fixedFlags } from "../shared/program.ts";
+import { bundleFlags, type ProgramName, programs } from "../tools/services.ts";
+import { entryPoint, imageCommand } from "./image.ts";
 
 // deno-lint-ignore no-explicit-any
 type Any = any;
@@ -8,7 +12,7 @@ type Any = any;
 const read = (name: string) => Deno.readTextFileSync(new URL(`../${name}`, import.meta.url));
 const text = read("compose.yaml");
 const { services, networks }: Any = parse(text, { merge: true });
-const ours = ["migrate", "entitlement", "notification"];
+const ours = ["migrate", "provision", "entitlement", "notification"];
 
 for (const [name, service] of Object.entries<Any>(services)) {
   Deno.test(`the container ${name} has a read-only root, no capabilities and limits`, () => {
@@ -41,7 +45,9 @@ for (const [name, service] of Object.entries<Any>(services)) {
 
   Deno.test(`the container ${name} can be reached from this machine only, or not at all`, () => {
     for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:/);
-    if (["postgres", "nats", "migrate"].includes(name)) assert.equal(service.ports, undefined);
+    if (["postgres", "nats", "migrate", "provision"].includes(name)) {
+      assert.equal(service.ports, undefined);
+    }
     assert.notEqual(service.network_mode, "host");
   });
 }
@@ -63,11 +69,48 @@ Deno.test("each program is given its own passwords, and none stands in the file"
   assert.deepEqual(given("entitlement"), ["ENTITLEMENT_PASSWORD", "ENTITLEMENT_NATS_PASSWORD"]);
   assert.deepEqual(given("notification"), ["NOTIFICATION_PASSWORD", "NOTIFICATION_NATS_PASSWORD"]);
   assert.deepEqual(given("postgres"), ["OWNER_PASSWORD"]);
+  const sealing = Object.keys(services).filter((name) =>
+    services[name].environment?.ENTITLEMENT_SEAL_KEY
+  );
+  assert.deepEqual(sealing, ["entitlement"]);
+  assert.deepEqual(given("provision"), ["PROVISION_NATS_PASSWORD"]);
   assert.ok(!given("migrate").some((name) => name.includes("NATS")));
   assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);
 });
 
-Deno.test("the image runs one program as nobody in particular, with permissions and without a shell", () => {
+Deno.test("the streams are made as the services want them, before the services start", () => {
+  const { environment } = services.provision;
+  assert.match(provisionConfig((key) => environment[key]).nats.urls, /^nats:\/\/provision:/);
+  for (const name of ["entitlement", "notification"]) {
+    for (const [key, value] of Object.entries(services[name].environment)) {
+      if (/^\w+_NATS_/.test(key)) assert.equal(environment[key], value, key);
+    }
+    for (const first of ["migrate", "provision"]) {
+      assert.deepEqual(services[name].depends_on[first], {
+        condition: "service_completed_successfully",
+      });
+    }
+  }
+  assert.equal(services.provision.restart, "no");
+});
+
+// With a value in the place of each secret and each choice of .env.
+function settingsOf(name: string): Record<string, string> {
+  const given = Object.entries<string>(services[name].environment).map(([setting, value]) => [
+    setting,
+    String(value).replaceAll(/\$\{\w+(?::-([^}]*))?[^}]*\}/g, (_, standard) => standard ?? "x"),
+  ]);
+  return Object.fromEntries(given);
+}
+
+for (const name of ours as ProgramName[]) {
+  Deno.test(`the command of ${name} gives just the permissions that its settings need`, () => {
+    const settings = settingsOf(name);
+    assert.deepEqual(services[name].command, imageCommand(name, (setting) => settings[setting]));
+  });
+}
+
+Deno.test("the image runs one program as nobody in particular, and starts no other, without a shell", () => {
   const lines = read("Dockerfile").replaceAll("\\\n", " ").split("\n");
   const last = lines.slice(lines.findLastIndex((line) => line.startsWith("FROM")));
   const all = (instruction: string) => lines.filter((line) => line.startsWith(`${instruction} `));
@@ -75,14 +118,33 @@ Deno.test("the image runs one program as nobody in particular, with permissions 
   assert.ok(last.includes("USER 65532:65532"));
   assert.deepEqual(all("ADD"), []);
   assert.deepEqual(last.filter((line) => line.startsWith("RUN")), []);
-  for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
-  const [entry = ""] = all("ENTRYPOINT");
-  const flags: string[] = JSON.parse(entry.replace("ENTRYPOINT ", ""));
-  // The launcher's own; the services get theirs from it.
-  assert.deepEqual(flags.filter((flag) => flag.startsWith("--allow")), [
-    "--allow-env",
-    "--allow-sys=hostname",
-    "--allow-run=deno",
+  assert.deepEqual(last.filter((line) => line.startsWith("COPY")), [
+    "COPY --from=bundles /bundles /kenri",
   ]);
-  assert.ok(!flags.some((flag) => /inspect|allow-all|^-A$/.test(flag)));
+  for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
+  assert.equal(all("ENTRYPOINT").length, 1);
+  // What differs with the settings stands in each container's command.
+  assert.deepEqual(entryPoint().filter((flag) => !/^--(allow|ignore)-env=/.test(flag)), [
+    "run",
+    ...bundleFlags,
+    ...fixedFlags.filter((flag) => !flag.includes("env")),
+  ]);
+  assert.ok(entryPoint().includes(fixedFlags[0] ?? ""));
+});
+
+Deno.test("in the image programs see the variables of their settings, and no open-ended rest", () => {
+  const flag = entryPoint().find((one) => one.startsWith("--allow-env=")) ?? "";
+  const names = flag.replace("--allow-env=", "").split(",");
+  for (const name of names) assert.match(name, /^([A-Z]+_\*|HOSTNAME)$/);
+  const isSeen = (variable: string) =>
+    names.some((name) => name === variable || variable.startsWith(name.replace(/\*$/, "")));
+  for (const { program } of Object.values(programs)) {
+    assert.deepEqual(program.settings.filter((setting) => !isSeen(setting)), []);
+  }
+  const used = names.filter((name) =>
+    Object.values(programs).some(({ program }) =>
+      program.settings.some((setting) => setting.startsWith(name.replace("*", "")))
+    )
+  );
+  assert.deepEqual(used, names);
 });

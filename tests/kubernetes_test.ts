@@ -12,6 +12,12 @@ import {
   schema as notificationSchema,
 } from "../notification/config.ts";
 import { environmentName } from "../shared/config.ts";
+import {
+  readConfig as provisionConfig,
+  schema as provisionSchema,
+} from "../tools/provision/config.ts";
+import type { ServiceName } from "../tools/services.ts";
+import { imageCommand } from "./image.ts";
 
 // deno-lint-ignore no-explicit-any
 type Any = any;
@@ -50,8 +56,13 @@ function selects(selector: Any, labels: Record<string, string>): boolean {
 const guide = Deno.readTextFileSync(new URL("../deploy.md", folder));
 const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
 
+const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
+
 const secrets: Record<string, string> = {
-  url: "postgres://role:secret@database:5432/name",
+  key: "k".repeat(32),
+  url: databaseUrl,
+  "entitlement-url": databaseUrl,
+  "notification-url": databaseUrl,
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
 };
 
@@ -61,7 +72,10 @@ function environmentOf(workload: Any): Record<string, string> {
   const maps = envFrom.map(({ configMapRef }: Any) => named("ConfigMap", configMapRef.name).data);
   const own = env.map(({ name, value, valueFrom }: Any) => [
     name,
-    value ?? (name === "NATS_URL" ? natsUrls : secrets[valueFrom.secretKeyRef.key]),
+    value ??
+      (name === "NATS_URL" || name === "NATS_PROVISION_URL"
+        ? natsUrls
+        : secrets[valueFrom.secretKeyRef.key]),
   ]);
   return Object.assign({}, ...maps, Object.fromEntries(own));
 }
@@ -79,7 +93,10 @@ for (const [name, { readConfig, schema }] of Object.entries(services)) {
     const known = Object.keys(schema.shape).map(environmentName);
     assert.deepEqual(Object.keys(environment).filter((key) => !known.includes(key)), []);
     const config = readConfig((variable) => environment[variable]);
-    assert.deepEqual(container.args, [name]);
+    assert.deepEqual(
+      container.args,
+      imageCommand(name as ServiceName, (variable) => environment[variable]),
+    );
     assert.equal(config.http.hostname, "0.0.0.0");
     assert.deepEqual(container.ports, [{ name: "http", containerPort: config.http.port }]);
     const { spec } = named("Service", name);
@@ -121,11 +138,36 @@ Deno.test("NATS knows the users of deploy/nats-users.conf, and each service the 
   const passwords = [...users.matchAll(/password: \$(\w+)/g)].map(([, name]) => name);
   const given = containerOf(named("StatefulSet", "nats")).env.map(({ name }: Any) => name);
   assert.deepEqual(passwords, given.filter((name: string) => name !== "POD_NAME"));
-  for (const service of Object.keys(services)) {
-    const { env } = containerOf(named("Deployment", service));
-    const { valueFrom } = env.find(({ name }: Any) => name === "NATS_URL");
-    assert.equal(valueFrom.secretKeyRef.name, `${service}-nats`);
+  for (const workload of workloads) {
+    const { name } = workload.metadata;
+    for (const { name: variable, valueFrom } of containerOf(workload).env) {
+      if (!/^NATS_.*URL$/.test(variable)) continue;
+      assert.equal(variable === "NATS_PROVISION_URL", name === "provision");
+      assert.equal(valueFrom.secretKeyRef.name, `${name}-nats`);
+    }
   }
+});
+
+Deno.test("the streams are made as the services want them", () => {
+  const environment = environmentOf(named("Job", "provision"));
+  const known = Object.keys(provisionSchema.shape).map(environmentName);
+  const others = Object.keys(named("ConfigMap", "kenri").data);
+  assert.deepEqual(
+    Object.keys(environment).filter((key) => ![...known, ...others].includes(key)),
+    [],
+  );
+  const { published, consumed } = provisionConfig((name) => environment[name]);
+  const configOf = (name: keyof typeof services) => {
+    const settings = environmentOf(named("Deployment", name));
+    return (variable: string) => settings[variable];
+  };
+  const { stream, consumer, advisories } = notificationConfig(configOf("notification"));
+  assert.deepEqual(published, entitlementConfig(configOf("entitlement")).stream);
+  assert.deepEqual(consumed, { stream, consumer, advisories });
+  assert.deepEqual(
+    containerOf(named("Job", "provision")).args,
+    imageCommand("provision", (variable) => environment[variable]),
+  );
 });
 
 Deno.test("the migrations get the settings they ask for, and only they get the owner's", () => {
@@ -133,6 +175,10 @@ Deno.test("the migrations get the settings they ask for, and only they get the o
   const environment = environmentOf(job);
   assert.equal(readDatabaseUrls((name) => environment[name]).length, 2);
   assert.deepEqual(Object.keys(environment).filter((key) => key.includes("MIGRATION")).length, 2);
+  assert.deepEqual(
+    containerOf(job).args,
+    imageCommand("migrate", (variable) => environment[variable]),
+  );
   for (const other of workloads.filter((workload) => workload !== job)) {
     assert.ok(!JSON.stringify(other).includes("database-owner"));
   }
@@ -208,6 +254,7 @@ Deno.test("the network lets through what is needed, and NATS hears only the serv
     entitlement: [[8080, 8080, 8081], [53, 53, 4222, 5432]],
     notification: [[8080, 8081], [53, 53, 4222, 5432]],
     migrate: [[], [53, 53, 5432]],
+    provision: [[], [53, 53, 4222]],
     nats: [[4222, 6222], [53, 53, 6222]],
   });
   const denied = policies.find(({ ingress, egress }) => !ingress && !egress);
@@ -216,7 +263,8 @@ Deno.test("the network lets through what is needed, and NATS hears only the serv
   const heard = workloads.filter((workload) =>
     clients.from.some(({ podSelector }: Any) => selects(podSelector, labelsOf(workload)))
   );
-  assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), Object.keys(services));
+  const clientNames = [...Object.keys(services), "provision"];
+  assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), clientNames);
 });
 
 Deno.test("all is in one namespace, and what is referred to is there or in the guide", () => {

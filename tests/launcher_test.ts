@@ -16,7 +16,8 @@ const task = ["task", "entitlement"];
 async function launcher(): Promise<string[]> {
   const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
   const { command = tasks.entitlement } = tasks.entitlement;
-  return command.split(" ").slice(1);
+  const words = command.replace(/"\$\(.*\)"/, "DENO").split(" ").slice(1);
+  return words.map((word: string) => word.replace("DENO", Deno.execPath()));
 }
 
 interface Launched extends AsyncDisposable {

@@ -1,6 +1,7 @@
 // What the log says of a failure leads to its event, and gives nothing away.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
 import { call, grant, post, someFields } from "./api.ts";
 import { ask, startEntitlement } from "./entitlement.ts";
 import { eventOf, publish } from "./events.ts";
@@ -77,4 +78,26 @@ Deno.test("refusals are no problem of the service, and leave no line", async () 
   await post(kenri.url, "grants", {}, "key");
   await call(`${kenri.url}/nowhere`);
   assert.equal(kenri.service.log.length, lines, JSON.stringify(kenri.service.log));
+});
+
+Deno.test("no line of the log steers the terminal on which it is read, and each says what it should", async () => {
+  const log = new URL("../shared/log.ts", import.meta.url).href;
+  // By their numbers, so that they are in this program as little as in its output.
+  const written = "a\u001b[2J\u009b2J\u202e\u2028\u200b\u{e0041}b";
+  const program = `
+    import { startLog } from ${JSON.stringify(log)};
+    const log = startLog("test");
+    log.info("Said {text}", { text: ${JSON.stringify(written)}, error: new Error(${
+    JSON.stringify(written)
+  }) });
+  `;
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-lock", program],
+    cwd: fileURLToPath(new URL("../", import.meta.url)),
+  }).output();
+  const line = new TextDecoder().decode(stdout);
+  assert.match(line, /^[\x20-\x7e]+\n$/);
+  const { message, text } = JSON.parse(line);
+  assert.equal(text, written);
+  assert.ok(message.includes(text) || message.includes(JSON.stringify(text)), message);
 });

@@ -1,10 +1,12 @@
 // A NATS that knows its users as deploy/nats-users.conf has them, and urls for each of them.
 import type { NatsConnection } from "nats";
 import { connectNats } from "../shared/nats_connection.ts";
+import { type ProvisionConfig, readConfig } from "../tools/provision/config.ts";
+import { provision } from "../tools/provision/provision.ts";
 import { type NatsServer, startNats } from "../tools/servers/nats.ts";
 import type { Settings } from "./services.ts";
 
-export type User = "entitlement" | "notification" | "operator";
+export type User = "entitlement" | "notification" | "provision" | "operator";
 
 const file = await Deno.readTextFile(new URL("../deploy/nats-users.conf", import.meta.url));
 
@@ -45,3 +47,11 @@ export async function withUser<Result>(
     await connection.close();
   }
 }
+
+/** The streams and consumers as `deno task provision` makes them. */
+export function provisionOn(server: NatsServer, user: User = "provision"): Promise<void> {
+  return provision(provisionConfig({ ...nameSettings, NATS_URL: urlFor(user, server) }), () => {});
+}
+
+export const provisionConfig = (settings: Settings): ProvisionConfig =>
+  readConfig((name) => settings[name]);

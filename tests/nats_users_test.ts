@@ -1,6 +1,7 @@
 // The users of deploy/nats-users.conf may do what the services do, and nothing else.
 import assert from "node:assert/strict";
 import { createInbox, ErrorCode, type NatsConnection, NatsError } from "nats";
+import { usersFile } from "../tools/provision/users.ts";
 import type { NatsServer } from "../tools/servers/nats.ts";
 import { call, grant } from "./api.ts";
 import { type BothPlace, freshBoth } from "./both.ts";
@@ -8,11 +9,14 @@ import { ask } from "./entitlement.ts";
 import {
   names,
   nameSettings,
+  provisionConfig,
+  provisionOn,
   startGuardedNats,
   urlFor,
   type User,
   withUser,
 } from "./nats_users.ts";
+import { runCommand } from "./runbook.ts";
 import { type ServiceProcess, startService } from "./services.ts";
 import { operate } from "./stack.ts";
 import { until } from "./wait.ts";
@@ -36,8 +40,12 @@ const refusalsOf = async ({ url }: ServiceProcess) =>
 const countOf = async (url: string, rows: string) =>
   (await ask<{ count: number }>(url, `select count(*)::int from ${rows}`))[0]?.count;
 
+const says = ({ log }: ServiceProcess, what: RegExp) =>
+  log.filter(({ message }) => what.test(message)).length;
+
 Deno.test("with these users all of it works: events, checks, advisories, a lost stream", async () => {
   await using nats = await startGuardedNats();
+  await provisionOn(nats);
   await using place = await freshBoth(nats.url);
   await using entitlement = await start("entitlement", place, nats);
   await using other = await start("entitlement", place, nats);
@@ -62,10 +70,21 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
       "notification_nats_dlq where message_body is not null",
     ) === 1);
 
+  const services = [entitlement, other, notification, replica];
+  for (const service of services) assert.equal(await refusalsOf(service), 0);
   await nats.stop();
   await nats.wipe();
   await nats.start();
-  await grant(entitlement.url, { user_id: "cid" }, "c");
+  const missing = /Stream ".*" is missing, and NATS does not permit .*: run `deno task provision`$/;
+  for (const service of services) {
+    await until("it says what to do", () => says(service, missing) > 0);
+    const ready = await call(`${service.url}/readyz`);
+    assert.equal(ready.status, 503);
+    assert.match(ready.json.message, /NATS lacks a stream or consumer/);
+  }
+  assert.equal((await grant(entitlement.url, { user_id: "cid" }, "c")).status, 200);
+  const settings = { ...nameSettings, NATS_PROVISION_URL: urlFor("provision", nats) };
+  await runCommand("A stream is missing or differs", 0, settings);
   await until("the third is sent, too", async () => await sent() === 3);
   await until(
     "what was lost is in the stream again",
@@ -75,11 +94,44 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
         return (await manager.streams.info(stream)).state.messages === 3;
       }),
   );
-  for (const service of [entitlement, other, notification, replica]) {
-    assert.equal((await call(`${service.url}/readyz`)).status, 200);
-    assert.equal(await refusalsOf(service), 0, JSON.stringify(service.log));
+  for (const service of services) {
+    await until("it is ready", async () => (await call(`${service.url}/readyz`)).status === 200);
+    const loops = service === entitlement || service === other ? 1 : 3;
+    assert.ok(says(service, missing) <= loops, "each loop says it once");
+    assert.ok(await refusalsOf(service) <= loops, "and asks for it once");
     assert.equal(await service.stop(), 0);
   }
+});
+
+Deno.test("an advisory about another stream is kept without a copy, and holds nothing up", async () => {
+  await using nats = await startGuardedNats();
+  await provisionOn(nats);
+  await using place = await freshBoth(nats.url);
+  await using notification = await start("notification", place, nats);
+  await withUser("operator", nats, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    await streams.add({ name: "other", subjects: ["other.subject"] });
+    await connection.jetstream().publish("other.subject", "secret");
+    await connection.jetstream().publish(subject, "no event");
+    const advisory = { id: "forged", timestamp: new Date().toISOString(), consumer: durable };
+    connection.publish(
+      `$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.${stream}.${durable}`,
+      JSON.stringify({ ...advisory, stream: "other", stream_seq: 1 }),
+    );
+    await connection.flush();
+  });
+  const kept = () =>
+    ask(
+      place.owners.notification,
+      `select stream, message_body is not null as has_copy from notification_nats_dlq
+       order by stream`,
+    );
+  await until("both are kept", async () => (await kept()).length === 2);
+  assert.deepEqual(await kept(), [
+    { stream, has_copy: true },
+    { stream: "other", has_copy: false },
+  ]);
+  assert.equal(await refusalsOf(notification), 0);
 });
 
 const advisories = `${stream}-${durable}-max-deliveries`;
@@ -97,6 +149,8 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
       `$JS.API.DIRECT.GET.${stream}`,
       "$JS.API.STREAM.LIST",
       "$JS.API.STREAM.CREATE.other",
+      `$JS.API.STREAM.CREATE.${stream}`,
+      `$JS.API.STREAM.UPDATE.${stream}`,
       `$JS.API.STREAM.UPDATE.${advisories}`,
       `$JS.API.CONSUMER.INFO.${stream}.${durable}`,
       `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
@@ -125,7 +179,14 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
       `$JS.API.STREAM.PURGE.${advisories}`,
       `$JS.API.STREAM.DELETE.${advisories}`,
       "$JS.API.STREAM.CREATE.other",
+      `$JS.API.STREAM.CREATE.${stream}`,
+      `$JS.API.STREAM.UPDATE.${stream}`,
+      `$JS.API.STREAM.UPDATE.${advisories}`,
       "$JS.API.STREAM.LIST",
+      `$JS.API.CONSUMER.CREATE.${stream}.${durable}`,
+      `$JS.API.CONSUMER.CREATE.${advisories}.${advisories}`,
+      `$JS.ACK.${advisories}.other.1.1.1.1.0`,
+      "_INBOX.entitlement.guessed",
       `$JS.API.CONSUMER.DELETE.${stream}.${durable}`,
       `$JS.API.CONSUMER.CREATE.${stream}.mine`,
       `$JS.API.CONSUMER.INFO.${stream}.other`,
@@ -136,6 +197,22 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
     subscribe: [
       ...[">", "_INBOX.>", "_INBOX.entitlement.>", subject, "$JS.>", "$JS.API.>", "$SYS.>"],
     ],
+  },
+  provision: {
+    publish: [
+      subject,
+      `${subject}.check`,
+      `$JS.API.STREAM.PURGE.${stream}`,
+      `$JS.API.STREAM.DELETE.${stream}`,
+      `$JS.API.STREAM.MSG.GET.${stream}`,
+      "$JS.API.STREAM.CREATE.other",
+      `$JS.API.CONSUMER.CREATE.${stream}.mine`,
+      `$JS.API.CONSUMER.DELETE.${stream}.${durable}`,
+      `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
+      `$JS.ACK.${stream}.${durable}.1.1.1.1.0`,
+      "_INBOX.entitlement.guessed",
+    ],
+    subscribe: [">", "_INBOX.>", "_INBOX.entitlement.>", subject, "$JS.>", "$SYS.>"],
   },
 };
 
@@ -199,7 +276,7 @@ Deno.test("nobody comes in without a user, or with the password of another", asy
   }
 });
 
-const lacking: [Exclude<User, "operator">, string, string, RegExp][] = [
+const lacking: ["entitlement" | "notification", string, string, RegExp][] = [
   ["entitlement", "publish", subject, /relay waits for the other side/],
   ["entitlement", "publish", `$JS.API.STREAM.INFO.${stream}`, /The relay can't start yet/],
   [
@@ -212,8 +289,8 @@ const lacking: [Exclude<User, "operator">, string, string, RegExp][] = [
 ];
 for (const [service, operation, what, then] of lacking) {
   Deno.test(`${service} says that NATS does not permit ${operation} of ${what}, and counts it`, async () => {
-    const line = operation === "publish" ? `"${what}"\n` : `"${what}", `;
-    await using nats = await startGuardedNats((users) => users.replace(line, ""));
+    await using nats = await startGuardedNats((users) => users.replaceAll(`"${what}"\n`, ""));
+    await provisionOn(nats, "operator");
     await using place = await freshBoth(nats.url);
     await using process = await start(service, place, nats);
     if (service === "entitlement") await grant(process.url);
@@ -232,3 +309,9 @@ for (const [service, operation, what, then] of lacking) {
     assert.deepEqual(rows, [{ attempt_count: 0, failed: false }]);
   });
 }
+
+Deno.test("deploy/nats-users.conf is what the command prints for the usual names", async () => {
+  const { published, consumed } = provisionConfig({ ...nameSettings, NATS_URL: "nats://x" });
+  const file = await Deno.readTextFile(new URL("../deploy/nats-users.conf", import.meta.url));
+  assert.equal(file, usersFile({ published, consumed }));
+});

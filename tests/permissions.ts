@@ -1,13 +1,15 @@
 // What a service may do with its permissions, tried out.
 import { fileURLToPath } from "node:url";
 import { bundleArguments, runArguments, type ServiceName } from "../tools/services.ts";
+import { entryPoint, imageCommand } from "./image.ts";
 import type { Program, Settings } from "./services.ts";
 
 /** How a service is started, but for its program. */
-export const ways: Record<"from sources" | "from a bundle", Program["arguments"]> = {
+export const ways = {
   "from sources": (name, read) => runArguments(name, read).slice(0, -1),
   "from a bundle": (name, read) => bundleArguments(name, read, "").slice(0, -1),
-};
+  "in the image": (name, read) => [...entryPoint(), ...imageCommand(name, read).slice(0, -1)],
+} satisfies Record<string, Program["arguments"]>;
 
 const probe = fileURLToPath(new URL("permissions_probe.ts", import.meta.url));
 
@@ -16,7 +18,7 @@ export async function outcomesFor(
   service: ServiceName,
   settings: Settings,
   attempts: string[][],
-  way = ways["from sources"],
+  way: Program["arguments"] = ways["from sources"],
 ): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: [...way(service, (name) => settings[name]), probe, JSON.stringify(attempts)],

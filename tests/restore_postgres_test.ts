@@ -24,7 +24,11 @@ const notificationRestored = "The notification database was restored from a back
 Deno.test("an entitlement database from before some events were published: all changes are recovered", async () => {
   await using database = await ownDatabase("entitlement");
   await using nats = await startNats();
-  await using system = await startSystem({ entitlement: database, natsUrl: nats.url });
+  await using system = await startSystem({
+    entitlement: database,
+    natsUrl: nats.url,
+    settings: { ENTITLEMENT_SEAL_KEY: "k".repeat(32) },
+  });
   await using load = startLoad(urlsOf(system.replicas.entitlement));
   await load.goesOn(100);
   await nats.stop();

@@ -8,8 +8,9 @@ const shapes: Record<string, unknown> = { ...entitlement.shape, ...notification.
 
 // What the page says instead of a default that is worked out, or none.
 const workedOut = ["the host's name", "from stream and durable", "likewise", "not set"];
-// Read only by the migrations.
-const ofMigrations = [
+// Read only by `deno task migrate` and `provision`.
+const ofCommands = [
+  ["nats.provision.url", "nats.url"],
   ["entitlement.migration.database.url", "entitlement.database.url"],
   ["notification.migration.database.url", "notification.database.url"],
 ];
@@ -47,6 +48,6 @@ function settingsOnPage(): [string, string][] {
 }
 
 Deno.test("the page of settings has every key once, with its default, and no other", () => {
-  const wanted = [...Object.keys(shapes).map((key) => [key, defaultOf(key)]), ...ofMigrations];
+  const wanted = [...Object.keys(shapes).map((key) => [key, defaultOf(key)]), ...ofCommands];
   assert.deepEqual(settingsOnPage().sort(), wanted.sort());
 });

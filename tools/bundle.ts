@@ -1,21 +1,23 @@
 // deno task bundle: each program as one file in dist/bundle, or in the folder that is named. They
 // run with an empty cache and without a network for modules; docs/deploy.md shows how.
-import { fileURLToPath } from "node:url";
+import { dirname } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { foreignModules, isOurFile, modulesBesideItself } from "./module_graph.ts";
+import { type ProgramName, programs } from "./services.ts";
 
 const root = new URL("../", import.meta.url);
 
-const programs = {
-  entitlement: "entitlement/main.ts",
-  notification: "notification/main.ts",
-  migrate: "migrations/migrate.ts",
-  run_bundle: "tools/run_bundle.ts", // starts one of the others with just its permissions
+const mains: Record<ProgramName | "permissions", string> = {
+  ...Object.fromEntries(Object.entries(programs).map(([name, { main }]) => [name, main])) as Record<
+    ProgramName,
+    string
+  >,
+  permissions: "tools/permissions.ts", // says with which flags the others are started
 };
-
-export type ProgramName = keyof typeof programs;
 
 export async function bundleAll(folder: string, say: (line: string) => void): Promise<void> {
   await Deno.mkdir(folder, { recursive: true });
-  for (const [name, main] of Object.entries(programs)) {
+  for (const [name, main] of Object.entries(mains)) {
     const file = `${folder}/${name}.js`;
     await bundle(fileURLToPath(new URL(main, root)), file);
     const { size } = await Deno.stat(file);
@@ -27,13 +29,44 @@ export async function bundleAll(folder: string, say: (line: string) => void): Pr
   }
 }
 
+// Into a folder of its own first: a bundle that holds something foreign must not be left behind.
 async function bundle(main: string, file: string): Promise<void> {
-  const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["bundle", "--quiet", "--platform", "deno", "--output", file, main],
-    cwd: root,
-    stdin: "null",
-  }).spawn().status;
-  if (!success) throw new Error(`"${main}" could not be bundled`);
+  refuse(main, await foreignModules(main));
+  const draft = await Deno.makeTempDir({ dir: dirname(file), prefix: "draft-" });
+  try {
+    const output = `${draft}/bundle.js`;
+    const flags = ["--quiet", "--platform", "deno", "--sourcemap", "external"];
+    const { success } = await new Deno.Command(Deno.execPath(), {
+      args: ["bundle", ...flags, "--output", output, main],
+      cwd: root,
+      stdin: "null",
+    }).spawn().status;
+    if (!success) throw new Error(`"${main}" could not be bundled`);
+    refuse(main, await foreignSources(output));
+    refuse(main, (await modulesBesideItself(output)).map((one) => `The bundle imports "${one}"`));
+    await Deno.rename(output, file);
+  } finally {
+    await Deno.remove(draft, { recursive: true });
+  }
+}
+
+function refuse(main: string, problems: string[]): void {
+  if (problems.length === 0) return;
+  throw new Error([`"${main}" is not bundled:`, ...problems].join("\n"));
+}
+
+// The bundler reads whatever a literal names, also for a package, and puts it into the bundle. Its
+// source map says what that was.
+async function foreignSources(output: string): Promise<string[]> {
+  const map: { sources: string[] } = JSON.parse(await Deno.readTextFile(`${output}.map`));
+  const base = pathToFileURL(output);
+  const isPackage = (url: string) =>
+    url.startsWith(new URL("node_modules/", root).href) && /\.([cm]?[jt]sx?|json)$/.test(url);
+  return map.sources.map((source) => new URL(source, base).href)
+    .filter((url) => !isPackage(url) && !isOurFile(url))
+    .map((url) =>
+      `The bundle holds "${url}", which is neither of this project nor of its packages`
+    );
 }
 
 // A file of an earlier bundle, under a number that another file has now, would be a twin.

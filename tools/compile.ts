@@ -11,7 +11,8 @@ import { SettingsError } from "../shared/config.ts";
 import { bundleAll } from "./bundle.ts";
 import { type Build, compileArguments } from "./compile_arguments.ts";
 import { devSettings, futureServers } from "./dev/settings.ts";
-import { type ServiceName, servicePermissions } from "./services.ts";
+import { checkSettings } from "./check_settings.ts";
+import type { ServiceName } from "./services.ts";
 
 // Not Windows: it knows no SIGTERM, by which a service is stopped.
 const targets = [
@@ -42,7 +43,7 @@ async function compileAll(wanted: string[]): Promise<void> {
   }
   const bin = fileURLToPath(new URL("../dist/bin", import.meta.url));
   const read = (name: string) => Deno.env.get(name);
-  for (const service of services) servicePermissions(service, read); // before anything is made
+  for (const service of services) checkSettings(service, read); // before anything is made
   await withBundles(async (bundles) => {
     for (const target of wanted.length > 0 ? wanted : targets) {
       for (const service of services) {

@@ -1,29 +1,34 @@
-// deno task entitlement, notification, migrate: runs one of them in the foreground with the
+// deno task entitlement, notification, migrate, provision: runs one of them in the foreground with the
 // permissions that follow from its settings, and no others. Signals and the exit code pass through.
-import { SettingsError } from "../shared/config.ts";
-import { migrationArguments } from "./migration.ts";
-import { isServiceName, runArguments } from "./services.ts";
+//
+// This process may start Deno with any permission, so it imports no package (`deno task graph:check`).
+// It reads no setting but addresses and paths; the program itself checks them all.
+import { foreignModules } from "./module_graph.ts";
+import { isProgramName, mainFile, programs, runArguments } from "./services.ts";
 
+Deno.addSignalListener("SIGUSR1", () => {}); // by which Deno would open a debugger
 const name = Deno.args[0];
-const read = (variable: string) => Deno.env.get(variable);
-try {
-  const args = isServiceName(name) ? runArguments(name, read) : migrationArguments(read);
-  const service = new Deno.Command(Deno.execPath(), { args }).spawn();
-  Deno.addSignalListener("SIGUSR1", () => {}); // by which Deno would open a debugger
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-    Deno.addSignalListener(signal, () => service.kill(signal));
-  }
-  // `deno task`, which runs this, can be killed without a word.
-  const starter = Deno.ppid;
-  const watch = setInterval(() => {
-    if (Deno.ppid === starter) return;
-    clearInterval(watch);
-    service.kill("SIGTERM");
-  }, 500);
-  const { code } = await service.status;
-  Deno.exit(code);
-} catch (error) {
-  if (!(error instanceof SettingsError)) throw error;
-  for (const problem of error.problems) console.error(problem);
+if (!isProgramName(name)) {
+  console.error(`The program must be one of ${Object.keys(programs).join(", ")}`);
   Deno.exit(1);
 }
+const foreign = await foreignModules(mainFile(name));
+if (foreign.length > 0) {
+  for (const problem of foreign) console.error(problem);
+  Deno.exit(1);
+}
+
+const args = runArguments(name, (variable) => Deno.env.get(variable));
+const program = new Deno.Command(Deno.execPath(), { args: [...args, ...Deno.args.slice(1)] })
+  .spawn();
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+  Deno.addSignalListener(signal, () => program.kill(signal));
+}
+// `deno task`, which runs this, can be killed without a word.
+const starter = Deno.ppid;
+const watch = setInterval(() => {
+  if (Deno.ppid === starter) return;
+  clearInterval(watch);
+  program.kill("SIGTERM");
+}, 500);
+Deno.exit((await program.status).code);

@@ -1,36 +1,36 @@
-// What the tools know of the two services: how their settings are read, and from them the flags
-// with which `deno run` gives exactly the permissions they need.
+// The programs, and the arguments with which `deno run` starts each with exactly the permissions that
+// follow from its settings. It imports no package: the launcher runs it before any sandbox exists.
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  readConfig as entitlementConfig,
-  schema as entitlementSchema,
-} from "../entitlement/config.ts";
-import {
-  readConfig as notificationConfig,
-  schema as notificationSchema,
-} from "../notification/config.ts";
-import { environmentName } from "../shared/config.ts";
-import { permissionFlags } from "./permissions.ts";
+import { program as entitlement } from "../entitlement/program.ts";
+import { program as migrate } from "../migrations/program.ts";
+import { program as notification } from "../notification/program.ts";
+import { program as provision } from "./provision/program.ts";
+import { permissionFlags, type Program, type Read } from "../shared/program.ts";
 
-const services = {
-  entitlement: { readConfig: entitlementConfig, schema: entitlementSchema },
-  notification: { readConfig: notificationConfig, schema: notificationSchema },
-};
-
-export type ServiceName = keyof typeof services;
-
-export function isServiceName(name: string | undefined): name is ServiceName {
-  return name !== undefined && Object.hasOwn(services, name);
+interface Start {
+  program: Program;
+  main: string; // from the root of the project
+  isService: boolean;
 }
 
-// What the service may do with these settings, and no more. Throws SettingsError when it could not
-// start with them.
-export function servicePermissions(
-  name: ServiceName,
-  read: (name: string) => string | undefined,
-): string[] {
-  const { readConfig, schema } = services[name];
-  return permissionFlags(readConfig(read), Object.keys(schema.shape).map(environmentName));
+export const programs = {
+  entitlement: { program: entitlement, main: "entitlement/main.ts", isService: true },
+  notification: { program: notification, main: "notification/main.ts", isService: true },
+  migrate: { program: migrate, main: "migrations/migrate.ts", isService: false },
+  provision: { program: provision, main: "tools/provision/provision.ts", isService: false },
+} satisfies Record<string, Start>;
+
+export type ProgramName = keyof typeof programs;
+export type ServiceName = "entitlement" | "notification";
+
+export function isProgramName(name: string | undefined): name is ProgramName {
+  return name !== undefined && Object.hasOwn(programs, name);
+}
+
+/** What the service may do with these settings, and no more. */
+export function servicePermissions(name: ServiceName, read: Read): string[] {
+  return permissionFlags(programs[name].program, read, "");
 }
 
 // Most of what a batch allocates is garbage when the batch is done. In a young generation that is
@@ -39,16 +39,21 @@ export function servicePermissions(
 export const v8Flags =
   "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320";
 
-export function runArguments(
-  name: ServiceName,
-  read: (name: string) => string | undefined,
-): string[] {
-  const main = fileURLToPath(new URL(`../${name}/main.ts`, import.meta.url));
+/** From the sources. */
+export function runArguments(name: ProgramName, read: Read): string[] {
+  const { program, isService }: Start = programs[name];
+  const file = mainFile(name);
   const attached = fileURLToPath(new URL("attached.ts", import.meta.url));
   return [
-    ...["run", "--cached-only", "--no-remote", "--no-prompt", v8Flags, `--preload=${attached}`],
-    ...[...servicePermissions(name, read), main],
+    ...["run", "--cached-only", "--no-remote", "--no-prompt"],
+    ...(isService ? [v8Flags, `--preload=${attached}`] : []),
+    ...permissionFlags(program, read, dirname(file)),
+    file,
   ];
+}
+
+export function mainFile(name: ProgramName): string {
+  return fileURLToPath(new URL(`../${programs[name].main}`, import.meta.url));
 }
 
 // A bundle stands alone: no deno.json is near that would switch Deno.cron on, and no module is
@@ -59,15 +64,11 @@ export const bundleFlags = [
   "--no-npm",
   "--cached-only",
   "--no-prompt",
+  "--unstable-cron",
+  v8Flags,
 ];
 
-export function bundleArguments(
-  name: ServiceName,
-  read: (name: string) => string | undefined,
-  folder: string,
-): string[] {
-  return [
-    ...["run", ...bundleFlags],
-    ...["--unstable-cron", v8Flags, ...servicePermissions(name, read), `${folder}/${name}.js`],
-  ];
+export function bundleArguments(name: ProgramName, read: Read, folder: string): string[] {
+  const flags = permissionFlags(programs[name].program, read, folder);
+  return ["run", ...bundleFlags, ...flags, `${folder}/${name}.js`];
 }

@@ -1,7 +1,7 @@
 // The same for `deno task migrate`, which has two databases to make.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { migrationArguments } from "../../tools/migration.ts";
+import { runArguments } from "../../tools/services.ts";
 import { bothUnmigrated } from "../both.ts";
 import { grant, sendChange } from "../changes.ts";
 import { ask } from "../entitlement.ts";
@@ -24,7 +24,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 export async function playOutMigration({ at, leaves }: MigrationPoint): Promise<void> {
   await using place = bothUnmigrated();
   const { owners, settings } = place;
-  const command = migrationArguments((name) => settings[name]);
+  const command = runArguments("migrate", (name) => settings[name]);
   assert.equal(await migrate(doom(command), { ...settings, ...deathAt(at) }), killed);
   await until("this is left", async () => {
     return JSON.stringify(await migrationsIn(owners)) === JSON.stringify(leaves);

@@ -10,7 +10,8 @@ import {
   schema as notification,
 } from "../../notification/config.ts";
 import { environmentName, SettingsError } from "../../shared/config.ts";
-import { servicePermissions } from "../../tools/services.ts";
+import { needsOf } from "../../shared/program.ts";
+import { programs } from "../../tools/services.ts";
 import { anyText, fuzz, headerText } from "./fuzz.ts";
 
 type Environment = Record<string, string>;
@@ -81,7 +82,10 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
         const read = (variable: string) => given[variable];
         const problems = problemsOf(() => {
           const config = readConfig(read);
-          servicePermissions(name as keyof typeof services, read);
+          assert.deepEqual(needsOf(programs[name as keyof typeof services].program, read, ""), {
+            net: [...new Set(addressesIn(config))],
+            read: [...new Set(filesIn(config))],
+          });
           assert.ok(new pg.Client({ connectionString: config.databaseUrl }));
           for (const url of config.nats.urls.split(",")) decodeURIComponent(new URL(url).username);
           taken++;
@@ -96,6 +100,29 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
     );
     assert.ok(taken > 0);
   });
+}
+
+type Config = ReturnType<typeof readEntitlement> | ReturnType<typeof readNotification>;
+
+// What the service will connect to, by its settings as it has read them itself.
+function addressesIn({ http, databaseUrl, nats, access }: Config): string[] {
+  const address = (url: string, port: number) => {
+    const { hostname, port: given } = new URL(url);
+    return `${hostname}:${given || port}`;
+  };
+  const own = http.hostname.includes(":") ? `[${http.hostname}]` : http.hostname;
+  const keys = access.jwt?.jwksUrl;
+  return [
+    `${own}:${http.port}`,
+    address(databaseUrl, 5432),
+    ...nats.urls.split(",").map((url) => address(url, 4222)),
+    ...(keys === undefined ? [] : [address(keys, keys.startsWith("https:") ? 443 : 80)]),
+  ];
+}
+
+function filesIn({ databaseTls, nats }: Config): string[] {
+  return [databaseTls, nats.tls].flatMap(({ ca, cert, key }) => [ca, cert, key])
+    .filter((given) => given !== undefined).filter((given) => given.startsWith("/"));
 }
 
 function problemsOf(read: () => void): string[] {

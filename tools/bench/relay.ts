@@ -3,7 +3,7 @@ import type pg from "pg";
 import { headers, type NatsConnection } from "nats";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { type EventMessage, toMessage } from "../../entitlement/event.ts";
-import { ensureStream } from "../../shared/jetstream.ts";
+import { ensureStream } from "../../shared/streams.ts";
 import { openDatabase } from "../../shared/postgres.ts";
 import { startService } from "../../tests/services.ts";
 import { connectTo } from "../servers/nats_client.ts";

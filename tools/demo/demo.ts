@@ -1,6 +1,7 @@
 // deno task demo: a small shop at work against the running services. It shows each request and what
 // arrives in the inboxes, and in the end counts both. Exit code 1 if they don't match.
 import { parseArgs } from "node:util";
+import { printable, printableLines } from "../../shared/printable.ts";
 import { devSettings } from "../dev/settings.ts";
 import { findings, table } from "./balance.ts";
 import { type Arrival, Inboxes } from "./inboxes.ts";
@@ -92,13 +93,13 @@ async function run(options: Options): Promise<string[]> {
   await inboxes.look(); // whatever came twice is here by now
   endStatus();
   problems.push(...findings(story.changes, [...inboxes.arrivals.values()]));
-  say(table(counts, story.changes, [...inboxes.arrivals.values()]));
+  say(printableLines(table(counts, story.changes, [...inboxes.arrivals.values()])));
   return problems;
 }
 
 async function checkServices({ entitlement, notification }: Options, inboxes: Inboxes) {
   for (const url of [entitlement, notification]) {
-    const response = await fetch(`${url}/livez`).catch(() => undefined);
+    const response = await fetch(`${url}/livez`, { redirect: "error" }).catch(() => undefined);
     await response?.body?.cancel();
     if (response?.ok) continue;
     throw new Error(`No service answers at ${url}: start \`deno task dev\` in another terminal`);
@@ -158,7 +159,7 @@ function stepLine({ kind, action, fields }: Step, answers: Answer[], problem?: s
 }
 
 function arrivalLine({ user, item, type, version, status, tookMs }: Arrival): string {
-  const what = `${user.padEnd(11)} ${item.padEnd(15)}`;
+  const what = printable(`${user.padEnd(11)} ${item.padEnd(15)}`);
   const end = status === "SENT"
     ? paint("grey", `${type} ${version} after ${tookMs} ms`)
     : paint("red", `${type} ${version} FAILED`);
@@ -187,6 +188,6 @@ try {
   Deno.exit(problems.length === 0 ? 0 : 1);
 } catch (error) {
   endStatus();
-  console.error(error instanceof Error ? error.message : error);
+  console.error(printableLines(error instanceof Error ? error.message : String(error)));
   Deno.exit(1);
 }

@@ -11,6 +11,8 @@ export interface Arrival {
   tookMs: number; // from the change to the end of its delivery
 }
 
+const maxPages = 1_000; // a story has 10,000 steps at most
+
 export class Inboxes {
   readonly arrivals = new Map<string, Arrival>();
   readonly #url: string;
@@ -34,17 +36,21 @@ export class Inboxes {
   async #inboxOf(user: string): Promise<Arrival[]> {
     const arrivals: Arrival[] = [];
     let cursor: string | undefined;
+    const cursors = new Set<string | undefined>();
     do {
       const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
       const response = await fetch(`${this.#url}/debug/notification/inbox/${user}?${query}`, {
         headers: this.#headers,
         signal: AbortSignal.timeout(10_000),
+        redirect: "error", // the credential is for nobody else
       });
       const page = await response.json();
       if (!response.ok) throw new Error(`The inbox answers ${response.status}: ${page.message}`);
       arrivals.push(...page.notifications.filter(isOver).map(toArrival));
       cursor = page.next_cursor;
-    } while (cursor);
+      if (cursors.has(cursor)) throw new Error("The inbox goes on without coming to an end");
+      cursors.add(cursor);
+    } while (cursor && cursors.size < maxPages);
     return arrivals;
   }
 }

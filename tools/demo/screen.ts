@@ -1,5 +1,7 @@
 // Lines that scroll, and on a terminal one below them that stays and counts.
 
+import { printableLines } from "../../shared/printable.ts";
+
 const live = Deno.stdout.isTerminal();
 const colored = live && !Deno.noColor;
 const encoder = new TextEncoder();
@@ -7,8 +9,10 @@ const startedAt = performance.now();
 
 const codes = { green: 32, yellow: 33, red: 31, cyan: 36, magenta: 35, grey: 90, bold: 1 };
 
+/** The text may have come from a service: it brings no codes of its own. */
 export function paint(color: keyof typeof codes, text: string): string {
-  return colored ? `\x1b[${codes[color]}m${text}\x1b[0m` : text;
+  const shown = printableLines(text);
+  return colored ? `\x1b[${codes[color]}m${shown}\x1b[0m` : shown;
 }
 
 let status = "";

@@ -40,6 +40,7 @@ async function sendOnce(
     headers: { ...headers, "Idempotency-Key": key, "Content-Type": "application/json" },
     body: JSON.stringify(fields),
     signal: AbortSignal.timeout(10_000),
+    redirect: "error", // the credential is for nobody else
   });
   const replayed = response.headers.get("Idempotency-Replayed") === "true";
   return { status: response.status, text: await response.text(), replayed };

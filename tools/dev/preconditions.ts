@@ -1,5 +1,6 @@
 // What can be told before any server is started.
-import { type ServiceName, servicePermissions } from "../services.ts";
+import { checkSettings as checkSettingsOf } from "../check_settings.ts";
+import type { ServiceName } from "../services.ts";
 import { devSettings, futureServers } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
@@ -10,7 +11,7 @@ const services: ServiceName[] = ["entitlement", "notification"];
 export function checkSettings(read: Read): void {
   const settings = devSettings(read, futureServers);
   for (const service of services) {
-    servicePermissions(service, (name) => settings[name] ?? read(name));
+    checkSettingsOf(service, (name) => settings[name] ?? read(name));
   }
 }
 

@@ -1,5 +1,7 @@
 // JSON lines are for machines; a developer reads: time, service, level, message, the rest in grey.
 
+import { printable, printableJson } from "../../shared/printable.ts";
+
 const plain = Deno.noColor || !Deno.stdout.isTerminal();
 const paint = (code: number, text: string) => plain ? text : `\x1b[${code}m${text}\x1b[0m`;
 const colors: Record<string, number> = { entitlement: 36, notification: 35 };
@@ -11,10 +13,11 @@ export function readableLine(service: string, line: string): string {
     const { time, level, service: _, message, ...rest } = JSON.parse(line);
     const more = Object.entries(rest)
       .filter(([, value]) => !String(message).includes(String(value)))
-      .map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(" ");
+      .map(([key, value]) => `${key}=${printableJson(JSON.stringify(value))}`).join(" ");
     const mark = levels[level] ? paint(levels[level], `${level} `) : "";
-    return `${String(time).slice(11, 23)} ${name} ${mark}${message} ${paint(90, more)}`.trimEnd();
+    const said = printable(String(message));
+    return `${String(time).slice(11, 23)} ${name} ${mark}${said} ${paint(90, more)}`.trimEnd();
   } catch {
-    return `${" ".repeat(12)} ${name} ${line}`;
+    return `${" ".repeat(12)} ${name} ${printable(line)}`;
   }
 }

@@ -111,7 +111,7 @@ async function followChains(
     heads: { count: 0, sum: "0" },
   };
   let { before } = asked;
-  for await (const page of pages(entitlement, "audit/chains", () => ({ ...asked, before }))) {
+  for await (const page of entitlement.lookPages("audit/chains", () => ({ ...asked, before }))) {
     chains.before = before = page.before;
     chains.entitlements += page.entitlements;
     chains.rows += page.reached;
@@ -131,30 +131,16 @@ async function findAdded(
   { before, rows, problems }: Chains,
 ): Promise<Problem[]> {
   let [hashed, late] = [0, 0];
-  for await (const page of pages(entitlement, "audit/rows", () => ({ before }))) {
+  for await (const page of entitlement.lookPages("audit/rows", () => ({ before }))) {
     hashed += page.hashed;
     late += page.late;
   }
   if (hashed === rows && late === 0 && problems.length === 0) return [];
   const added: Problem[] = [];
   for await (
-    const page of pages(entitlement, "audit/rows", () => ({ before, search: "true" }))
+    const page of entitlement.lookPages("audit/rows", () => ({ before, search: "true" }))
   ) added.push(...page.problems);
   return added;
-}
-
-async function* pages(
-  entitlement: Service,
-  path: string,
-  query: () => Record<string, string | undefined>,
-  // deno-lint-ignore no-explicit-any
-): AsyncGenerator<any> {
-  let cursor: string | undefined;
-  do {
-    const page = await entitlement.look(path, { ...query(), cursor });
-    yield page;
-    cursor = page.next_cursor;
-  } while (cursor !== undefined);
 }
 
 function anchorOf({ before, heads }: Chains): string {

@@ -10,7 +10,7 @@ import {
   wholeNumber,
 } from "./command.ts";
 import type { Service } from "./service.ts";
-import { age, ageOf, count, list, printable, table, time } from "./text.ts";
+import { age, ageOf, count, list, table, time } from "./text.ts";
 
 const layers = ["outbox", "advisory", "delivery"] as const;
 type Layer = (typeof layers)[number];
@@ -121,7 +121,7 @@ is no dead letter (any more).`,
           ["error", dead.error],
         ]),
         "",
-        ...JSON.stringify(dead.payload, null, 2).split("\n").map(printable),
+        JSON.stringify(dead.payload, null, 2),
       ].join("\n"),
     };
   },
@@ -164,7 +164,7 @@ Exit code 1 when something was refused, or nothing was a dead letter.`,
         sent.push(...(await service.change(sendBack, { ...fields, ids: some })).dead_letters);
       }
     } else {
-      const pages = service.changePages(sendBack, { ...fields, error, limit: maxIds });
+      const pages = service.changePages(sendBack, () => ({ ...fields, error, limit: maxIds }));
       for await (const { dead_letters } of pages) sent.push(...dead_letters);
     }
     return resultOf(sent);

@@ -75,18 +75,13 @@ async function eraseIn(
   fields: Record<string, unknown>,
   done: Done,
 ): Promise<void> {
-  let cursor: string | undefined;
-  do {
-    const page = await service.change("erase-user", {
-      ...fields,
-      operation_id: done.operation_id,
-      cursor,
-    });
+  const body = () => ({ ...fields, operation_id: done.operation_id });
+  for await (const page of service.changePages("erase-user", body)) {
     done.operation_id = page.operation_id;
     done.waiting += page.waiting;
     for (const [table, number] of Object.entries<number>(page.rows)) {
       done.rows[table] = (done.rows[table] ?? 0) + number;
     }
-    cursor = page.next_cursor;
-  } while (cursor !== undefined && done.waiting === 0);
+    if (done.waiting > 0) return;
+  }
 }

@@ -1,5 +1,6 @@
 // deno task ops: see every event and mend what went wrong, over HTTP from both services.
 import { parseArgs } from "node:util";
+import { printableJson, printableLines } from "../../shared/printable.ts";
 import { devSettings } from "../dev/settings.ts";
 import { auditVerify } from "./audit.ts";
 import { type Command, text, UsageError } from "./command.ts";
@@ -59,11 +60,11 @@ async function main(args: string[]): Promise<number> {
     return await run(args);
   } catch (error) {
     if (error instanceof UsageError) {
-      console.error(`${error.message}\nSee \`deno task ops --help\`.`);
+      console.error(printableLines(`${error.message}\nSee \`deno task ops --help\`.`));
       return 2;
     }
     if (error instanceof Unreachable) {
-      console.error(error.message);
+      console.error(printableLines(error.message));
       return 3;
     }
     throw error;
@@ -88,7 +89,8 @@ async function run(args: string[]): Promise<number> {
     return 0;
   }
   const { problem, json, text } = await command.run({ ...services(values), values, positionals });
-  console.log(values["json"] ? JSON.stringify(json, null, 2) : text);
+  // Services say what users wrote, and may not be who they should be.
+  console.log(values["json"] ? printableJson(JSON.stringify(json, null, 2)) : printableLines(text));
   return problem ? 1 : 0;
 }
 

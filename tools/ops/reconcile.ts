@@ -47,7 +47,7 @@ Exit code 1 when something is missing or dead.`,
     };
     const states: Record<string, number> = {};
     const unreceived: Unreceived[] = [];
-    for await (const page of call.entitlement.changePages("reconcile", body)) {
+    for await (const page of call.entitlement.changePages("reconcile", () => body)) {
       for (const [state, number] of Object.entries<number>(page.states)) {
         states[state] = (states[state] ?? 0) + number;
       }

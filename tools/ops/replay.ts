@@ -35,6 +35,7 @@ published. Every consumer gets them again and removes those it knows; within the
       const answer = await call.entitlement.change("replay", range);
       replayed += answer.replayed;
       complete = answer.complete || range.dry_run;
+      call.entitlement.mustAdvance(complete || answer.replayed > 0);
     }
     const what = count(replayed, "event");
     const between = `published from ${time(range.from)} to ${time(range.to)}`;

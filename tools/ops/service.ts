@@ -6,6 +6,8 @@ export class Unreachable extends Error {
 }
 
 const answerWithinMs = 20_000;
+// Far more than there is: a service that never ends is none of ours.
+const maxPages = 100_000;
 
 /** One of the two services, over HTTP. */
 export class Service {
@@ -32,14 +34,35 @@ export class Service {
     return this.#ask(`/operations/${this.name}/${path}`, body);
   }
 
-  /** Page by page, to the end. */
+  /** Page by page, to the end; the query is asked for anew before each. */
   // deno-lint-ignore no-explicit-any
-  async *changePages(path: string, body: Record<string, unknown>): AsyncGenerator<any> {
-    let page: { next_cursor?: string } | undefined;
-    while (!page || page.next_cursor !== undefined) {
-      page = await this.change(path, { ...body, cursor: page?.next_cursor });
+  lookPages(path: string, query: () => Record<string, string | undefined>): AsyncGenerator<any> {
+    return this.#pages((cursor) => this.look(path, { ...query(), cursor }));
+  }
+
+  // deno-lint-ignore no-explicit-any
+  changePages(path: string, body: () => Record<string, unknown>): AsyncGenerator<any> {
+    return this.#pages((cursor) => this.change(path, { ...body(), cursor }));
+  }
+
+  async *#pages<Page extends { next_cursor?: string }>(
+    ask: (cursor: string | undefined) => Promise<Page>,
+  ): AsyncGenerator<Page> {
+    const cursors = new Set<string | undefined>([undefined]);
+    let page: Page | undefined;
+    do {
+      page = await ask(page?.next_cursor);
       yield page;
-    }
+      if (page.next_cursor === undefined) return;
+      this.mustAdvance(!cursors.has(page.next_cursor) && cursors.size < maxPages);
+      cursors.add(page.next_cursor);
+    } while (true);
+  }
+
+  /** For what goes on until the service says that it is complete. */
+  mustAdvance(advances: boolean): void {
+    if (advances) return;
+    throw new Unreachable(`${this.name} at ${this.#url} goes on without coming to an end`);
   }
 
   async #ask(path: string, body?: Record<string, unknown>): Promise<unknown> {
@@ -50,6 +73,8 @@ export class Service {
         ...(this.#token ? { Authorization: `Bearer ${this.#token}` } : {}),
       },
       signal: AbortSignal.timeout(answerWithinMs),
+      // Neither the credential nor what is asked is for anybody else.
+      redirect: "error",
       ...(body ? { body: JSON.stringify(body) } : {}),
     }).catch((error) => {
       throw new Unreachable(`${this.name} at ${this.#url} can't be reached: ${error.message}`);

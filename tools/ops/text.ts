@@ -1,5 +1,6 @@
 // What people read: tables, ages and times.
 import { age as ageOnPages, ageOf } from "../../shared/console/text.ts";
+import { printable } from "../../shared/printable.ts";
 
 export { ageOf };
 
@@ -12,12 +13,6 @@ export function table(head: string[], rows: (string | number | null | undefined)
   return lines.map((line) =>
     line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()
   ).join("\n");
-}
-
-/** What comes from outside must not steer the terminal. */
-export function printable(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "\ufffd");
 }
 
 // As on the pages, but for a terminal.

@@ -1,7 +1,8 @@
 import { shortKey } from "../../shared/console/text.ts";
+import { printable } from "../../shared/printable.ts";
 import { type Call, type Command, text, UsageError } from "./command.ts";
 import type { Service } from "./service.ts";
-import { list, printable, table, time } from "./text.ts";
+import { list, table, time } from "./text.ts";
 
 interface Step {
   at: string;

@@ -3,16 +3,18 @@ import type { JetStreamClient } from "nats";
 import { SettingsError } from "../../shared/config.ts";
 import { reasonOf } from "../../shared/errors.ts";
 import { connectNats, type NatsServers } from "../../shared/nats_connection.ts";
+import { printableLines } from "../../shared/printable.ts";
 
 export async function run(command: (say: (line: string) => void) => Promise<void>): Promise<void> {
   // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
   const staysAlive = setInterval(() => {}, 1_000);
   try {
-    await command((line) => console.log(line));
+    // What they say may be what a user wrote.
+    await command((line) => console.log(printableLines(line)));
     clearInterval(staysAlive);
   } catch (error) {
     const problems = error instanceof SettingsError ? error.problems : [reasonOf(error)];
-    for (const problem of problems) console.error(problem);
+    for (const problem of problems) console.error(printableLines(problem));
     Deno.exit(1);
   }
 }

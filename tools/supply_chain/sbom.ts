@@ -5,7 +5,12 @@ import { createHash } from "node:crypto";
 import { readLicences } from "./licences.ts";
 import { idOf, lockFiles, type Package, pathOf, readPackages } from "./packages.ts";
 
-const programs = ["entitlement/main.ts", "notification/main.ts", "migrations/migrate.ts"];
+const programs = [
+  "entitlement/main.ts",
+  "notification/main.ts",
+  "migrations/migrate.ts",
+  "tools/provision/provision.ts",
+];
 
 interface Component {
   type: "library" | "platform";

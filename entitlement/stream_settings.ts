@@ -1,0 +1,22 @@
+import { duration, natsName, natsSubject, prefixed } from "@kenri/shared/config";
+import type { WantedStream } from "@kenri/shared/streams";
+import type { z } from "zod";
+
+// The stream of events, as the settings of this service have it. `deno task provision` reads them, too.
+
+export const streamSettings = prefixed("entitlement.nats", {
+  "subject": natsSubject(),
+  "stream": natsName(),
+  "duplicate-window": duration().prefault("2m"),
+});
+
+type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
+
+export function streamOf(settings: Settings): WantedStream {
+  return {
+    name: settings["entitlement.nats.stream"],
+    subject: settings["entitlement.nats.subject"],
+    duplicateWindowMs: settings["entitlement.nats.duplicate-window"],
+    replicas: settings["nats.replicas"],
+  };
+}

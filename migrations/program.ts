@@ -1,0 +1,12 @@
+import type { Program } from "@kenri/shared/program";
+import { settings } from "./setting_names.ts";
+
+export const program: Program = {
+  name: "migrate",
+  settings,
+  servers: ["ENTITLEMENT", "NOTIFICATION"].map((
+    service,
+  ) => [`${service}_MIGRATION_DATABASE_URL`, `${service}_DATABASE_URL`]),
+  tls: ["ENTITLEMENT_DATABASE", "NOTIFICATION_DATABASE"],
+  folders: ["entitlement", "notification"], // with the SQL
+};

@@ -1,0 +1,62 @@
+import { AckPolicy, DeliverPolicy, type JetStreamManager, type StreamInfo } from "nats";
+import { ensureConsumer, ensureStream, type WantedStream } from "@kenri/shared/streams";
+
+// The streams and durable consumers that this service needs. Its loops ask for them at start, and
+// `deno task provision` makes them where the service itself may not.
+
+export interface ConsumerOptions {
+  durable: string;
+  ackWaitMs: number;
+  maxDeliver: number;
+}
+
+export interface AdvisoryOptions {
+  kind: "MAX_DELIVERIES" | "MSG_TERMINATED";
+  stream: WantedStream;
+  durable: string;
+  ackWaitMs: number;
+  of: string; // the stream whose messages are copied
+}
+
+export interface EventOptions {
+  stream: WantedStream;
+  consumer: ConsumerOptions;
+  advisories: { stream: WantedStream }[];
+}
+
+// What replicas may hold together without an ack. With the server's default of 1,000 one would do.
+const maxAckPending = 20_000;
+
+export async function ensureEvents(
+  manager: JetStreamManager,
+  { stream, consumer, advisories }: EventOptions,
+  mayMake?: boolean,
+): Promise<StreamInfo> {
+  // First of all, because an advisory that no stream keeps is lost.
+  for (const advisory of advisories) await ensureStream(manager, advisory.stream, mayMake);
+  const info = await ensureStream(manager, stream, mayMake);
+  await ensureConsumer(manager, stream.name, {
+    durable_name: consumer.durable,
+    ack_policy: AckPolicy.Explicit,
+    deliver_policy: DeliverPolicy.All,
+    ack_wait: consumer.ackWaitMs * 1_000_000,
+    max_deliver: consumer.maxDeliver,
+    max_ack_pending: maxAckPending,
+  }, mayMake);
+  return info;
+}
+
+export async function ensureAdvisories(
+  manager: JetStreamManager,
+  { stream, durable, ackWaitMs }: Pick<AdvisoryOptions, "stream" | "durable" | "ackWaitMs">,
+  mayMake?: boolean,
+): Promise<void> {
+  await ensureStream(manager, stream, mayMake);
+  await ensureConsumer(manager, stream.name, {
+    durable_name: durable,
+    ack_policy: AckPolicy.Explicit,
+    deliver_policy: DeliverPolicy.All,
+    ack_wait: ackWaitMs * 1_000_000,
+    max_deliver: -1, // an advisory is never given up
+  }, mayMake);
+}

@@ -1,0 +1,145 @@
+// What a program may do follows from its settings: its own address, its servers, the files with which
+// they prove who they are, the names of its settings. Nothing here needs a package, because the
+// launcher computes permissions before any sandbox exists (tools/run_service.ts).
+
+export type Read = (name: string) => string | undefined;
+
+export interface Program {
+  name: string;
+  /** The environment names of all its settings. */
+  settings: readonly string[];
+  /** It listens on `prefix_HOST` and `prefix_PORT`, by default on this port of the loopback. */
+  http?: { prefix: string; port: number };
+  /** It connects to the servers in these settings; of each list, the first that is set counts. */
+  servers: readonly (readonly string[])[];
+  /** It reads the files in `prefix_TLS_CA`, `prefix_TLS_CERT` and `prefix_TLS_KEY`. */
+  tls: readonly string[];
+  /** It reads these folders, which stand beside it. */
+  folders?: readonly string[];
+}
+
+export interface Needs {
+  net: string[];
+  read: string[];
+}
+
+// The PostgreSQL client reads these by itself. It must find them unset.
+const ignoredEnvironment = [
+  ...["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGDATABASE", "PGAPPNAME"],
+  ...["PGOPTIONS", "PGBINARY", "PGSSLMODE", "PGSSLNEGOTIATION", "PGCLIENT_ENCODING"],
+  ...["PGREPLICATION", "PGCONNECT_TIMEOUT", "NODE_PG_FORCE_NATIVE"],
+  ...["USER", "USERNAME", "HOME", "APPDATA"],
+];
+
+// Those that are the same for all settings.
+export const fixedFlags = [`--ignore-env=${ignoredEnvironment.join()}`, "--allow-sys=hostname"];
+
+/** The flags with which `deno run` gives the program what it needs, and no more. */
+export function permissionFlags(program: Program, read: Read, folder: string): string[] {
+  return [
+    ...settingFlags(program, read, folder),
+    `--allow-env=${program.settings.join()}`,
+    ...fixedFlags,
+  ];
+}
+
+/** Only those that differ with the values of the settings. */
+export function settingFlags(program: Program, read: Read, folder: string): string[] {
+  const needs = needsOf(program, read, folder);
+  return [
+    ...(needs.net.length > 0 ? [`--allow-net=${needs.net.join()}`] : []),
+    ...(needs.read.length > 0 ? [`--allow-read=${needs.read.join()}`] : []),
+  ];
+}
+
+// A value that makes no permission is passed over here: the program reports it when it reads its
+// settings, together with everything else that is wrong with them.
+export function needsOf(
+  { http, servers, tls, folders = [] }: Program,
+  read: Read,
+  folder: string,
+): Needs {
+  const urls = servers.flatMap((names) => firstSet(names, read)?.split(/,(?=\w+:\/\/)/) ?? []);
+  const files = tls.flatMap((prefix) =>
+    ["CA", "CERT", "KEY"].map((kind) => read(`${prefix}_TLS_${kind}`) ?? "")
+  );
+  const own = http ? [ownAddress(http, read)] : [];
+  return {
+    net: unique([...own, ...urls.map(addressOf)].filter(isAddress)),
+    read: unique([...folders.map((name) => `${folder}/${name}`), ...files.filter(isPath)]),
+  };
+}
+
+/** The program was started with flags that were made for other settings, or with none. */
+export class MissingFlags extends Error {
+  override readonly name = "MissingFlags";
+
+  constructor({ name }: Program, flags: string[]) {
+    super(
+      `The settings need permissions that ${name} was not started with. ` +
+        `Start it with ${flags.join(" ")} (docs/deploy.md, "What a process may do")`,
+    );
+  }
+}
+
+/** Reads the settings of this process. Throws MissingFlags when it may not use what they name. */
+export function readWithin<Config>(
+  program: Program,
+  readConfig: (read: Read) => Config,
+  read: Read,
+  folder = "",
+): Config {
+  const { settings } = program;
+  if (!settings.every((variable) => isGranted({ name: "env", variable }))) {
+    throw new MissingFlags(program, [`--allow-env=${settings.join()}`]);
+  }
+  const config = readConfig(read);
+  const needs = needsOf(program, read, folder);
+  const mayRead = needs.read.every((path) => isGranted({ name: "read", path }));
+  if (!mayRead || !needs.net.every((host) => isGranted({ name: "net", host }))) {
+    throw new MissingFlags(program, settingFlags(program, read, folder));
+  }
+  return config;
+}
+
+function isGranted(permission: Deno.PermissionDescriptor): boolean {
+  return Deno.permissions.querySync(permission).state === "granted";
+}
+
+function firstSet(names: readonly string[], read: Read): string | undefined {
+  return names.map(read).find((value) => value !== undefined);
+}
+
+function ownAddress({ prefix, port }: { prefix: string; port: number }, read: Read): string {
+  const host = read(`${prefix}_HOST`) ?? "127.0.0.1";
+  const written = read(`${prefix}_PORT`) ?? `${port}`;
+  // An IPv6 address has brackets in a permission, as in a url.
+  return `${host.includes(":") ? `[${host}]` : host}:${Number(written)}`;
+}
+
+const defaultPorts: Record<string, number> = {
+  "postgres:": 5432,
+  "postgresql:": 5432,
+  "nats:": 4222,
+  "tls:": 4222,
+  "https:": 443,
+  "http:": 80,
+};
+
+function addressOf(written: string): string {
+  const url = URL.parse(written);
+  return url ? `${url.hostname}:${url.port || defaultPorts[url.protocol]}` : "";
+}
+
+// Nothing may slip into a list of permissions.
+function isAddress(address: string): boolean {
+  return /^([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(address);
+}
+
+function isPath(value: string): boolean {
+  return /^\/[^,\0]*$/.test(value) && !value.includes("-----BEGIN ");
+}
+
+function unique(values: string[]): string[] {
+  return [...new Set(values)];
+}

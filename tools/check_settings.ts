@@ -1,0 +1,12 @@
+// Whether a service could start with these settings, for tools that want to know before they do
+// anything else.
+import { readConfig as entitlement } from "../entitlement/config.ts";
+import { readConfig as notification } from "../notification/config.ts";
+import type { Read } from "../shared/program.ts";
+import type { ServiceName } from "./services.ts";
+
+/** Throws SettingsError with everything that is wrong. */
+export function checkSettings(service: ServiceName, read: Read): void {
+  const readConfig = { entitlement, notification }[service];
+  readConfig(read);
+}

@@ -1,0 +1,70 @@
+// Which modules a program is made of. Deno reads what is imported by a literal without asking for a
+// permission, whatever it is: `import key from "/etc/key" with { type: "text" }`. So before a program
+// is bundled or started its modules are looked at: each must be of this project, or of a package in
+// node_modules. (Packages may import nothing else by a literal: Deno refuses it itself.)
+//
+// It imports no package, because the launcher runs it.
+import { fileURLToPath } from "node:url";
+
+const root = new URL("../", import.meta.url);
+const rootFolders = ["entitlement", "notification", "shared", "proto", "migrations", "tools"];
+const code = /\.[cm]?[jt]sx?$/;
+const content = /\.(css|svg|json)$/; // which pages have within them
+
+interface Module {
+  specifier: string;
+  kind?: "esm" | "asserted" | "external" | "npm" | "node";
+  error?: string;
+  dependencies?: { code?: { specifier: string } }[];
+}
+
+/** A sentence for each module that has no place in a program. */
+export async function foreignModules(file: string, projectRoot: URL = root): Promise<string[]> {
+  const { modules } = await graphOf(file, fileURLToPath(projectRoot));
+  return modules.filter((module) => !isOurs(module, projectRoot)).map(({ specifier, error }) => {
+    const importer = modules.find(({ dependencies = [] }) =>
+      dependencies.some(({ code }) => code?.specifier === specifier)
+    );
+    return `${importer?.specifier ?? file} imports "${specifier}", ` +
+      (error ?? "which is neither of this project nor of its packages");
+  });
+}
+
+export async function packagesOf(file: string): Promise<string[]> {
+  const { modules } = await graphOf(file, fileURLToPath(root));
+  return modules.filter(({ kind }) => kind === "npm").map(({ specifier }) => specifier);
+}
+
+/** Also one that Deno loads by itself: a bundle has these alone. */
+export async function modulesBesideItself(file: string): Promise<string[]> {
+  const { modules, roots } = await graphOf(file, undefined, ["--no-config", "--no-npm"]);
+  return modules.filter(({ kind, specifier }) => kind !== "node" && !roots.includes(specifier))
+    .map(({ specifier }) => specifier);
+}
+
+function isOurs({ kind, specifier, error }: Module, projectRoot: URL): boolean {
+  if (error !== undefined) return false;
+  if (kind === "npm" || kind === "node") return true;
+  return isOurFile(specifier, projectRoot);
+}
+
+/** A file of the project that may be part of a program: none of its root, such as .env. */
+export function isOurFile(url: string, projectRoot: URL = root): boolean {
+  if (!url.startsWith(projectRoot.href)) return false;
+  const path = url.slice(projectRoot.href.length);
+  const isThere = rootFolders.some((folder) => path.startsWith(`${folder}/`));
+  return isThere && (code.test(path) || content.test(path));
+}
+
+async function graphOf(
+  file: string,
+  cwd: string | undefined,
+  flags: string[] = [],
+): Promise<{ modules: Module[]; roots: string[] }> {
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", "--no-remote", ...flags, file],
+    ...(cwd === undefined ? {} : { cwd }),
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  return JSON.parse(new TextDecoder().decode(stdout));
+}

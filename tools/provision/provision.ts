@@ -1,0 +1,91 @@
+// deno task provision: makes the streams and the durable consumers of both services, or brings them to
+// the settings. It needs a user of NATS that may do so; the services need none, and only verify. Safe at
+// any time and as often as you like. With --users it prints the users for the names in the settings.
+import { ErrorCode, type JetStreamManager, NatsError } from "nats";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ensureAdvisories, ensureEvents } from "../../notification/durables.ts";
+import { SettingsError } from "../../shared/config.ts";
+import { reasonOf, StartRefused } from "../../shared/errors.ts";
+import { readWithin } from "../../shared/program.ts";
+import { connectNats } from "../../shared/nats_connection.ts";
+import { ensureStream, NotPermitted } from "../../shared/streams.ts";
+import { type ProvisionConfig, readConfig } from "./config.ts";
+import { program } from "./program.ts";
+import { usersFile } from "./users.ts";
+
+type Say = (line: string) => void;
+
+// Servers are often started together with this, and a cluster first has to choose a leader.
+const defaultWaitMs = 30_000;
+const retryMs = 500;
+const finalCodes: string[] = [ErrorCode.AuthorizationViolation, ErrorCode.PermissionsViolation];
+
+export async function provision(
+  config: ProvisionConfig,
+  say: Say,
+  waitMs = defaultWaitMs,
+): Promise<void> {
+  const until = performance.now() + waitMs;
+  for (let told = false;; told = true) {
+    try {
+      return await provisionOnce(config, say);
+    } catch (error) {
+      if (isFinal(error) || performance.now() > until) throw error;
+      if (!told) say(`Waiting for NATS: ${reasonOf(error)}`);
+      await sleep(retryMs);
+    }
+  }
+}
+
+async function provisionOnce(config: ProvisionConfig, say: Say): Promise<void> {
+  const connection = await connectNats(config.nats, { name: "provision", timeout: 3_000 });
+  try {
+    await ensureAll(await connection.jetstreamManager(), config, say);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function ensureAll(
+  manager: JetStreamManager,
+  { published, consumed }: ProvisionConfig,
+  say: Say,
+): Promise<void> {
+  await ensureStream(manager, published);
+  await ensureEvents(manager, consumed);
+  for (const advisory of consumed.advisories) await ensureAdvisories(manager, advisory);
+  const ready = [
+    [published.name],
+    [consumed.stream.name, consumed.consumer.durable],
+    ...consumed.advisories.map(({ stream, durable }) => [stream.name, durable]),
+  ];
+  for (const [stream, durable] of ready) {
+    const consumer = durable === undefined ? "" : `, and its consumer ${JSON.stringify(durable)}`;
+    say(`Stream ${JSON.stringify(stream)}${consumer}: there, and as the settings want it`);
+  }
+}
+
+function isFinal(error: unknown): boolean {
+  return error instanceof StartRefused || error instanceof SettingsError ||
+    error instanceof NatsError && finalCodes.includes(error.code);
+}
+
+function problemsOf(error: unknown): string[] {
+  if (error instanceof SettingsError) return error.problems;
+  if (!(error instanceof NotPermitted)) return [reasonOf(error)];
+  return [`${error.problem}, and the user in NATS_PROVISION_URL may not change that`];
+}
+
+if (import.meta.main) {
+  // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
+  const staysAlive = setInterval(() => {}, 1_000);
+  try {
+    const config = readWithin(program, readConfig, (name) => Deno.env.get(name));
+    if (Deno.args.includes("--users")) console.log(usersFile(config).trimEnd());
+    else await provision(config, console.log);
+  } catch (error) {
+    for (const problem of problemsOf(error)) console.error(problem);
+    Deno.exit(1);
+  }
+  clearInterval(staysAlive);
+}

@@ -1,0 +1,84 @@
+import type { ProvisionConfig } from "./config.ts";
+
+// The users of NATS for the names in the settings: deploy/nats-users.conf is this for the usual names.
+
+export function usersFile({ published, consumed }: Omit<ProvisionConfig, "nats">): string {
+  const { stream, consumer, advisories } = consumed;
+  const durables = [
+    { stream: stream.name, durable: consumer.durable },
+    ...advisories.map(({ stream, durable }) => ({ stream: stream.name, durable })),
+  ];
+  const streams = [...new Set([published.name, ...durables.map(({ stream }) => stream)])];
+  const check = `${published.subject}.check`;
+  return `# Who may do what at NATS: each service what it needs for its work, and nobody else anything. For the
+# stream ${quoted(stream.name)}, the subject ${quoted(stream.subject)} and the durable
+# ${quoted(consumer.durable)}; for other names \`deno task provision --users\`
+# prints another file.
+#
+# No service may make or change a stream or a consumer: who may, can empty a stream, read others, and
+# publish in the name of others. That is for the user "provision", whom only the command
+# \`deno task provision\` knows. Answers come to the inboxes of each user, which no other user can read.
+authorization {
+  users: [
+${
+    user("entitlement", [
+      published.subject,
+      check,
+      "$JS.API.INFO",
+      `$JS.API.STREAM.INFO.${published.name}`,
+    ], ["_INBOX.entitlement.>"])
+  }
+${
+    user("notification", [
+      "$JS.API.INFO",
+      ...durables.flatMap(({ stream, durable }) => [
+        `$JS.API.STREAM.INFO.${stream}`,
+        `$JS.API.CONSUMER.INFO.${stream}.${durable}`,
+        `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
+        `$JS.ACK.${stream}.${durable}.>`,
+      ]),
+      `$JS.API.STREAM.MSG.GET.${stream.name}`, // a copy of what was given up
+      "_INBOX.entitlement.checks.>",
+    ], [check, "_INBOX.notification.>"])
+  }
+${
+    user("provision", [
+      "$JS.API.INFO",
+      ...streams.flatMap((stream) =>
+        ["INFO", "CREATE", "UPDATE"].map((verb) => `$JS.API.STREAM.${verb}.${stream}`)
+      ),
+      ...durables.flatMap(({ stream, durable }) =>
+        ["INFO", "CREATE"].map((verb) => `$JS.API.CONSUMER.${verb}.${stream}.${durable}`)
+      ),
+    ], ["_INBOX.provision.>"])
+  }
+    {
+      # For people: \`deno task recover\` and \`redeliver\`, and the nats command.
+      user: operator
+      password: $OPERATOR_NATS_PASSWORD
+    }
+  ]
+}
+`;
+}
+
+function user(name: string, publish: string[], subscribe: string[]): string {
+  const lines = (subjects: string[]) =>
+    subjects.map((subject) => `          ${quoted(subject)}`).join("\n");
+  return `    {
+      user: ${name}
+      password: $${name.toUpperCase()}_NATS_PASSWORD
+      permissions: {
+        publish: [
+${lines(publish)}
+        ]
+        subscribe: [
+${lines(subscribe)}
+        ]
+      }
+    }`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,58 @@
+// Which events of the stream `recover` may believe. Whoever may publish to the subject can put anything
+// there, and NATS does not say who it was.
+import type { MsgHdrs } from "nats";
+import { isSealed, sealHeader } from "../../entitlement/seal.ts";
+import { readNotification, UnreadableMessage } from "../../notification/notification.ts";
+
+// As the outbox has them.
+export type Payload = ReturnType<typeof readNotification>["payload"];
+
+export interface Candidate {
+  payload: Payload;
+  doubt: string | undefined; // why it can't be proven that the service published it
+}
+
+export interface StoredMessage {
+  data: Uint8Array;
+  headers?: MsgHdrs | undefined;
+}
+
+// Undefined for what the relay does not write.
+export function examine(message: StoredMessage, keys: string[]): Candidate | undefined {
+  const payload = readPayload(message.data);
+  const header = (name: string) => message.headers?.get(name) ?? "";
+  if (!payload || header("Nats-Msg-Id") !== payload["event_id"]) return undefined;
+  if (header("event_type") !== payload["event_type"]) return undefined;
+  return { payload, doubt: doubtOf(message.data, header(sealHeader), keys) };
+}
+
+function readPayload(data: Uint8Array): Payload | undefined {
+  try {
+    return readNotification(data).payload;
+  } catch (error) {
+    if (error instanceof UnreadableMessage) return undefined;
+    throw error;
+  }
+}
+
+function doubtOf(body: Uint8Array, seal: string, keys: string[]): string | undefined {
+  if (keys.length === 0) return "ENTITLEMENT_SEAL_KEY is not set";
+  if (seal === "") return "it has no seal";
+  return isSealed(body, seal, keys) ? undefined : "its seal was not made with the key";
+}
+
+// What users chose is shown so that it can do nothing to a terminal.
+export function describe({ payload, doubt }: Candidate): string {
+  const { event_id, event_type, user_id, stock_keeping_unit, version, occurred_at } = payload;
+  return `${event_id} ${occurred_at} ${event_type} ${plain(user_id)} ${
+    plain(stock_keeping_unit)
+  } ` +
+    `version ${version}: ${doubt ?? "a version before it is missing"}`;
+}
+
+function plain(text: unknown): string {
+  return JSON.stringify(text).replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
