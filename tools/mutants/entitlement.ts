@@ -166,14 +166,14 @@ export const mutants: Mutant[] = [
     tests: ["tests/callers_test.ts"],
   },
   {
-    file: "entitlement/store_changes.ts",
+    file: "migrations/entitlement/0008_appended_audit.sql",
     property: "a change keeps when its entitlement was granted last",
     replace: "granted_at = coalesce(excluded.granted_at, entitlement.granted_at)",
     by: "granted_at = coalesce(excluded.granted_at, excluded.updated_at)",
     tests: together,
   },
   {
-    file: "entitlement/store_changes.ts",
+    file: "migrations/entitlement/0008_appended_audit.sql",
     property: "a change keeps when its entitlement was revoked last",
     replace: "revoked_at = coalesce(excluded.revoked_at, entitlement.revoked_at)",
     by: "revoked_at = excluded.revoked_at",

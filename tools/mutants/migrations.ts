@@ -143,8 +143,8 @@ export const mutants: Mutant[] = [
   {
     file: "migrations/entitlement/grants.sql",
     property: "the service can't delete what was entitled",
-    replace: "grant select, insert, update on entitlements to :service;",
-    by: "grant select, insert, update, delete on entitlements to :service;",
+    replace: "grant select on entitlements to :service;",
+    by: "grant select, delete on entitlements to :service;",
     tests: rights,
   },
   {

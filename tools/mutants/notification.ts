@@ -446,10 +446,8 @@ export const mutants: Mutant[] = [
   {
     file: "notification/erase_user.ts",
     property: "a copy that can't be read is dropped, whoever is in it",
-    replace: `may be anywhere in it.
-    return true;`,
-    by: `may be anywhere in it.
-    return false;`,
+    replace: "if (key === null) return true;",
+    by: "if (key === null) return false;",
     tests: ["tests/erase_user_test.ts"],
   },
   {
@@ -460,7 +458,7 @@ export const mutants: Mutant[] = [
     tests: ["tests/erase_user_test.ts"],
   },
   {
-    file: "notification/config.ts",
+    file: "notification/stream_settings.ts",
     property: "terminated messages are kept by a stream of their own",
     replace: '["terminated-advisory", "MSG_TERMINATED"]',
     by: '["advisory", "MSG_TERMINATED"]',
