@@ -45,6 +45,7 @@ export async function captureAdvisories(
         connection: session.connection,
         stream: options.stream.name,
         name: options.durable,
+        refused: session.refused,
       };
       while (!session.signal.aborted) {
         if (await captureSome(parts, options, durable, manager) > 0) reported = "";

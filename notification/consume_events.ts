@@ -42,6 +42,7 @@ export async function consumeEvents(
         connection: session.connection,
         stream: options.stream.name,
         name: options.consumer.durable,
+        refused: session.refused,
       };
       await consumeFrom(durable, parts, options, session.signal, () => reported = "");
     } catch (error) {

@@ -11,6 +11,7 @@ export interface Durable {
   connection: NatsConnection;
   stream: string;
   name: string;
+  refused?: ReadonlySet<string>; // subjects that NATS does not permit
 }
 
 export interface PullLimits {
@@ -48,7 +49,7 @@ export async function pull(
     const request = { batch: messages, max_bytes: bytes, expires: expiresMs * nanosecondsPerMs };
     const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
     connection.publish(subject, JSON.stringify(request), { reply: inbox });
-    askWhenSilent(durable, over.signal).then(ended.resolve, (error) => {
+    askWhenSilent(durable, subject, over.signal).then(ended.resolve, (error) => {
       if (!connection.isClosed()) ended.reject(error);
     });
     await ended.promise;
@@ -61,7 +62,8 @@ export async function pull(
 // Returns when the pull is over. The server has it when it answers the flush, so the question comes
 // after the pull's time, and its answer behind all messages that were given to the pull.
 async function askWhenSilent(
-  { connection, stream, name }: Durable,
+  { connection, stream, name, refused }: Durable,
+  pulling: string,
   over: AbortSignal,
 ): Promise<void> {
   const flushed = connection.flush().then(() => true);
@@ -73,6 +75,8 @@ async function askWhenSilent(
   const answer = await connection.request(subject, "", { timeout: answerWithinMs });
   const { error } = answer.json<{ error?: { code: number; description: string } }>();
   if (error) throw cannotPull(error.code, error.description);
+  // A pull that is not permitted is not answered at all.
+  if (refused?.has(pulling)) throw new Error("NATS does not permit pulling from the consumer");
 }
 
 function cannotPull(code: number | undefined, description: string): Error {

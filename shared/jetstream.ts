@@ -10,6 +10,7 @@ import { pause } from "./signals.ts";
 export interface Session {
   connection: NatsConnection;
   signal: AbortSignal; // aborted when the connection is lost, or the service stops
+  refused: ReadonlySet<string>; // subjects that NATS does not permit
 }
 
 const isConnected = gauge("kenri_nats_connected", "1 while the connection to NATS is there");
@@ -85,13 +86,14 @@ export class NatsLink {
         maxPingOut: 2,
       });
       const lost = new AbortController();
-      const session = { connection, signal: AbortSignal.any([lost.signal, stop]) };
+      const refused = new Set<string>();
+      const session = { connection, signal: AbortSignal.any([lost.signal, stop]), refused };
       this.#session = session;
       isConnected.set(1);
       connections.inc();
       this.#reportedAt = -Infinity;
       this.#log.info("Connected to NATS at {server}", { server: connection.getServer() });
-      void this.#hearRefusals(connection);
+      void this.#hearRefusals(connection, refused);
       void connection.closed().then((error) => {
         this.#session = undefined;
         isConnected.set(0);
@@ -105,14 +107,13 @@ export class NatsLink {
   }
 
   // The server answers nothing to whoever waits for an answer, so it would look like an outage.
-  async #hearRefusals(connection: NatsConnection): Promise<void> {
-    const reported = new Set<string>();
+  async #hearRefusals(connection: NatsConnection, subjects: Set<string>): Promise<void> {
     for await (const { permissionContext } of connection.status()) {
       if (!permissionContext) continue;
       const { operation, subject } = permissionContext;
       refused.inc({ operation });
-      if (reported.has(subject) || reported.size === maxReported) continue;
-      reported.add(subject);
+      if (subjects.has(subject) || subjects.size === maxReported) continue;
+      subjects.add(subject);
       this.#log.error("NATS does not permit {operation} of {subject}", { operation, subject });
     }
   }

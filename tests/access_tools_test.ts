@@ -72,6 +72,7 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
   assert.equal(code, 0, output);
   const env = await Deno.readTextFile(`${folder}/env`);
   const [, ACCESS_TOKENS = ""] = /^ACCESS_TOKENS='(.*)'$/m.exec(env) ?? [];
+  const [, ENTITLEMENT_SEAL_KEY = ""] = /^ENTITLEMENT_SEAL_KEY=(.*)$/m.exec(env) ?? [];
   for (const [name, readConfig] of Object.entries(read)) {
     const { environment } = services[name];
     assert.match(environment.ACCESS_TOKENS, /^\$\{ACCESS_TOKENS:\?/, "compose refuses without");
@@ -80,6 +81,7 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
       [`${name.toUpperCase()}_DATABASE_URL`]: "postgres://role:secret@postgres:5432/name",
       [`${name.toUpperCase()}_DEBUG_ENABLED`]: "false",
       ACCESS_TOKENS,
+      ENTITLEMENT_SEAL_KEY,
     };
     assert.equal(readConfig((variable) => given[variable]).access.tokens.length, 3);
     assert.throws(() =>

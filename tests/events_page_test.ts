@@ -25,7 +25,7 @@ function tableOf(column: string): string[][] {
 }
 
 Deno.test("the page names the headers of an event, and no others", async () => {
-  await using kenri = await startEntitlement();
+  await using kenri = await startEntitlement({ ENTITLEMENT_SEAL_KEY: "k".repeat(32) });
   await grant(kenri.url);
   const events = () => readStream(natsUrl, kenri.stream);
   await until("it is published", async () => (await events()).length === 1);

@@ -76,7 +76,7 @@ Deno.test("migrations, bundles, the schema and the linter's rules work in such a
   assert.match(said, /^entitlement: applied 0001_/m);
   for (const name of databases) await dropDatabase(name);
   await dropRole(database);
-  assert.match(await runTask(clone, ["bundle"]), /run_bundle\.js/);
+  assert.match(await runTask(clone, ["bundle"]), /migrate\.js/);
   await runTask(clone, ["proto:check"]);
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["lint", "--quiet", "shared", "entitlement"],

@@ -62,7 +62,15 @@ const everything = {
   ...{ nats: false, undelivered: hostile, unacknowledged: hostile, last_published_at: hostile },
   ...{ proven_until: at, checked_at: at, key: { idempotency_key: hostile, at, status: hostile } },
   ...{ replayed: hostile, complete: true, before: at, entitlements: 1, reached: 1, unhashed: 0 },
-  ...{ erased: 0, hashed: 1, late: 0, rows: { [hostile]: 3 }, operation_id: hostile },
+  ...{
+    erased: 0,
+    hashed: 1,
+    marks: "1",
+    unhashed_marks: "0",
+    late: 0,
+    rows: { [hostile]: 3 },
+    operation_id: hostile,
+  },
   ...{ states: { MISSING: 1, [hostile]: 1 } },
 };
 

@@ -227,7 +227,7 @@ Deno.test("other names work with the users that the command prints for them", as
   };
   const config = provisionConfig({ ...settings, NATS_URL: "nats://x" });
   await using nats = await startNats({
-    settings: usersFile(config).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"'),
+    users: usersFile(config).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"'),
   });
   const url = urlFor("provision", nats);
   const { code, said } = await run({ ...settings, NATS_PROVISION_URL: url });

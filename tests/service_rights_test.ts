@@ -6,11 +6,14 @@ import { freshDatabase, type Service } from "./databases.ts";
 
 const rights: Record<Service, string[]> = {
   entitlement: [
+    "aggregate_key_of: EXECUTE",
+    "append_changes: EXECUTE",
     "audit_retention: SELECT",
     "drop_audit_partitions: EXECUTE",
-    "entitlement_audit: INSERT SELECT",
-    "entitlements: INSERT SELECT UPDATE",
+    "entitlement_audit: SELECT",
+    "entitlements: SELECT",
     "erase_audited: EXECUTE",
+    "erase_entitlements: EXECUTE",
     "idempotency_keys: DELETE INSERT SELECT UPDATE",
     "make_audit_partitions: EXECUTE",
     "operations: INSERT SELECT",
@@ -23,6 +26,7 @@ const rights: Record<Service, string[]> = {
     "unreceived_events: DELETE INSERT SELECT UPDATE",
   ],
   notification: [
+    "aggregate_key_of: EXECUTE",
     "delivery_attempts: DELETE INSERT SELECT",
     "notification_dlq.payload_json: UPDATE",
     "notification_dlq: DELETE INSERT SELECT",

@@ -14,6 +14,8 @@ const natsMissing = "NATS can't be reached";
 
 const isReady = async (url: string) => (await call(`${url}/readyz`)).status === 200;
 
+const notReady = async (url: string): Promise<string> => (await call(`${url}/readyz`)).json.message;
+
 async function assertNotReady(url: string, ...missing: string[]): Promise<void> {
   const ready = await call(`${url}/readyz`);
   assertError(ready, 503, "SERVICE_UNAVAILABLE", `not ready: ${missing.join(", ")}`);
@@ -63,6 +65,10 @@ Deno.test("a database that is not there yet, or lets nobody in, is away like any
     await using service = await startService("entitlement", settingsOf(url));
     assertError(await grant(service.url), 503, "SERVICE_UNAVAILABLE");
     await until("it has found NATS", () => /Connected/.test(JSON.stringify(service.log)));
+    await until(
+      "it has its stream",
+      async () => !/lacks a stream/.test(await notReady(service.url)),
+    );
     await assertNotReady(service.url, databaseMissing);
     assert.equal(await service.stop(), 0);
   }

@@ -4,7 +4,7 @@
 // node_modules. (Packages may import nothing else by a literal: Deno refuses it itself.)
 //
 // It imports no package, because the launcher runs it.
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = new URL("../", import.meta.url);
 const rootFolders = ["entitlement", "notification", "shared", "proto", "migrations", "tools"];
@@ -62,7 +62,8 @@ async function graphOf(
   flags: string[] = [],
 ): Promise<{ modules: Module[]; roots: string[] }> {
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", "--no-remote", ...flags, file],
+    // As a url: in a path Deno takes a percent sign, a "#" and a "?" for parts of one.
+    args: ["info", "--json", "--no-remote", ...flags, pathToFileURL(file).href],
     ...(cwd === undefined ? {} : { cwd }),
   }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));

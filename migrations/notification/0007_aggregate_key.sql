@@ -39,6 +39,7 @@ begin
   end if;
   return new;
 end $$;
+revoke execute on function make_key_anew() from public;
 create trigger key_of_release_before before insert on notifications for each row
 when (new.aggregate_key like '%:%:%' or new.aggregate_key like '%\%%')
 execute function make_key_anew();

@@ -1,6 +1,7 @@
 // From the change over HTTP to the stream.
 import { grant } from "../changes.ts";
 import { untilAll } from "../outbox.ts";
+import { until } from "../wait.ts";
 import { deleteStream, withNats } from "../streams.ts";
 import { statement } from "./fault_point.ts";
 import type { Counts } from "./observer.ts";
@@ -146,12 +147,11 @@ export const changePoints: CrashPoint[] = [
     dies: "between the failure of a publish and its retry",
     of: "entitlement",
     at: statement("before", "retry.error"),
-    before: async (stage) => {
-      await refuseMessages(stage, true);
+    meanwhile: async (stage) => {
+      await refuseMessages(stage);
       await stage.commit(grant());
     },
     leaves: { ...committed, "outbox IN_FLIGHT": 1 },
-    mend: (stage) => refuseMessages(stage, false),
     next: "The lease runs out instead, which is one attempt too; then it is published",
     ends: afterTakeover,
     sends: 1,
@@ -162,12 +162,11 @@ export const changePoints: CrashPoint[] = [
     of: "entitlement",
     at: statement("before", "set status = 'FAILED'"),
     settings: { ENTITLEMENT_OUTBOX_MAX_ATTEMPTS: "1" },
-    before: async (stage) => {
-      await refuseMessages(stage, true);
+    meanwhile: async (stage) => {
+      await refuseMessages(stage);
       await stage.commit(grant());
     },
     leaves: { ...committed, "outbox IN_FLIGHT": 1 },
-    mend: (stage) => refuseMessages(stage, false), // another publish would succeed
     next: "The lease that ran out was the last attempt: the row is FAILED without another publish",
     ends: { ...committed, "outbox FAILED": 1, "outbox attempts": 1 },
     sends: 0,
@@ -207,13 +206,13 @@ function allSent(changes: number): Counts {
   };
 }
 
-/** A stream that somebody else has made, and that takes no message of this size. */
-function refuseMessages({ place }: Stage, refused: boolean): Promise<void> {
+/** From now on the stream takes no message of this size. A service that starts ends that. */
+function refuseMessages({ place }: Stage): Promise<void> {
   return withNats(place.natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();
-    const config = { subjects: [place.subject], max_msg_size: refused ? 10 : -1 };
-    if (refused) await streams.add({ name: place.stream, ...config });
-    else await streams.update(place.stream, config);
+    const isThere = () => streams.info(place.stream).then(() => true, () => false);
+    await until("the service has made the stream", isThere);
+    await streams.update(place.stream, { max_msg_size: 10 });
   });
 }
 
