@@ -44,6 +44,7 @@ async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Pr
   return await transaction(database, async (tx) => {
     // Who changes one of them now waits, and then finds nothing of this user.
     await lockEntitlements(tx, await findEntitlements(tx, erasure.userId));
+    await lockFinished(tx, erasure.userId);
     const unpublished = await countUnpublished(tx, erasure.userId);
     if (unpublished > 0) return { waiting: unpublished, rows: {} };
     const waiting = await countUnreceivedSince(tx, ask, erasure.userId, known);
@@ -150,6 +151,22 @@ async function countUnreceived(ask: AskReceiver, rows: Publishable[]): Promise<n
     if (!page.some(isRemembered)) break;
   }
   return unreceived;
+}
+
+// Who puts one of these events back now waits, and then publishes it without the user. In the order of
+// their ids, as by all who put events back; the relay has only others.
+async function lockFinished(tx: Transaction, userId: string): Promise<void> {
+  await query(
+    tx,
+    `${chainedOfUser}
+     select
+     from outbox_events row
+     where row.event_id in (select audit_id from chain)
+       and not row.unfinished
+     order by row.event_id
+     for update of row`,
+    [userId],
+  );
 }
 
 async function countUnpublished(tx: Transaction, userId: string): Promise<number> {

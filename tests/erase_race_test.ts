@@ -1,14 +1,16 @@
 // Nobody is erased whose event is still on its way, also when it sets out while its user is erased.
 import assert from "node:assert/strict";
-import { Hono } from "hono";
+import { type Handler, Hono } from "hono";
 import { eraseUser } from "../entitlement/erase_user.ts";
+import { eraseUser as eraseNotified } from "../notification/erase_user.ts";
 import { type AskReceiver, receiverOver } from "../entitlement/receiver.ts";
 import { NatsLink } from "../shared/jetstream.ts";
 import { getLogger } from "@logtape/logtape";
 import { openDatabase } from "../shared/postgres.ts";
 import { grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
-import { whileTableIsLocked } from "./locks.ts";
+import { withClient } from "./databases.ts";
+import { waitingForLocks, whileTableIsLocked } from "./locks.ts";
 import { countsOf, untilSent } from "./notification.ts";
 import { ops } from "./ops.ts";
 import { type Stack, startStack } from "./stack.ts";
@@ -48,6 +50,58 @@ Deno.test("an event that is put back between the question and the locks is waite
   const rows = await entitlement.rows("select from entitlements where user_id = $1", [user_id]);
   assert.equal(rows.length, 1);
 });
+
+Deno.test("an event that is sent back while its user is erased is waited for", async () => {
+  await using stack = await startStack();
+  const { entitlement, place } = stack;
+  await grant(entitlement.url, { user_id });
+  await untilSent(place, 1);
+  await entitlement.rows("update outbox_events set status = 'FAILED', published_at = null");
+  const sendBack =
+    "update outbox_events set status = 'PENDING', next_retry_at = now() + interval '1 hour'";
+  const { ownerUrl } = entitlement.database;
+  assert.equal(await whileAnother(ownerUrl, [sendBack], () => eraseWith(stack)), "WAITING");
+  const rows = await ask(ownerUrl, "select from outbox_events where payload->>'user_id' = 'ann'");
+  assert.equal(rows.length, 1);
+});
+
+for (const isDeleted of [false, true]) {
+  const title = isDeleted ? ", and that had been deleted for its age," : "";
+  Deno.test(`a notification that is sent back${title} while its user is erased is waited for`, async () => {
+    await using stack = await startStack();
+    const { entitlement, place } = stack;
+    await grant(entitlement.url, { user_id });
+    await untilSent(place, 1);
+    await ask(
+      place.ownerUrl,
+      `with failed as (
+         update notifications set status = 'FAILED', sent_at = null returning *
+       )
+       insert into notification_dlq (notification_id, event_id, payload_json, error_message)
+       select notification_id, event_id, payload_json, 'e' from failed`,
+    );
+    if (isDeleted) await ask(place.ownerUrl, "delete from notifications");
+    const sendBack = [
+      "create temporary table dead as select * from notification_dlq",
+      "delete from notification_dlq",
+      isDeleted
+        ? `insert into notifications
+             (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+              payload_json, next_retry_at)
+           select notification_id, event_id, payload_json->>'user_id', 'ann:x', 1, 'type', now(),
+             payload_json, now() + interval '1 hour'
+           from dead`
+        : "update notifications set status = 'PENDING', next_retry_at = now() + interval '1 hour'",
+    ];
+    const database = openDatabase(place.serviceUrl, "erase");
+    const erase = () => answerOf(eraseNotified(database));
+    try {
+      assert.equal(await whileAnother(place.ownerUrl, sendBack, erase), "WAITING");
+    } finally {
+      await database.end();
+    }
+  });
+}
 
 Deno.test("an event that was published long after its change is waited for", async () => {
   await using stack = await startStack();
@@ -99,16 +153,35 @@ async function eraseWith(
       if (++asked === 1) await between();
       return receipt;
     };
-    const app = new Hono().post("/", eraseUser({ database, ask: askThen }));
-    const answer = await app.request("/", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ user_id, who: "kim", reason: "r" }),
-    });
-    assert.equal(answer.status, 200, await answer.clone().text());
-    return (await answer.json()).outcome;
+    return await answerOf(eraseUser({ database, ask: askThen }));
   } finally {
     await link.close();
     await database.end();
   }
+}
+
+async function answerOf(erase: Handler): Promise<string> {
+  const answer = await new Hono().post("/", erase).request("/", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ user_id, who: "kim", reason: "r" }),
+  });
+  assert.equal(answer.status, 200, await answer.clone().text());
+  return (await answer.json()).outcome;
+}
+
+/** Somebody else has changed rows before the work has them. */
+function whileAnother(
+  ownerUrl: string,
+  changes: string[],
+  work: () => Promise<string>,
+): Promise<string> {
+  return withClient(ownerUrl, async (other) => {
+    await other.query("begin");
+    for (const change of changes) await other.query(change);
+    const working = work();
+    await until("it waits", async () => await waitingForLocks(ownerUrl) > 0);
+    await other.query("commit");
+    return await working;
+  });
 }
