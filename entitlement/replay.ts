@@ -56,7 +56,7 @@ export function replay(database: Database, committed: Bell): Handler {
       return Response.json({ operation_id: null, replayed, complete });
     }
     const operation = newOperation({ who, reason });
-    const { found, replayed } = await putBackPublished(database, { from, to, limit }, operation);
+    const { found, replayed } = await putBackSome(database, { from, to, limit }, operation);
     if (replayed > 0) committed.ring();
     return Response.json({
       operation_id: replayed > 0 ? operation.id : null,
@@ -97,11 +97,30 @@ async function countPublished(
   return found?.count ?? 0;
 }
 
+interface Batch {
+  from: string;
+  to: string;
+  limit: number;
+}
+
+// Whoever repeats the call until it is complete takes one that replays nothing for an endless one. So
+// a batch that somebody else has put back meanwhile, which has left the range, is followed by the next.
+async function putBackSome(
+  database: Database,
+  batch: Batch,
+  operation: Operation,
+): Promise<{ found: number; replayed: number }> {
+  for (;;) {
+    const counts = await putBackPublished(database, batch, operation);
+    if (counts.replayed > 0 || counts.found < batch.limit) return counts;
+  }
+}
+
 // The oldest are found, but locked in the order of their ids, as by all who put events back. What
 // somebody else has put back in between is found and not replayed.
 export async function putBackPublished(
   database: Database,
-  { from, to, limit }: { from: string; to: string; limit: number },
+  { from, to, limit }: Batch,
   { id, who, reason }: Operation,
 ): Promise<{ found: number; replayed: number }> {
   const [counts] = await query<{ found: number; replayed: number }>(
