@@ -89,7 +89,7 @@ async function countRows(database: Database, values: PageOfRows): Promise<Counte
   const [counted] = await query<Counted>(
     database,
     `select count(*) as rows, count(hash) as hashed,
-       coalesce(sum(${markOfRow("page")}), 0)::text as marks,
+       coalesce(sum(${markOfRow("page")}) filter (where hash is not null), 0)::text as marks,
        coalesce(sum(${markOfUnhashed("page")}) filter (where hash is null), 0)::text
          as unhashed_marks,
        count(*) filter (where hash is null and occurred_at > $5) as late,

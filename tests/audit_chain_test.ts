@@ -149,6 +149,11 @@ Deno.test("what the release before wrote is a gap that is named, and a hash that
   const verified = await place.verify();
   assert.deepEqual([verified.rows, verified.unhashed, verified.problems], [3, 4, []]);
   assert.equal(verified.code, 0);
+  const marksOf = async (path: string) => {
+    const url = `${place.url}/debug/entitlement/audit/${path}?before=${verified.before}`;
+    return (await (await fetch(url)).json()).marks;
+  };
+  assert.equal(await marksOf("rows"), await marksOf("chains")); // or each row is searched for
   await ask(place.ownerUrl, row(3, "hash = null")("ann"));
   const [problem] = (await place.verify()).problems;
   assert.deepEqual([problem?.kind, problem?.version], ["HASH_REMOVED", 3]);
