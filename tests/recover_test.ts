@@ -140,5 +140,5 @@ Deno.test("a name in an event does nothing to the terminal", async () => {
   ]);
   const said = await recover(place, { code: 1 });
   assert.doesNotMatch(said, /[^\n\x20-\x7e]/);
-  assert.match(said, /\\u001b\[2Jann\\u009b\\u202e/);
+  assert.match(said, /"\\u001b\[2Jann\\u\{9b\}\\u\{202e\}"/);
 });

@@ -41,18 +41,10 @@ function doubtOf(body: Uint8Array, seal: string, keys: string[]): string | undef
   return isSealed(body, seal, keys) ? undefined : "its seal was not made with the key";
 }
 
-// What users chose is shown so that it can do nothing to a terminal.
+// Users chose the two texts. As JSON each stays within its quotes; `say` makes the line printable.
 export function describe({ payload, doubt }: Candidate): string {
   const { event_id, event_type, user_id, stock_keeping_unit, version, occurred_at } = payload;
-  return `${event_id} ${occurred_at} ${event_type} ${plain(user_id)} ${
-    plain(stock_keeping_unit)
-  } ` +
+  const who = `${JSON.stringify(user_id)} ${JSON.stringify(stock_keeping_unit)}`;
+  return `${event_id} ${occurred_at} ${event_type} ${who} ` +
     `version ${version}: ${doubt ?? "a version before it is missing"}`;
-}
-
-function plain(text: unknown): string {
-  return JSON.stringify(text).replaceAll(
-    /[^\x20-\x7e]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
