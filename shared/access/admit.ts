@@ -41,14 +41,13 @@ export function admit(context: Context, door: Door): undefined | Promise<void> {
     letIn(caller);
     return undefined;
   }
-  const admitted = caller.then(letIn);
   try {
     arrival?.enter("unchecked");
   } catch (error) {
-    admitted.catch(() => {});
+    caller.catch(() => {}); // nobody waits for it, and it must take no place when it is known
     throw error;
   }
-  return admitted;
+  return caller.then(letIn);
 }
 
 function callerOf(context: Context, door: Door): Caller | Promise<Caller> {
