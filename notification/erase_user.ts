@@ -6,6 +6,7 @@ import {
   pseudonymOf,
   readErasure,
 } from "@kenri/shared/erasure";
+import { unavailable } from "@kenri/shared/errors";
 import { listOf } from "@kenri/shared/leases";
 import { type Database, query, type Transaction, transaction } from "@kenri/shared/postgres";
 import type { Handler } from "hono";
@@ -40,6 +41,7 @@ async function erase(tx: Transaction, erasure: Erasure): Promise<Erased> {
   await eraseNotifications(tx, erasure);
   await eraseDeadLetters(tx, erasure);
   await dropCopies(tx, erasure, copies);
+  await refuseWhenReceived(tx, erasure.userId);
   return { waiting, rows };
 }
 
@@ -171,6 +173,12 @@ async function dropCopies(
      on conflict do nothing`,
     [listOf(copies.map(({ dlq_id }) => dlq_id)), operationId],
   );
+}
+
+// Who sent a copy back at this moment has received its event by now, or finds that it was received.
+async function refuseWhenReceived(tx: Transaction, userId: string): Promise<void> {
+  const { waiting } = await countNotifications(tx, userId);
+  if (waiting > 0) throw unavailable("an event of this user came in meanwhile, try again");
 }
 
 // It says that somebody was erased, and not who.

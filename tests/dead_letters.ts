@@ -1,4 +1,7 @@
 // Dead letters as operators see them and send them back.
+import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { ask } from "./asking.ts";
+import { bodyOf, type Event } from "./events.ts";
 import { look } from "./stack.ts";
 import { until } from "./wait.ts";
 
@@ -25,4 +28,20 @@ export async function untilDead(url: string, path: string, count: number): Promi
     return (await look(url, path)).dead_letters.length === count;
   });
   return (await look(url, path)).dead_letters;
+}
+
+/** As JetStream gives a message up. */
+export async function capture(ownerUrl: string, event: Event): Promise<void> {
+  const key = aggregateKeyOf(event.userId, event.stockKeepingUnit);
+  await ask(
+    ownerUrl,
+    `insert into notification_nats_dlq
+       (advisory_id, kind, stream, consumer, stream_seq, advised_at, message_headers, message_body)
+     values ($1, 'MAX_DELIVERIES', 'stream', 'consumer', 1, now(), $2, $3)`,
+    [
+      crypto.randomUUID(),
+      { "Nats-Msg-Id": [event.eventId], "aggregate_key": [key] },
+      bodyOf(event),
+    ],
+  );
 }

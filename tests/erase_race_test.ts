@@ -10,6 +10,8 @@ import { openDatabase } from "../shared/postgres.ts";
 import { grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
 import { withClient } from "./databases.ts";
+import { capture } from "./dead_letters.ts";
+import { eventOf } from "./events.ts";
 import { waitingForLocks, whileTableIsLocked } from "./locks.ts";
 import { countsOf, untilSent } from "./notification.ts";
 import { ops } from "./ops.ts";
@@ -103,6 +105,30 @@ for (const isDeleted of [false, true]) {
   });
 }
 
+Deno.test("nor is anybody erased whose captured message is being sent back", async () => {
+  await using stack = await startStack();
+  const { place } = stack;
+  const event = eventOf({ userId: user_id });
+  await capture(place.ownerUrl, event);
+  const database = openDatabase(place.serviceUrl, "erase");
+  try {
+    const sendBack = [
+      `insert into processed_events (event_id) values ('${event.eventId}')`,
+      `insert into notifications
+         (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+          payload_json, next_retry_at)
+       values ('${event.eventId}', '${event.eventId}', 'ann', 'ann:x', 1, 'type', now(), '{}',
+         now() + interval '1 hour')`,
+    ];
+    const erase = () => answerOf(eraseNotified(database));
+    await assert.rejects(whileAnother(place.ownerUrl, sendBack, erase), /came in meanwhile/);
+    const ofCopy = "select from notification_nats_dlq where message_body is not null";
+    assert.equal((await ask(place.ownerUrl, ofCopy)).length, 1);
+  } finally {
+    await database.end();
+  }
+});
+
 Deno.test("an event that was published long after its change is waited for", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
@@ -161,7 +187,10 @@ async function eraseWith(
 }
 
 async function answerOf(erase: Handler): Promise<string> {
-  const answer = await new Hono().post("/", erase).request("/", {
+  const app = new Hono().post("/", erase).onError((error) => {
+    throw error;
+  });
+  const answer = await app.request("/", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ user_id, who: "kim", reason: "r" }),

@@ -1,11 +1,11 @@
 // `ops erase-user`: afterwards nothing in either database leads to the user, all counts are as they
 // were, and the audit is still what was written.
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
 import { openDatabase } from "../shared/postgres.ts";
 import { assertError, grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
-import { bodyOf, eventOf } from "./events.ts";
+import { capture } from "./dead_letters.ts";
+import { eventOf } from "./events.ts";
 import { countsOf, untilSent } from "./notification.ts";
 import { ops } from "./ops.ts";
 import { changeAsBefore } from "./release_before.ts";
@@ -26,8 +26,8 @@ Deno.test("nothing leads to a user who was erased, and all counts are as they we
   await grant(entitlement.url, { user_id, stock_keeping_unit: "film" });
   await grant(entitlement.url, { user_id: `${user_id}-too` });
   await until("all are dead", async () => (await countsOf(place)).notification_dlq === 4);
-  await capture(place.ownerUrl, user_id);
-  await capture(place.ownerUrl, `${user_id}-too`);
+  await capture(place.ownerUrl, eventOf({ userId: user_id }));
+  await capture(place.ownerUrl, eventOf({ userId: `${user_id}-too` }));
   const counts = await countRows(stack);
   assert.ok((await traces(stack)).length >= 7, `${await traces(stack)}`);
 
@@ -164,22 +164,6 @@ async function before(ownerUrl: string, user: string): Promise<void> {
   for (const version of [1, 2]) await changeAsBefore(database, { user, version });
   await database.end();
   await ask(ownerUrl, "delete from outbox_events"); // long ago
-}
-
-/** As JetStream gives a message up. */
-async function capture(ownerUrl: string, user: string): Promise<void> {
-  const event = eventOf({ userId: user });
-  await ask(
-    ownerUrl,
-    `insert into notification_nats_dlq
-       (advisory_id, kind, stream, consumer, stream_seq, advised_at, message_headers, message_body)
-     values ($1, 'MAX_DELIVERIES', 'stream', 'consumer', 1, now(), $2, $3)`,
-    [
-      crypto.randomUUID(),
-      { "Nats-Msg-Id": [event.eventId], "aggregate_key": [aggregateKeyOf(user, "book")] },
-      bodyOf(event),
-    ],
-  );
 }
 
 const tables = {
