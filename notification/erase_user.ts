@@ -24,7 +24,6 @@ export function eraseUser(database: Database): Handler {
 
 async function erase(tx: Transaction, erasure: Erasure): Promise<Erased> {
   await lockDeadLetters(tx, erasure.userId);
-  await lockFinished(tx, erasure.userId);
   const { waiting, notifications } = await countNotifications(tx, erasure.userId);
   if (waiting > 0) return { waiting, rows: {} };
   const copies = (await findCopies(tx, erasure.userId)).filter((copy) =>
@@ -45,8 +44,8 @@ async function erase(tx: Transaction, erasure: Erasure): Promise<Erased> {
   return { waiting, rows };
 }
 
-// Who sends one of these back now waits, and then sends it back without the user. The dead letters come
-// first, as they do there.
+// A notification is sent back with its dead letter. Who sends one of these back now waits, and then
+// sends it back without the user.
 async function lockDeadLetters(tx: Transaction, userId: string): Promise<void> {
   await query(
     tx,
@@ -54,19 +53,6 @@ async function lockDeadLetters(tx: Transaction, userId: string): Promise<void> {
      from notification_dlq
      where payload_json->>'user_id' = $1
      order by dlq_id
-     for update`,
-    [userId],
-  );
-}
-
-async function lockFinished(tx: Transaction, userId: string): Promise<void> {
-  await query(
-    tx,
-    `select
-     from notifications
-     where user_id = $1
-       and not unfinished
-     order by notification_id
      for update`,
     [userId],
   );

@@ -444,6 +444,13 @@ export const mutants: Mutant[] = [
     tests: ["tests/changes_concurrency_test.ts"],
   },
   {
+    file: "entitlement/erase_user.ts",
+    property: "nobody is erased whose event is being sent back",
+    replace: "await lockFinished(tx, erasure.userId);",
+    by: "",
+    tests: ["tests/erase_race_test.ts"],
+  },
+  {
     file: "entitlement/main.ts",
     property: "without a relay a replica needs no NATS to be ready",
     replace: "() => link.connected || !config.outbox.enabled",

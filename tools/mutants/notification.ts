@@ -445,6 +445,20 @@ export const mutants: Mutant[] = [
   },
   {
     file: "notification/erase_user.ts",
+    property: "nobody is erased whose captured message is being sent back",
+    replace: "await refuseWhenReceived(tx, erasure.userId);",
+    by: "",
+    tests: ["tests/erase_race_test.ts"],
+  },
+  {
+    file: "notification/erase_user.ts",
+    property: "nobody is erased whose notification is being sent back",
+    replace: "await lockDeadLetters(tx, erasure.userId);",
+    by: "",
+    tests: ["tests/erase_race_test.ts"],
+  },
+  {
+    file: "notification/erase_user.ts",
     property: "a copy that can't be read is dropped, whoever is in it",
     replace: "if (key === null) return true;",
     by: "if (key === null) return false;",

@@ -501,6 +501,23 @@ export const mutants: Mutant[] = [
     by: "bytes[4] = (now >> 16) & 0xff;",
     tests: ["shared/uuid_test.ts"],
   },
+  // access/admit.ts
+  {
+    file: "shared/access/admit.ts",
+    property: "who was refused a place takes none afterwards",
+    replace: `  try {
+    arrival?.enter("unchecked");
+  } catch (error) {
+    caller.catch(() => {}); // nobody waits for it, and it must take no place when it is known
+    throw error;
+  }
+  return caller.then(letIn);`,
+    by: `  const admitted = caller.then(letIn);
+  admitted.catch(() => {});
+  arrival?.enter("unchecked");
+  return admitted;`,
+    tests: ["shared/access/admit_test.ts"],
+  },
   // send_back.ts
   {
     file: "shared/send_back.ts",
