@@ -17,7 +17,8 @@ const pseudonym = /^erased-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const bodySchema = z.object({
   user_id: fieldSchema(),
-  operation_id: z.uuid().optional().openapi({
+  // The database writes it in small letters, and pseudonyms are made of it in both places.
+  operation_id: z.uuid().transform((id) => id.toLowerCase()).optional().openapi({
     description: "Of the erasure that this goes on with, in this service or the other one",
   }),
   cursor: z.string().optional(),

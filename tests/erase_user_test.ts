@@ -152,6 +152,29 @@ Deno.test("a pseudonym is not erased once more, and keeps its seals", async () =
   assert.equal(code, 0, output);
 });
 
+Deno.test("a pseudonym is the same in both services, however its operation's id is written", async () => {
+  await using stack = await startStack();
+  const { entitlement, notification, place } = stack;
+  await grant(entitlement.url, { user_id });
+  await untilSent(place, 1);
+  const operation_id = crypto.randomUUID().toUpperCase();
+  for (const [name, { url }] of Object.entries({ entitlement, notification })) {
+    const answer = await fetch(`${url}/operations/${name}/erase-user`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ user_id, operation_id, who: "kim", reason: "r" }),
+    });
+    assert.equal((await answer.json()).outcome, "ERASED");
+  }
+  const pseudonym = `erased-${operation_id.toLowerCase()}`;
+  const ofAudit = await entitlement.rows("select user_id from entitlement_audit");
+  const ofEvents = await entitlement.rows(
+    "select payload->>'user_id' as user_id from outbox_events",
+  );
+  const ofNotifications = await ask(place.ownerUrl, "select user_id from notifications");
+  assert.deepEqual([ofAudit, ofEvents, ofNotifications], Array(3).fill([{ user_id: pseudonym }]));
+});
+
 Deno.test("the record of an erasure does not name the user", async () => {
   await using stack = await startStack();
   const { code, errors } = await ops(stack, "erase-user", "ann", "--reason", "ann asked for it");
