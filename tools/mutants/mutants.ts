@@ -1,6 +1,7 @@
 // deno task mutants [--only FOLDER|FILE]…: puts each bug of the lists into a copy of the project, one
 // at a time, and runs the tests that must notice it.
 import { parseArgs } from "node:util";
+import { plantedPassword, plantedSettings } from "../planted.ts";
 import { startServers } from "../servers/servers.ts";
 import { allMutants } from "./lists.ts";
 import { folderOf, type Mutant } from "./mutant.ts";
@@ -21,8 +22,10 @@ const chosen = allMutants.filter((mutant) =>
 );
 if (chosen.length === 0) throw new Error(`There is no mutant of ${only.join(" or ")}`);
 
-const started = await startServers({ say: console.log });
+// Test files run side by side and share the roles of PostgreSQL, and so their password.
+const started = await startServers({ password: plantedPassword, say: console.log });
 const env = {
+  ...plantedSettings,
   KENRI_TEST_POSTGRES_URL: started.postgres.url,
   KENRI_TEST_NATS_URL: started.nats.url,
 };

@@ -441,7 +441,7 @@ export const mutants: Mutant[] = [
     property: "nobody is erased while a notification of theirs is on its way",
     replace: "if (waiting > 0) return { waiting, rows: {} };",
     by: "if (waiting > 1) return { waiting, rows: {} };",
-    tests: ["tests/erase_user_test.ts"],
+    tests: ["tests/erase_race_test.ts"],
   },
   {
     file: "notification/erase_user.ts",
