@@ -209,6 +209,7 @@ function whileAnother(
     await other.query("begin");
     for (const change of changes) await other.query(change);
     const working = work();
+    working.catch(() => {}); // it may fail before it is awaited
     await until("it waits", async () => await waitingForLocks(ownerUrl) > 0);
     await other.query("commit");
     return await working;
