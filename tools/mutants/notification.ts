@@ -447,14 +447,14 @@ export const mutants: Mutant[] = [
     file: "notification/erase_user.ts",
     property: "nobody is erased whose captured message is being sent back",
     replace: "await refuseWhenReceived(tx, erasure.userId);",
-    by: "",
+    by: "if (erasure.dryRun) await refuseWhenReceived(tx, erasure.userId);",
     tests: ["tests/erase_race_test.ts"],
   },
   {
     file: "notification/erase_user.ts",
     property: "nobody is erased whose notification is being sent back",
     replace: "await lockDeadLetters(tx, erasure.userId);",
-    by: "",
+    by: "if (erasure.dryRun) await lockDeadLetters(tx, erasure.userId);",
     tests: ["tests/erase_race_test.ts"],
   },
   {
