@@ -97,8 +97,8 @@ async function countPublished(
   return found?.count ?? 0;
 }
 
-// The oldest are found, but locked in the order of their ids, as by all who put events back. What
-// somebody else has put back in between is found and not replayed.
+// The oldest rows are found first, and locked in the order of their ids, like everywhere that events
+// are put back. Rows that somebody else has put back in the meantime are found but not replayed.
 export async function putBackPublished(
   database: Database,
   { from, to, limit }: { from: string; to: string; limit: number },

@@ -1,5 +1,5 @@
-// Which events of the stream `recover` may believe. Whoever may publish to the subject can put anything
-// there, and NATS does not say who it was.
+// Which events of the stream `recover` may trust. Everybody who may publish to the subject can put
+// anything there, and NATS does not say who did.
 import type { MsgHdrs } from "nats";
 import { isSealed, sealHeader } from "../../entitlement/seal.ts";
 import { readNotification, UnreadableMessage } from "../../notification/notification.ts";
@@ -41,7 +41,7 @@ function doubtOf(body: Uint8Array, seal: string, keys: string[]): string | undef
   return isSealed(body, seal, keys) ? undefined : "its seal was not made with the key";
 }
 
-// What users chose is shown so that it can do nothing to a terminal.
+// Text from users is printed so that it can't control a terminal.
 export function describe({ payload, doubt }: Candidate): string {
   const { event_id, event_type, user_id, stock_keeping_unit, version, occurred_at } = payload;
   return `${event_id} ${occurred_at} ${event_type} ${plain(user_id)} ${

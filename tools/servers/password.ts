@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { User } from "./child.ts";
 import { runAs } from "./other_user.ts";
 
-/** For whoever can't read what it was told to: 192 bits, none of which a url has to escape. */
+/** 192 random bits, in characters that a url need not escape. */
 export function newPassword(): string {
   return crypto.getRandomValues(new Uint8Array(24)).toHex();
 }
