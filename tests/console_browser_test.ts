@@ -1,6 +1,5 @@
 // The console in a real Chromium, as a person uses it: with the keyboard, on a phone, in the dark,
 // without scripts. Machines without a Chromium skip this; console_test.ts has the rest.
-//
 // KENRI_WRITE_DOCS=true writes the pictures of docs/console.md.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
