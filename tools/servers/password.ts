@@ -7,7 +7,7 @@ export function newPassword(): string {
   return crypto.getRandomValues(new Uint8Array(24)).toHex();
 }
 
-/** Of a role that is not the administrator: found again at the next start, and of no use elsewhere. */
+/** The password of another role than the administrator. The same at each start, and of no use elsewhere. */
 export function passwordOf(role: string, ofAdministrator: string): string {
   return createHash("sha256").update(`${ofAdministrator}:${role}`).digest("hex");
 }
