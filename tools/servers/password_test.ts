@@ -20,20 +20,17 @@ Deno.test("PostgreSQL and NATS refuse who has no password or another one", async
     await assert.rejects(logIn(url), /password|SASL|SCRAM/);
   }
   await (await connectTo(nats.url)).close();
-  for (
-    const url of [`nats://127.0.0.1:${nats.port}`, `nats://kenri:${wrong}@127.0.0.1:${nats.port}`]
-  ) {
-    await assert.rejects(connectTo(url, { reconnect: false }), /Authorization/);
+  for (const credentials of [{}, { user: "kenri", pass: wrong }]) {
+    assert.match(await connectAs(nats.port, credentials), /Authorization/);
   }
 });
 
 Deno.test("nodes of NATS let no stranger into their cluster", async () => {
   await using cluster = await startNatsCluster();
   const [url = ""] = cluster.url.split(",");
-  const open = `nats://${new URL(url).host}`;
-  await assert.rejects(connectTo(open, { reconnect: false }), /Authorization/);
-  const stranger = 'CONNECT {"verbose":false,"name":"stranger"}\r\nPING\r\n';
-  assert.match(await say(cluster.routePorts[0] ?? 0, stranger), /Authorization/);
+  for (const port of [Number(new URL(url).port), cluster.routePorts[0] ?? 0]) {
+    assert.match(await connectAs(port, { name: "stranger" }), /Authorization/);
+  }
 });
 
 Deno.test({
@@ -106,9 +103,15 @@ async function logIn(url: string, sql = "select current_user as answer"): Promis
   }
 }
 
-/** All that is answered until the server ends the connection. */
-async function say(port: number, text: string): Promise<string> {
+/** All that NATS answers until it ends the connection. Its client can't be asked: Deno 2.9.6 reports
+ * the reset of a connection that the client has given up as an error that nobody caught. */
+async function connectAs(port: number, credentials: Record<string, string>): Promise<string> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
-  await connection.write(new TextEncoder().encode(text));
-  return await new Response(connection.readable).text();
+  const connect = JSON.stringify({ verbose: false, ...credentials });
+  await connection.write(new TextEncoder().encode(`CONNECT ${connect}\r\nPING\r\n`));
+  let answer = "";
+  try {
+    for await (const bytes of connection.readable) answer += new TextDecoder().decode(bytes);
+  } catch { /* The connection was reset. */ }
+  return answer;
 }
