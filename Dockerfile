@@ -1,7 +1,7 @@
-# Both services, the migrations and the provisioning of NATS in one image. The command says which, after the permissions that its
-# settings need, and permissions.js prints these (docs/deploy.md):
+# Both services, the migrations and the provisioning of NATS in one image. A command has the permissions
+# that its settings need, as permissions.js prints them, and then the program (docs/deploy.md):
 #   --allow-net=… entitlement.js | notification.js | migrate.js | provision.js
-# The base images are pinned by version. Whoever wants more names them by digest, by build argument.
+# The base images are pinned by version. Build arguments can name them by digest.
 ARG DENO_BUILD_IMAGE=denoland/deno:debian-2.9.6
 ARG DENO_IMAGE=denoland/deno:distroless-2.9.6
 

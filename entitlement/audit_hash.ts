@@ -24,9 +24,9 @@ export function auditHash(row: string, digest = personDigest(row)): string {
   );
 }
 
-// A number for each row, and for each version that has a row without a hash: the same sum of them, come
-// by in two ways, is of the same set. Nothing secret hangs on it: what one way finds and the other does
-// not only adds to the sum.
+// A number for each row, and for each version that has a row without a hash. Two sets of rows with the
+// same sum of these numbers are the same set. It need not be secret: a row that only one of the sets
+// has can only add to the sum.
 export const markOfRow = (row: string): string =>
   mark(`${row}.audit_id::text`, utc(`${row}.occurred_at`), `encode(${row}.hash, 'hex')`);
 

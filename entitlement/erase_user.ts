@@ -53,8 +53,8 @@ async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Pr
   });
 }
 
-// What was committed and published between the question and the locks was not asked about. Changes
-// of this user wait for the answer, so it must not take long.
+// Asks about the events that were committed and published after the first question and before the
+// locks. Changes of this user wait for the answer, so it must not take long.
 async function countUnreceivedSince(
   tx: Transaction,
   ask: AskReceiver,
@@ -120,7 +120,7 @@ interface Publishable extends AuditedRow {
   is_in_outbox: boolean;
 }
 
-// All but what was given up, by the order in which it is asked about.
+// All events that were not given up, in the order of the questions.
 function findPublishable(on: Database | Transaction, userId: string): Promise<Publishable[]> {
   return query<Publishable & Record<string, unknown>>(
     on,
@@ -136,9 +136,9 @@ function findPublishable(on: Database | Transaction, userId: string): Promise<Pu
 
 const answerUnderLocksMs = 1_000;
 
-// An event that the stream has yet to give out would bring the user back. How long the stream has it
-// counts from its publication, and the outbox keeps that only for a while: so an event is on its way
-// until it is received, for as long as the receiver knows what it received.
+// An event that the stream has not delivered yet would bring the user back. The stream counts an
+// event's age from its publication, which the outbox remembers only for a while. So an event counts as
+// on its way until it is received, for as long as the receiver remembers what it received.
 async function countUnreceived(ask: AskReceiver, rows: Publishable[]): Promise<number> {
   let unreceived = 0;
   for (let i = 0; i < rows.length; i += maxPerCheck) {

@@ -121,9 +121,9 @@ async function beginGeneration(
 
 const putBackBatch = 1_000;
 
-// Until nothing is found. Rows are found by their place in the stream, but locked in the order of
-// their ids, as by all who put events back: so no two of these wait for each other in a ring. Another
-// relay may have put them back in between; then there may be more, though none of these was left.
+// Until nothing is found. Rows are found by their place in the stream, but locked in the order of their
+// ids, like everywhere that events are put back, so that these statements can't deadlock. If another
+// relay has put these rows back in the meantime, there may still be others.
 export async function putBackLost(database: Database, log: Log): Promise<void> {
   let republished = 0;
   for (;;) {

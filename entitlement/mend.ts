@@ -5,10 +5,10 @@ import { eventTypeOf } from "./entitlement.ts";
 import { renewsKey } from "./outbox.ts";
 import type { AuditedEvent } from "./received.ts";
 
-// Puts events that were published and not received back to PENDING. One that the outbox has deleted
-// is made again from the audit, as the same event: who has received it after all removes it as a
-// duplicate. Rows are locked and inserted in the order of their ids, as by all who put events back.
-// Returns the ids of those that were put back.
+// Puts events that were published and not received back to PENDING. One that the outbox has deleted is
+// made again from the audit, as the same event: who has received it after all removes it as a
+// duplicate. Rows are locked and inserted in the order of their ids, like everywhere that events are
+// put back. Returns the ids of those that were put back.
 export async function mendEvents(
   database: Database,
   events: AuditedEvent[],

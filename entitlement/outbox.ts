@@ -34,8 +34,8 @@ export const outbox: LeasedTable = {
     "extract(epoch from locked_at - created_at)::float8 as age_seconds",
 };
 
-// For rows that are put back. One that was finished before migration 0007 still has a key of the old
-// form, and would not be in one line with those that were written since.
+// For rows that are put back. A row that was finished before migration 0007 still has a key of the old
+// form, and would not be ordered with rows that were written since.
 export const renewsKey = `aggregate_key = coalesce(
          aggregate_key_of(row.payload->>'user_id', row.payload->>'stock_keeping_unit'),
          row.aggregate_key)`;

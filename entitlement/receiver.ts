@@ -7,8 +7,8 @@ import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/shared/receip
 export type AskReceiver = (eventIds: string[], withinMs?: number) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
-// Apart from where the acknowledgements of the stream come to: who answers checks must not be able to
-// forge those.
+// An inbox apart from that for the acknowledgements of the stream, so that the service that answers
+// checks can't forge acknowledgements.
 const answers = inboxesOf("entitlement.checks");
 
 // Asks the notification service, over NATS, which of these events it has not received.
@@ -30,7 +30,7 @@ export function receiverOver(link: NatsLink, subject: string): AskReceiver {
   };
 }
 
-// With an inbox of its own a request is forgotten by the client library when the connection is lost.
+// With an inbox of its own, the client library drops a request when the connection is lost.
 async function whileConnected<Answer>(
   { connection, signal }: Session,
   asked: Promise<Answer>,

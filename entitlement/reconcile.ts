@@ -29,7 +29,7 @@ export async function runReconciliation(
 ): Promise<void> {
   const { log } = parts;
   const trouble = new Trouble(
-    (error) => log.warn("Reconciliation is put off: {error}", { error }),
+    (error) => log.warn("Reconciliation postponed: {error}", { error }),
     () => log.info("Reconciliation goes on"),
   );
   while (!stop.aborted) {
@@ -119,7 +119,7 @@ interface Run {
   leased_until: string; // proves the lease: each later one has a later end
 }
 
-// If a run is due and no other replica is at it.
+// If a run is due and no other replica is making one.
 async function begin(database: Database, intervalMs: number): Promise<Run | undefined> {
   const [run] = await query<Run & Record<string, unknown>>(
     database,
@@ -178,7 +178,7 @@ async function finish(database: Database, run: Run): Promise<void> {
   stillOurs(finished);
 }
 
-// A replica that was held up for longer than its lease leaves the run to the one that took it over.
+// A replica that was delayed for longer than its lease leaves the run to the replica that took it over.
 function stillOurs<Row>([row]: Row[]): Row {
   if (!row) throw new Error("the run took longer than its lease, and another replica has it now");
   return row;

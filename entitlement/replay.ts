@@ -103,8 +103,8 @@ interface Batch {
   limit: number;
 }
 
-// Whoever repeats the call until it is complete takes one that replays nothing for an endless one. So
-// a batch that somebody else has put back meanwhile, which has left the range, is followed by the next.
+// A client that repeats the call until it is complete treats a call that replays nothing as an error. So
+// when somebody else has put back the whole batch in the meantime, the next batch follows at once.
 async function putBackSome(
   database: Database,
   batch: Batch,
@@ -116,8 +116,8 @@ async function putBackSome(
   }
 }
 
-// The oldest are found, but locked in the order of their ids, as by all who put events back. What
-// somebody else has put back in between is found and not replayed.
+// The oldest rows are found first, and locked in the order of their ids, like everywhere that events
+// are put back. Rows that somebody else has put back in the meantime are found but not replayed.
 export async function putBackPublished(
   database: Database,
   { from, to, limit }: Batch,

@@ -10,9 +10,9 @@ import { beginning, pageOfAudit, positionSchema } from "./audit_pages.ts";
 import type { Problem } from "./judge_chain.ts";
 import { findBounds, marksSchema, problemSchema } from "./verify_audit.ts";
 
-// Rows of the audit to which no chain leads: somebody added them. They are added up first, which is
-// quick; only when the sum is not that of the rows that the chains lead to, they are looked for. Rows of
-// a time that can't be are few, and always looked for.
+// Rows of the audit to which no chain leads: somebody added them. Adding up all rows is quick and comes
+// first; the rows themselves are looked for only when the sum is not that of the rows on the chains.
+// Rows with an impossible time are few, and are always looked for.
 
 const countedAtOnce = 20_000;
 const searchedAtOnce = 500;
@@ -101,7 +101,7 @@ async function countRows(database: Database, values: PageOfRows): Promise<Counte
   return counted as Counted;
 }
 
-// What pages never come to: before all of them ($1), and yet to come.
+// Times outside of all pages: before the first one ($1), or in the future.
 const impossibleRows = `select *
          from entitlement_audit
          where (occurred_at, audit_id) < ($1, $2)

@@ -2,9 +2,9 @@ import { reasonOf } from "@kenri/shared/errors";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-// A role can change its own settings and its password, and keeps both: so a service that was taken over
-// once could lead functions astray, or the service out, long after. Each migration makes the role again
-// what it is meant to be. What the owner has no power over stays, and is said.
+// A role can change its own settings and its password, and both last. So a service that was taken over
+// once could change how functions work, or lock the service out, long afterwards. Each migration resets
+// the role. What the owner may not reset stays, and is reported.
 
 const powers = {
   rolsuper: "nosuperuser",

@@ -98,8 +98,8 @@ async function capture(
   });
 }
 
-// What PostgreSQL or NATS would not take must not come again and again:
-// a NUL, a time that can't be stored, a name of no possible stream.
+// Content that PostgreSQL or NATS would not accept must not be redelivered for ever: a NUL, a time that
+// can't be stored, a name of no possible stream.
 const text = z.string().max(500).refine((value) => !value.includes("\0"));
 const advisorySchema = z.object({
   id: text.min(1),

@@ -24,7 +24,8 @@ export interface EventOptions {
   advisories: { stream: WantedStream }[];
 }
 
-// What replicas may hold together without an ack. With the server's default of 1,000 one would do.
+// How many messages all replicas together may hold without an ack. One replica alone could hold the
+// server's default of 1,000.
 const maxAckPending = 20_000;
 
 export async function ensureEvents(

@@ -130,7 +130,7 @@ function isOf({ body, key }: Copy, userId: string): boolean {
   try {
     if (body) return readNotification(body).user_id === userId;
   } catch {
-    // Of what can't be read and has no key the user may be anywhere in it.
+    // A copy that can't be read and has no key may contain the user anywhere.
     if (key === null) return true;
   }
   return key !== null && isKeyOf(userId, key);

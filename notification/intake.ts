@@ -24,9 +24,10 @@ export interface IntakeOptions {
   predecessorWaitMs: number;
 }
 
-// The next pull begins before the last one can end: so one is in place at every moment.
+// The next pull begins before the last one can end, so there is always one in place.
 const renewMs = expiresMs / 2;
-// Of one pull. What is in hand and what open pulls may still bring is together never above twice this.
+// The limit of one pull. Messages in hand, and those that open pulls may still bring, never exceed
+// twice this.
 const maxMessages = 1_000;
 const maxBytes = 16 * 1024 * 1024; // far above 1,000 events as they should be
 const maxPerInsert = 500;
@@ -98,8 +99,8 @@ export class Intake {
     }
   }
 
-  // Finishes what is in hand, and what open pulls still bring: a pull can't be taken back. What is not
-  // finished when it has to be abandoned is given back.
+  // Finishes the messages in hand and those that open pulls still bring, because a pull can't be
+  // cancelled. Messages that are not finished in time are given back.
   async empty(): Promise<void> {
     const { abandon } = this.#parts;
     while (this.#inHand.size + this.#asked.size > 0 && !abandon.aborted) {

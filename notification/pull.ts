@@ -2,10 +2,10 @@ import { createInbox, type Msg, type NatsConnection } from "nats";
 import { inboxesOf } from "@kenri/shared/nats_connection";
 import { pause } from "@kenri/shared/signals";
 
-// One pull at a durable consumer. It is over when the server has said so, and not by a timer here: what
-// is under way at that moment would be dropped, has used up a delivery, and comes again only when the
-// ack wait is over. The server says it with a status, which nats-server 2.9 sometimes forgets; then it
-// says it by its answer to a question about the consumer.
+// One pull at a durable consumer. It ends when the server says so, and not by a timer here: a message
+// that arrives after such a timer would be dropped, would have used up a delivery, and would be
+// redelivered only after the ack wait. The server sends a status at the end of a pull, which
+// nats-server 2.9 sometimes forgets; then its answer to a question about the consumer marks the end.
 
 export interface Durable {
   connection: NatsConnection;
@@ -59,8 +59,8 @@ export async function pull(
   }
 }
 
-// Returns when the pull is over. The server has it when it answers the flush, so the question comes
-// after the pull's time, and its answer behind all messages that were given to the pull.
+// Returns when the pull is over. When the server answers the flush it has the pull. So the question is
+// asked after the pull has expired, and its answer arrives after all messages of the pull.
 async function askWhenSilent(
   { connection, stream, name, refused }: Durable,
   pulling: string,

@@ -111,10 +111,10 @@ const newLease = leaseOfNew(notifications, {
     `aggregate_key not in (select aggregate_key from new_notification where awaits_predecessor)`,
 }, ["$4", "$5", "$6"]);
 
-// After the commit, because only then two replicas that stored neighbours at the same time can see
-// each other's: the one that comes last finds both. It is done for duplicates too: the replica that
-// stored them may have ended right there. A row that was claimed waits no more, so nearly always no
-// row waits at all. Rows are locked in one order, as replicas share neighbours.
+// After the commit, because only then two replicas that stored neighbours at the same time can see each
+// other's: the one that comes last finds both. It is done for duplicates too: the replica that stored
+// them may have ended right there. A row that was claimed no longer waits, so nearly always no row
+// waits. Rows are locked in one order, because replicas may need the same ones.
 async function endWaits(session: Session, received: Notification[]): Promise<number> {
   const ended = await query(
     session,

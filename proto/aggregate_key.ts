@@ -1,6 +1,6 @@
 // The key by which events have an order: those of one key are published, and sent to the user, by
 // version. It is the user, a colon and the item. In both, `%` is written as %25 and `:` as %3A, so no
-// two pairs share a key, and ordinary texts stand as they are. The databases have the same function as
+// two pairs share a key, and other characters stay as they are. The databases have the same function as
 // aggregate_key_of, for keys that are made of columns.
 //
 // There is one kind of key so far. A key of another kind will begin with its kind and a colon: it then
@@ -9,12 +9,12 @@ export function aggregateKeyOf(userId: string, stockKeepingUnit: string): string
   return keyPrefixOf(userId) + escaped(stockKeepingUnit);
 }
 
-// What the keys of this user begin with, and of those no other.
+// The beginning of all keys of this user, and of no others.
 export function keyPrefixOf(userId: string): string {
   return `${escaped(userId)}:`;
 }
 
-// Keys from before parts were escaped may have more colons. They do not say whose they are.
+// Keys from before parts were escaped may have more colons. They do not say which user they belong to.
 export function isKeyOf(userId: string, key: string): boolean {
   const prefix = keyPrefixOf(userId);
   return key.startsWith(prefix) && !key.includes(":", prefix.length);

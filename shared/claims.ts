@@ -100,9 +100,9 @@ async function leaseDue<Content>(
 
 // Claims for a worker that comes again and again. While some other transaction is held open the index
 // keeps an entry for each row that was finished since, and a scan from its beginning passes them all.
-// So only one scan per poll interval begins there. The others begin where the last one found its
-// oldest row; in a table without backlog some time before that, because commits overtake each other.
-// Where the whole scan found nothing, they begin as long before it.
+// So only one scan per poll interval begins there. The others begin where the last one found its oldest
+// row; in a table without backlog some time before that, because commits overtake each other. If the
+// whole scan found nothing, they begin that long before the scan.
 export function claimRepeatedly<Content>(
   database: Database,
   table: LeasedTable,

@@ -1,9 +1,9 @@
 import { pause } from "./signals.ts";
 
 // HTTP/1.1 has one request at a time on a connection, and reads the next one when the answer before it
-// has left. Deno's server also speaks HTTP/2 and can't be told not to: there 200 requests come at once,
-// and their answers stay in memory while the client gives no window for them. So every connection is
-// held to what HTTP/1.1 does. A client that knows no better never notices.
+// has left. Deno's server also speaks HTTP/2, which can't be switched off. There a client may send 200
+// requests at once, and their answers stay in memory until the client reads them. So every connection
+// is limited to what HTTP/1.1 allows. A client of HTTP/1.1 never notices.
 
 export interface Peer {
   hostname: string;
@@ -16,14 +16,14 @@ export interface Turn {
   isWaitedFor: boolean;
 }
 
-// By HTTP/1.1 the runtime may tell us that an answer has left a moment after it has read the next
-// request. By HTTP/2 it may never leave.
+// With HTTP/1.1 the runtime may report that an answer was sent a moment after it has read the next
+// request. With HTTP/2 the answer may never be sent.
 const maxWaitMs = 2_000;
 
 export class Connections {
   readonly #turns = new Map<string, Turn>();
 
-  // The turn of a request; undefined when only HTTP/2 has another one before it.
+  // The turn of a request; undefined if another one is still before it, which only HTTP/2 allows.
   begin({ hostname, port }: Peer): Turn | undefined | Promise<Turn | undefined> {
     const connection = `${hostname} ${port}`;
     const before = this.#turns.get(connection);
@@ -59,7 +59,7 @@ export class Connections {
   }
 }
 
-// The runtime says only of a stream when it has left.
+// The runtime reports only for streams when they have been sent.
 export async function toldWhenTaken(answer: Response): Promise<Response> {
   if (answer.headers.get("Content-Type") === "text/event-stream") return answer;
   const { status, headers } = answer;

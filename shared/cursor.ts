@@ -55,7 +55,7 @@ export function readCursor<Schema extends z.ZodType>(
   }
 }
 
-// Whatever its schema says of a text: PostgreSQL can be asked for no other.
+// PostgreSQL accepts no other text, whatever the schema allows.
 const storableText = textSchema();
 
 function storable(value: unknown): unknown {

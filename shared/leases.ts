@@ -193,7 +193,7 @@ export function recordsAttempt(
 }
 
 // The heartbeat: rows that are still in hand keep their lease. Returns the ids of those that do. It
-// waits for no lock: it could wait in a ring with a settle of the same rows.
+// waits for no lock: it could deadlock with a settle of the same rows.
 export async function extendLeases<Row extends LeasedRow<unknown>>(
   database: Database,
   { name, id }: LeasedTable,

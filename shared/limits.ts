@@ -25,8 +25,8 @@ export function refusedBy(limit: Limit, error: ApiError): ApiError {
 export const tooManyWaiting = (): ApiError =>
   refusedBy("waiting", unavailable("too many requests are waiting, try again"));
 
-// Requests have places, by what is known of them: so whoever has no credential, or shows one that is
-// not checked yet, can't use up the places of callers.
+// Requests have places by what is known about them, so requests without a credential, or with one that
+// is not checked yet, can't use up the places of callers.
 type Standing = "stranger" | "unchecked" | "caller";
 
 export class Places {
@@ -55,8 +55,8 @@ export class Places {
   }
 }
 
-// A request from the network, until its answer has left. A request for health needs no place: whoever
-// asks would otherwise end a process that is only busy.
+// A request from the network, until its answer has been sent. A request for health needs no place,
+// because a failed one may get a process killed that is only busy.
 export class Arrival {
   readonly #places: Places;
   #standing: Standing | undefined;

@@ -1,6 +1,6 @@
-// What comes from outside must not steer a terminal, hide, or change the order of what stands beside
-// it: control characters (ESC, and U+009B, which is as good as ESC), those that change the direction
-// of text, line and paragraph separators, and whatever has no width.
+// Text from outside must not control a terminal, hide, or change the order of the text beside it:
+// control characters (ESC, and U+009B, which is as good as ESC), those that change the direction of
+// text, line and paragraph separators, and whatever has no width.
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** For one line: also a line break is shown as `\u{a}`. */
@@ -13,7 +13,7 @@ export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** For JSON: it says the same in escapes, so whoever parses it has the text as it was. */
+/** For JSON: these characters become escapes, so a parser returns the original text. */
 export function printableJson(json: string): string {
   return json.replace(unprintable, (found) => {
     if (found === "\n") return found; // between values; within them it is escaped already

@@ -10,8 +10,8 @@ const waiting = gauge(
 );
 
 // Whether the streams and consumers of one loop are as it needs them. A service does not start without
-// them. Once they were there and are lost, it waits until they are there again: a restart would bring
-// nothing, and entitlement would take no changes meanwhile.
+// them. If they are lost while it runs, it waits until they are there again: a restart would not help,
+// and entitlement would take no changes meanwhile.
 export class Provisions {
   readonly #link: NatsLink;
   readonly #loop: string;

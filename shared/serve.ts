@@ -51,9 +51,9 @@ export async function serve(
   }
 }
 
-// To send an answer as a stream takes as long as a small request does. So only some of the answers to
-// callers that are known are sent as one, which finds a client that takes none. Which ones is left to
-// chance: a client that knew could let another connection take them.
+// Sending an answer as a stream takes as long as a small request. So only some answers to known callers
+// are sent as streams, which is enough to find a client that reads none. They are chosen at random,
+// because a client that knew which ones could let another connection read those.
 const maxAnswersToProbe = 32;
 
 function probes(): () => boolean {
@@ -101,7 +101,8 @@ async function answerArrival(app: App, request: Request, arrival: Arrival): Prom
   return await app.fetch(request, arrival);
 }
 
-// A request that only HTTP/2 can have sent. An answer without a body needs no window to leave.
+// Only HTTP/2 can send such a request. An answer without a body is sent even if the client reads
+// nothing.
 function refuseWithoutBody(): Response {
   countRefusal("per_connection");
   observeUnrouted(503);

@@ -13,8 +13,8 @@ import {
 import { reasonOf, StartRefused } from "./errors.ts";
 import type { Log } from "./log.ts";
 
-// Streams and durable consumers are verified, and made or changed where NATS permits it: to a service on
-// an open server, and to `deno task provision`. To a service with a user of its own it does not.
+// Streams and durable consumers are verified, and made or changed where NATS permits it: for services
+// on an open server, and for `deno task provision`, but not for services with the users of deploy/.
 
 export interface WantedStream {
   name: string;
@@ -40,16 +40,16 @@ export class NotPermitted extends StartRefused {
 const nanosecondsPerMs = 1_000_000;
 const maxAgeMs = 7 * 24 * 3_600_000;
 
-// By these somebody else would have the stream drop events, change them, or take or give away others.
-// How much room it has (max_bytes) is the operator's to say.
+// With these settings somebody could make the stream drop or change events, or copy events in or out.
+// The operator decides about its size (max_bytes).
 const foreignToStreams: Partial<Record<keyof StreamConfig, unknown>> = {
   ...{ max_msgs: -1, max_msgs_per_subject: -1, max_msg_size: -1 },
   ...{ no_ack: false, sealed: false, allow_rollup_hdrs: false },
   ...{ mirror: undefined, sources: undefined, republish: undefined, subject_transform: undefined },
 };
 
-// Makes the stream if it is missing and brings it to the wanted settings if it differs. Without
-// mayMake nothing is tried that NATS has refused before.
+// Makes the stream if it is missing and brings it to the wanted settings if it differs. Without mayMake
+// it does not try again what NATS has refused.
 export async function ensureStream(
   manager: JetStreamManager,
   wanted: WantedStream,
@@ -82,8 +82,8 @@ export async function ensureStream(
   }
 }
 
-// What keeps messages from a pull consumer, or gives them out by other rules, where somebody else
-// has set it.
+// Settings with which somebody could keep messages from a pull consumer, or change how they are
+// delivered.
 const foreignToConsumers: Partial<ConsumerConfig> = {
   ...Object.fromEntries(
     ["filter_subject", "filter_subjects", "headers_only", "backoff", "inactive_threshold"]

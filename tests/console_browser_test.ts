@@ -1,10 +1,8 @@
 // The console in a real Chromium, as a person uses it: with the keyboard, on a phone, in the dark,
 // without scripts. Machines without a Chromium skip this; console_test.ts has the rest.
-//
 // KENRI_WRITE_DOCS=true writes the pictures of docs/console.md.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../tools/servers/free_port.ts";
 import { grant, revoke } from "./api.ts";
 import {
   type Browser,
@@ -15,9 +13,10 @@ import {
   type Tab,
   type TabOptions,
 } from "./browser.ts";
+import { startConsoles } from "./consoles.ts";
+import { lowContrasts } from "./contrasts.ts";
 import { ask } from "./entitlement.ts";
-import { countsOf, untilSent } from "./notification.ts";
-import { failingSends, look, type Stack, startStack } from "./stack.ts";
+import type { Stack } from "./stack.ts";
 import { until } from "./wait.ts";
 
 if (!chromium) console.log("No Chromium on this machine: the console is tested without a browser");
@@ -27,30 +26,7 @@ let browser: Browser;
 let eventId: string;
 
 async function prepare(): Promise<void> {
-  const [first, second] = [freePort(), freePort()];
-  stack = await startStack({
-    entitlement: {
-      ENTITLEMENT_HTTP_PORT: `${first}`,
-      ENTITLEMENT_CONSOLE_PEER_URL: `http://127.0.0.1:${second}`,
-    },
-    notification: {
-      ...failingSends,
-      NOTIFICATION_HTTP_PORT: `${second}`,
-      NOTIFICATION_CONSOLE_PEER_URL: `http://127.0.0.1:${first}`,
-    },
-  });
-  const { entitlement, notification, place } = stack;
-  for (const user_id of ["unlucky-bob", "unlucky-eve", `unlucky-${"long".repeat(40)}`]) {
-    await grant(entitlement.url, { user_id }, `purchase-of-${user_id.slice(0, 11)}`);
-  }
-  for (const change of [grant, revoke, grant]) await change(entitlement.url, { user_id: "ann" });
-  await untilSent(place, 3);
-  await until("they are dead", async () => (await countsOf(place)).notification_dlq === 3);
-  const { events: [event] } = await look(
-    notification.url,
-    "/debug/notification/timeline?user_id=unlucky-bob",
-  );
-  eventId = event.event_id;
+  ({ stack, eventId } = await startConsoles());
   browser = await startBrowser();
 }
 
@@ -138,28 +114,6 @@ inBrowser("text can be read in the light and in the dark", async () => {
     });
   }
 });
-
-// Texts with less contrast than WCAG asks for at level AA, against the first background behind them.
-const lowContrasts = `(() => {
-  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
-  const luminance = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-  };
-  const behind = (element) => {
-    const color = channels(getComputedStyle(element).backgroundColor);
-    return color.length < 4 || color[3] > 0 ? color : behind(element.parentElement);
-  };
-  return [...document.querySelectorAll("body *")].filter((element) =>
-    [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()) &&
-    element.getClientRects().length > 0
-  ).flatMap((element) => {
-    const [a, b] = [channels(getComputedStyle(element).color), behind(element)].map(luminance)
-      .sort((one, other) => other - one);
-    const ratio = (a + 0.05) / (b + 0.05);
-    return ratio < 4.5 ? [element.innerText + " " + ratio.toFixed(2)] : [];
-  });
-})()`;
 
 inBrowser("an event is found with nothing but the keyboard", async () => {
   await withTab({}, async (tab) => {

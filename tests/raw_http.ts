@@ -1,4 +1,5 @@
 // HTTP by hand, for what fetch is too polite to send.
+import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 
 export interface RawAnswer {
@@ -80,4 +81,13 @@ export function changeHead(...lines: string[]): string {
     ...lines,
     "\r\n",
   ].join("\r\n");
+}
+
+/** An error in the one shape of the API. */
+export function assertRawError(answer: RawAnswer | undefined, status: number, code: string): void {
+  assert.ok(answer, "closed without an answer");
+  assert.equal(answer.status, status, answer.text);
+  const body = JSON.parse(answer.text);
+  assert.deepEqual(Object.keys(body), ["code", "message"]);
+  assert.equal(body.code, code);
 }

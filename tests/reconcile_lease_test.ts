@@ -24,7 +24,7 @@ Deno.test("a replica that was held up for longer than its lease writes nothing m
   slow.answer();
   await until("the slow one notices", () => slow.log.length > 0);
   assert.deepEqual(slow.log, [
-    "warn Reconciliation is put off: the run took longer than its lease, and another replica has it now",
+    "warn Reconciliation postponed: the run took longer than its lease, and another replica has it now",
   ]);
   assert.deepEqual(await stateOf(stack), before);
   next.answer();

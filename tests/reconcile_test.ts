@@ -198,7 +198,7 @@ Deno.test("while nobody answers nothing is taken for missing", async () => {
   const loop = startLoop(stack, stopping.signal, collecting);
   await until("it says so", () => collecting.lines.some((line) => line.startsWith("warn")));
   stopping.abort();
-  assert.deepEqual(await loop, [`warn Reconciliation is put off: ${message}`]);
+  assert.deepEqual(await loop, [`warn Reconciliation postponed: ${message}`]);
 });
 
 async function contentOf({ place }: Stack): Promise<unknown[]> {

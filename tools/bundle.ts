@@ -29,7 +29,7 @@ export async function bundleAll(folder: string, say: (line: string) => void): Pr
   }
 }
 
-// Into a folder of its own first: a bundle that holds something foreign must not be left behind.
+// Into a temporary folder first, so that no bundle with a foreign file is left behind.
 async function bundle(main: string, file: string): Promise<void> {
   refuse(main, await foreignModules(main));
   const draft = await Deno.makeTempDir({ dir: dirname(file), prefix: "draft-" });
@@ -55,8 +55,8 @@ function refuse(main: string, problems: string[]): void {
   throw new Error([`"${main}" is not bundled:`, ...problems].join("\n"));
 }
 
-// The bundler reads whatever a literal names, also for a package, and puts it into the bundle. Its
-// source map says what that was.
+// The bundler puts every file that an import names literally into the bundle, also for packages. Its
+// source map lists these files.
 async function foreignSources(output: string): Promise<string[]> {
   const map: { sources: string[] } = JSON.parse(await Deno.readTextFile(`${output}.map`));
   const base = pathToFileURL(output);

@@ -1,7 +1,7 @@
-// Which modules a program is made of. Deno reads what is imported by a literal without asking for a
-// permission, whatever it is: `import key from "/etc/key" with { type: "text" }`. So before a program
-// is bundled or started its modules are looked at: each must be of this project, or of a package in
-// node_modules. (Packages may import nothing else by a literal: Deno refuses it itself.)
+// Which modules a program is made of. Deno needs no permission to read a file that an import names
+// literally: `import key from "/etc/key" with { type: "text" }`. So before a program is bundled or
+// started its modules are checked: each must belong to this project or to a package in node_modules.
+// (Deno itself refuses such imports in packages.)
 //
 // It imports no package, because the launcher runs it.
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -18,7 +18,7 @@ interface Module {
   dependencies?: { code?: { specifier: string } }[];
 }
 
-/** A sentence for each module that has no place in a program. */
+/** A sentence for each module that must not be part of a program. */
 export async function foreignModules(file: string, projectRoot: URL = root): Promise<string[]> {
   const { modules } = await graphOf(file, fileURLToPath(projectRoot));
   return modules.filter((module) => !isOurs(module, projectRoot)).map(({ specifier, error }) => {
@@ -35,7 +35,7 @@ export async function packagesOf(file: string): Promise<string[]> {
   return modules.filter(({ kind }) => kind === "npm").map(({ specifier }) => specifier);
 }
 
-/** Also one that Deno loads by itself: a bundle has these alone. */
+/** A module that Deno provides itself also counts: a bundle imports only these. */
 export async function modulesBesideItself(file: string): Promise<string[]> {
   const { modules, roots } = await graphOf(file, undefined, ["--no-config", "--no-npm"]);
   return modules.filter(({ kind, specifier }) => kind !== "node" && !roots.includes(specifier))

@@ -10,7 +10,7 @@ if (!isProgramName(name) || (all !== undefined && all !== "--all")) {
   Deno.exit(2);
 }
 const flags = all ? permissionFlags : settingFlags;
-// As a bundle it stands beside the programs; else it speaks of where the image has them.
+// A bundle of this file lies beside the programs; otherwise their place in the image is meant.
 const folder = import.meta.filename?.endsWith(".js") ? import.meta.dirname : "/kenri";
 const lines = flags(programs[name].program, (variable) => Deno.env.get(variable), folder ?? "");
 console.log(lines.join("\n"));

@@ -24,7 +24,7 @@ const program = new Deno.Command(Deno.execPath(), { args: [...args, ...Deno.args
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
   Deno.addSignalListener(signal, () => program.kill(signal));
 }
-// `deno task`, which runs this, can be killed without a word.
+// `deno task`, which runs this, may be killed without a signal to this process.
 const starter = Deno.ppid;
 const watch = setInterval(() => {
   if (Deno.ppid === starter) return;

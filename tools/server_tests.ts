@@ -27,6 +27,7 @@ export const ofVersions = [
     "delivery_order",
     "erase_user",
     "handover",
+    "nats_refusals",
     "nats_users",
     "operations_plans",
     "plans",
@@ -38,6 +39,7 @@ export const ofVersions = [
     "restore_nats",
     "retention",
     "settings",
+    "stream_start",
   ].map(pathOf),
   "tools/servers/password_test.ts",
 ];

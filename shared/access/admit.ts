@@ -59,7 +59,7 @@ function callerOf(context: Context, door: Door): Caller | Promise<Caller> {
   return session ?? door.authenticate(token);
 }
 
-// One that is over may have been left behind by another way to this console.
+// The browser may still have an expired cookie of the other kind.
 function sessionOf(context: Context, { sessions }: Door): Promise<Caller> | undefined {
   if (sessions === undefined || !isOfConsole(context)) return undefined;
   const { encrypted, local } = sessions.cookies;
@@ -72,7 +72,7 @@ function sessionOf(context: Context, { sessions }: Door): Promise<Caller> | unde
 
 const isOfConsole = ({ req }: Context) => /^\/console(\/|$)/.test(req.path);
 
-// A person who is not known is led to where one signs in.
+// A person who is not signed in is sent to the page to sign in.
 export function leadsToSignIn(context: Context, error: unknown): boolean {
   return isOfConsole(context) && context.req.method === "GET" &&
     wantsPage(context.req.raw.headers) &&

@@ -75,7 +75,7 @@ function contentOf({ name, scopes }: Caller, issuer: string): Content {
   return { issuer, name, scopes: [...scopes] };
 }
 
-// An issuer that is not trusted any more takes its sessions with it.
+// Sessions end when their issuer is no longer trusted.
 function callerOf(
   { issuer, name, scopes }: Exclude<Content, { digest: string }>,
   trusted: string | undefined,

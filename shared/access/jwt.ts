@@ -38,7 +38,7 @@ export async function verifyJwt(
 
 // RFC 9068 has at+jwt. Many issuers write JWT, or nothing.
 const accessTypes = new Set(["at+jwt", "application/at+jwt", "jwt", undefined]);
-// Claims that only tokens for other purposes have: ID tokens, and those that tell of events.
+// Claims that only tokens for other purposes have: ID tokens and security event tokens.
 const otherPurposes = ["nonce", "at_hash", "c_hash", "s_hash", "events"];
 
 // An issuer signs more than access tokens with the same keys. Without a type of its own, such a token
@@ -72,8 +72,8 @@ function problemOf(error: unknown): string {
   return "can't be read";
 }
 
-// Each claim has names of its own: whoever may choose a client_id at the issuer could otherwise be
-// taken for the user with that sub. No name of a static token has a colon.
+// Each claim has a prefix of its own. Otherwise somebody who can choose a client_id at the issuer could
+// pass for the user with that sub. No name of a static token has a colon.
 const namedBy = [["sub", "jwt:"], ["client_id", "jwt-client:"], ["azp", "jwt-azp:"]] as const;
 const maxName = 254; // with room for one character beside it in a field of 255
 

@@ -7,11 +7,11 @@ import { badCredential } from "./refusals.ts";
 
 // What a browser keeps of a person who has signed in. Cookies go to every port of a host, so it is
 // never the credential: it is sealed, opens the console of one service and nothing else, and ends with
-// the credential, at the latest after a working day. No service keeps anything of it.
+// the credential, at the latest after a working day. The services store nothing.
 
 const maxHours = 8;
 
-// For whom a session is. A JWT can't be looked up later, so its session holds what it said.
+// The caller of a session. A JWT can't be looked up later, so its session holds its claims.
 const contentSchema = z.union([
   z.object({ digest: z.string() }),
   z.object({ issuer: z.string(), name: z.string(), scopes: z.array(z.enum(scopes)) }),
@@ -24,8 +24,8 @@ export interface Opened {
   endsAtMs: number;
 }
 
-// A cookie that goes only through encryption, and one for this machine. By its prefix a browser takes
-// the first from nobody but this host, and a session of one is worth nothing as the other.
+// One cookie is sent only over HTTPS, the other one is for this machine. Because of its prefix, a
+// browser accepts the first only from this host. A session in one cookie is not valid in the other.
 export interface CookieNames {
   encrypted: string;
   local: string;

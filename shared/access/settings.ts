@@ -86,7 +86,7 @@ function keysUrl(): z.ZodString {
 function sessionKey(): z.ZodString {
   return text().regex(
     /^[\x21-\x7e]{32,}$/,
-    "must be at least 32 visible ASCII characters, made by chance",
+    "must be at least 32 random visible ASCII characters",
   );
 }
 

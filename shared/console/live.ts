@@ -10,7 +10,7 @@ export type Fragments = Record<string, JSX.Element>;
 
 const everyMs = 1_000;
 const maxListeners = 32;
-// A person has a few pages open, and the others want to look, too.
+// One person may have a few pages open, and must leave room for others.
 const maxListenersOfCaller = 8;
 // Whoever takes nothing for so long is gone, or so slow that reloading serves better.
 const maxMissed = 30;
@@ -61,7 +61,7 @@ export class LiveFigures {
     return new Response(stream, { headers });
   }
 
-  // Where nobody needs a credential all have the same name, which is none.
+  // Without credentials all callers have the same name, which is none.
   #refuseTooMany(name: string): void {
     const ofCaller = [...this.#listeners].filter(({ caller }) => caller === name).length;
     if (

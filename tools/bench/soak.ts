@@ -1,5 +1,5 @@
 // Ten minutes at a steady pace through both services: no event may be late, not even one of 60,000. A
-// stall of a protocol shows in the slowest event only, and no shorter bench meets it.
+// stall of a protocol shows only in the slowest event, and a shorter bench would miss it.
 import { type BothServices, startBoth } from "./both.ts";
 import { asOwner, type BenchDatabase } from "./database.ts";
 import { changeAtPace, grant, percentile, untilSent } from "./latency.ts";
@@ -67,8 +67,8 @@ const share = (spans: Span[], share: number) => percentile(spans.map(lengthOf), 
 const tickMs = 10;
 const gapMs = 50;
 
-// When the machine lets a process wait that has nothing to do but to wake up. Where others load the
-// machine, this tells their part in a delay from ours.
+// Measures how late an idle timer is. On a loaded machine this separates the machine's part in a delay
+// from ours.
 function startTicker() {
   const gaps: Span[] = [];
   let last = performance.now();

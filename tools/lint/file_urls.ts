@@ -6,9 +6,9 @@ const hint =
   "found: use fileURLToPath and pathToFileURL of node:url, or hand over the URL itself";
 
 /**
- * Paths are made of file urls by the functions that are there for it, and file urls of paths. What has
- * a `pathname` is taken for a file url unless it is seen to be an address: a `new URL` of one argument
- * that is not the module's own url.
+ * Paths and file urls must be converted by the functions of node:url. An object with a `pathname`
+ * counts as a file url unless the code shows that it is an address: a `new URL` of one argument that is
+ * not the module's own url.
  */
 export const fileUrls: Rule = {
   create(context) {
@@ -56,7 +56,7 @@ function isAddress(node: Node): boolean {
     node.arguments.length === 1 && !!node.arguments[0] && !isOfModule(node.arguments[0]);
 }
 
-/** With what a name is declared in the nearest scope that has it, if that is seen in the file. */
+/** The value with which a name is declared in the nearest scope, if this file shows it. */
 function valueOf(name: Deno.lint.Identifier): Node | undefined {
   for (let scope = parentOf(name); scope; scope = parentOf(scope)) {
     if ("params" in scope && Array.isArray(scope.params)) {

@@ -434,7 +434,7 @@ export const mutants: Mutant[] = [
     property: "what may still be swallowed by the duplicate window is not published again",
     replace: 'Math.ceil(settings["entitlement.nats.duplicate-window"] / 1_000) + 60',
     by: 'Math.ceil(settings["entitlement.nats.duplicate-window"] / 1_000) - 60',
-    tests: ["tests/settings_test.ts"],
+    tests: ["entitlement/config_test.ts"],
   },
   {
     file: "entitlement/app.ts",

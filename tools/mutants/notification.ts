@@ -459,7 +459,7 @@ export const mutants: Mutant[] = [
   },
   {
     file: "notification/erase_user.ts",
-    property: "a copy that can't be read is dropped, whoever is in it",
+    property: "a copy that can't be read is dropped, whichever user is in it",
     replace: "if (key === null) return true;",
     by: "if (key === null) return false;",
     tests: ["tests/erase_user_test.ts"],

@@ -11,7 +11,7 @@ export const mutants: Mutant[] = [
   },
   {
     file: "entitlement/mend.ts",
-    property: "two who mend at the same time lock events in one order",
+    property: "two repairs at the same time lock events in one order",
     replace: "       order by event_id\n       for update\n",
     by: "       order by stream_seq\n       for update\n",
     tests: ["tests/lock_order_test.ts"],

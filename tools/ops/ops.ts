@@ -89,7 +89,7 @@ async function run(args: string[]): Promise<number> {
     return 0;
   }
   const { problem, json, text } = await command.run({ ...services(values), values, positionals });
-  // Services say what users wrote, and may not be who they should be.
+  // Answers contain what users wrote, and the service may be a false one.
   console.log(values["json"] ? printableJson(JSON.stringify(json, null, 2)) : printableLines(text));
   return problem ? 1 : 0;
 }

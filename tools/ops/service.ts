@@ -6,7 +6,7 @@ export class Unreachable extends Error {
 }
 
 const answerWithinMs = 20_000;
-// Far more than there is: a service that never ends is none of ours.
+// Far more pages than there are; a service that never ends is not ours.
 const maxPages = 100_000;
 
 /** One of the two services, over HTTP. */
@@ -73,7 +73,7 @@ export class Service {
         ...(this.#token ? { Authorization: `Bearer ${this.#token}` } : {}),
       },
       signal: AbortSignal.timeout(answerWithinMs),
-      // Neither the credential nor what is asked is for anybody else.
+      // Nobody else may get the credential or the request.
       redirect: "error",
       ...(body ? { body: JSON.stringify(body) } : {}),
     }).catch((error) => {

@@ -15,9 +15,9 @@ export function usersFile({ published, consumed }: Omit<ProvisionConfig, "nats">
 # ${quoted(consumer.durable)}; for other names \`deno task provision --users\`
 # prints another file.
 #
-# No service may make or change a stream or a consumer: who may, can empty a stream, read others, and
-# publish in the name of others. That is for the user "provision", whom only the command
-# \`deno task provision\` knows. Answers come to the inboxes of each user, which no other user can read.
+# No service may make or change a stream or a consumer. A user who may can empty a stream, read other
+# streams, and publish in the name of others. Only the user "provision" may, whose password only the
+# command \`deno task provision\` has. Answers go to inboxes of each user, which no other user can read.
 authorization {
   users: [
 ${

@@ -1,5 +1,5 @@
-// Which events of the stream `recover` may believe. Whoever may publish to the subject can put anything
-// there, and NATS does not say who it was.
+// Which events of the stream `recover` may trust. Everybody who may publish to the subject can put
+// anything there, and NATS does not say who did.
 import type { MsgHdrs } from "nats";
 import { isSealed, sealHeader } from "../../entitlement/seal.ts";
 import { readNotification, UnreadableMessage } from "../../notification/notification.ts";
@@ -41,7 +41,7 @@ function doubtOf(body: Uint8Array, seal: string, keys: string[]): string | undef
   return isSealed(body, seal, keys) ? undefined : "its seal was not made with the key";
 }
 
-// Users chose the two texts. As JSON each stays within its quotes; `say` makes the line printable.
+// Users chose both texts. JSON keeps each within its quotes, and `say` makes the line printable.
 export function describe({ payload, doubt }: Candidate): string {
   const { event_id, event_type, user_id, stock_keeping_unit, version, occurred_at } = payload;
   const who = `${JSON.stringify(user_id)} ${JSON.stringify(stock_keeping_unit)}`;

@@ -1,10 +1,10 @@
-// deno task recover: the entitlement database was restored from a backup. Changes that were made
-// after the backup and published are still in the stream; they are made here once more, as they were.
-// The service must be stopped meanwhile. May be repeated: what is there already is left alone.
+// deno task recover: the entitlement database was restored from a backup. Changes that were made after
+// the backup and published are still in the stream; they are made here once more, as they were. The
+// service must be stopped meanwhile. May be repeated: what is there already is left alone.
 //
 // Only events that were sealed by the service, and whose versions follow what the database has, are
-// made without being asked for. Others are shown; --accept all, or --accept ID ID…, makes them as well.
-// It writes the audit with times of the past, which only the owner of the database may do.
+// recovered by default. Others are listed; --accept all, or --accept ID ID…, makes them as well. It
+// writes the audit with times of the past, which only the owner of the database may do.
 import type { JetStreamClient } from "nats";
 import { z } from "zod";
 import { auditHash } from "../../entitlement/audit_hash.ts";

@@ -1,8 +1,8 @@
-// PostgreSQL refuses to run as root. As root it runs as another user, who can use only what that user
-// can reach: whatever is handed over goes through the functions of this file.
+// PostgreSQL refuses to run as root. So under root it runs as another user, which can use only files
+// that this user can reach. The functions of this file give it what it needs.
 import { apart, type User } from "./child.ts";
 
-/** Where every user may pass, also when TMPDIR or the project lies in a folder of root's alone. */
+/** Every user may enter it, even if TMPDIR or the project is in a folder that only root can enter. */
 export const openFolder = "/var/tmp";
 
 /** The user for PostgreSQL: who owns the data, else `postgres` or `nobody`. */
@@ -48,7 +48,7 @@ export async function makeTempFolder(
 
 /**
  * Runs a program as the user, with a text on its stdin. Files in folders of another user are read and
- * written so: a link that this user has put there leads root nowhere.
+ * written in this way, so that a link that the user put there can't mislead root.
  */
 export async function runAs(
   user: User | undefined,

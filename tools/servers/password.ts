@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import type { User } from "./child.ts";
 import { runAs } from "./other_user.ts";
 
-/** For whoever can't read what it was told to: 192 bits, none of which a url has to escape. */
+/** 192 random bits, in characters that a url need not escape. */
 export function newPassword(): string {
   return crypto.getRandomValues(new Uint8Array(24)).toHex();
 }
 
-/** Of a role that is not the administrator: found again at the next start, and of no use elsewhere. */
+/** The password of another role than the administrator. The same at each start, and of no use elsewhere. */
 export function passwordOf(role: string, ofAdministrator: string): string {
   return createHash("sha256").update(`${ofAdministrator}:${role}`).digest("hex");
 }

@@ -21,7 +21,7 @@ export async function findPostgres(
   return { bin: `${await reachableFolder(version, user, say)}/bin`, major: parseInt(version) };
 }
 
-/** A setting that doesn't work is an error: whoever made it wants this PostgreSQL and no other. */
+/** A setting that doesn't work is an error, because somebody wants exactly this PostgreSQL. */
 async function namedPrograms(
   bin: string,
   user: User | undefined,

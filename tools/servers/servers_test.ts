@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import pg from "pg";
+
 import { startNats } from "./nats.ts";
 import { connectTo } from "./nats_client.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startServers } from "./servers.ts";
+import { isGone, occupyBackend, until } from "./test_processes.ts";
 
 Deno.test("both servers are ready and answer", async () => {
   const lines: string[] = [];
@@ -145,83 +147,6 @@ Deno.test({
   },
 });
 
-const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
-  ["kill -9 of the caller", (pid) => Deno.kill(pid, "SIGKILL")],
-  ["SIGTERM to the caller", (pid) => Deno.kill(pid, "SIGTERM")],
-  // Ctrl-C goes to the whole process group of the terminal.
-  ["Ctrl-C", async (pid) => {
-    await new Deno.Command("sh", { args: ["-c", `kill -s INT -- -${pid}`] }).output();
-  }],
-  ["SIGHUP to the caller", (pid) => Deno.kill(pid, "SIGHUP")],
-];
-
-for (const [name, end] of ENDINGS) {
-  Deno.test(`nothing is left after ${name}`, async () => {
-    await using caller = await startCaller(
-      "await new Promise(() => setInterval(() => {}, 1_000));",
-    );
-    await end(caller.pid);
-    await caller.assertNothingLeft();
-  });
-}
-
-for (const [name, code] of [["a normal exit", ""], ["a crash", "throw new Error('crash');"]]) {
-  Deno.test(`nothing is left after ${name} of the caller that never stopped them`, async () => {
-    await using caller = await startCaller(code ?? "");
-    await caller.assertNothingLeft();
-  });
-}
-
-/** Another process with both servers and a busy backend, which then does as the code says. */
-async function startCaller(code: string) {
-  const module = import.meta.resolve("./servers.ts");
-  const script = `
-    const { startServers } = await import("${module}");
-    const { occupyBackend } = await import("${import.meta.url}");
-    const { postgres, nats } = await startServers();
-    const pids = [postgres.pid, nats.pid, await occupyBackend(postgres)];
-    console.log(JSON.stringify({ pids, folders: [postgres.dataDir, nats.storeDir] }));
-    ${code}
-    Deno.exit();
-  `;
-  const caller = new Deno.Command(Deno.execPath(), {
-    args: ["eval", script],
-    cwd: new URL("../..", import.meta.url),
-    stdout: "piped",
-    stderr: "null",
-    detached: true,
-  }).spawn();
-  const output = await readLine(caller.stdout);
-  const { pids, folders }: { pids: number[]; folders: string[] } = JSON.parse(output);
-
-  async function assertNothingLeft(): Promise<void> {
-    await caller.status;
-    await until(() => pids.every(isGone));
-    await until(() => Promise.all(folders.map(isRemoved)).then((all) => all.every(Boolean)));
-  }
-
-  return {
-    pid: caller.pid,
-    assertNothingLeft,
-    async [Symbol.asyncDispose]() {
-      try {
-        caller.kill("SIGKILL");
-      } catch { /* Already gone, as it should be. */ }
-      await caller.status;
-    },
-  };
-}
-
-/** Its pid. It looks at no socket and no latch until the loop ends, which it never does. */
-export async function occupyBackend(postgres: PostgresServer): Promise<number> {
-  const client = new pg.Client({ connectionString: postgres.url });
-  client.on("error", () => {});
-  await client.connect();
-  const { rows } = await client.query("select pg_backend_pid() as pid");
-  client.query("do 'begin loop end loop; end'").catch(() => client.end().catch(() => {}));
-  return rows[0].pid;
-}
-
 async function query(postgres: PostgresServer, sql: string) {
   const client = new pg.Client({ connectionString: postgres.url });
   await client.connect();
@@ -230,36 +155,4 @@ async function query(postgres: PostgresServer, sql: string) {
   } finally {
     await client.end();
   }
-}
-
-/** SIGCONT does nothing to a process that runs, but fails if there is none. */
-function isGone(pid: number): boolean {
-  try {
-    Deno.kill(pid, "SIGCONT");
-    return false;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return true;
-    throw error;
-  }
-}
-
-function isRemoved(path: string): Promise<boolean> {
-  return Deno.lstat(path).then(() => false, () => true);
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!await condition()) {
-    assert.ok(Date.now() < deadline, "The condition did not come true within 10 s");
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-async function readLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let text = "";
-  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    if (text.includes("\n")) break;
-  }
-  return text;
 }

@@ -1,0 +1,111 @@
+// The manifests in docs/kubernetes select, permit and let through what they must, and nothing else.
+import assert from "node:assert/strict";
+import {
+  type Any,
+  containerOf,
+  folder,
+  guide,
+  labelsOf,
+  manifests,
+  named,
+  ofKind,
+  selects,
+  workloads,
+} from "./manifests.ts";
+
+Deno.test("selectors find the pods they mean, and no others", () => {
+  for (const { spec, metadata, kind } of workloads) {
+    if (kind !== "Job") assert.ok(selects(spec.selector, labelsOf({ spec })), metadata.name);
+  }
+  const targets = [
+    ...ofKind("Service").map(({ metadata, spec }) => ({
+      name: metadata.name,
+      selector: { matchLabels: spec.selector },
+    })),
+    ...ofKind("PodDisruptionBudget").map(({ metadata, spec }) => ({
+      name: metadata.name,
+      selector: spec.selector,
+    })),
+  ];
+  assert.equal(targets.length, 6);
+  for (const { name, selector } of targets) {
+    const found = workloads.filter((workload) => selects(selector, labelsOf(workload)));
+    assert.deepEqual(found.map(({ metadata }) => metadata.name), [name]);
+  }
+});
+
+Deno.test("every service can lose a pod on purpose without going away", () => {
+  for (const { metadata, spec } of ofKind("Deployment", "StatefulSet")) {
+    const budget = named("PodDisruptionBudget", metadata.name).spec;
+    assert.ok(spec.replicas >= 2 && budget.minAvailable >= 1, metadata.name);
+    assert.ok(budget.minAvailable < spec.replicas, metadata.name);
+  }
+  const nats = named("StatefulSet", "nats").spec.replicas;
+  assert.ok(named("PodDisruptionBudget", "nats").spec.minAvailable > nats / 2, "a majority");
+});
+
+Deno.test("no pod has more rights than it needs", () => {
+  for (const workload of workloads) {
+    const { metadata, spec: { template: { spec: pod } } } = workload;
+    const container = containerOf(workload);
+    assert.equal(pod.automountServiceAccountToken, false, metadata.name);
+    assert.equal(pod.securityContext.runAsNonRoot, true);
+    assert.ok(pod.securityContext.runAsUser > 0);
+    assert.equal(pod.securityContext.seccompProfile.type, "RuntimeDefault");
+    assert.deepEqual(container.securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    assert.ok(container.resources.requests.cpu && container.resources.requests.memory);
+    assert.ok(container.resources.limits.memory);
+    assert.match(container.image, /:\d+\.\d+\.\d+/);
+    const mounted = container.volumeMounts.map(({ name }: Any) => name).sort();
+    const volumes = [...pod.volumes ?? [], ...workload.spec.volumeClaimTemplates ?? []];
+    assert.deepEqual(mounted, volumes.map((v: Any) => v.name ?? v.metadata.name).sort());
+    assert.ok(pod.hostNetwork === undefined && pod.hostPID === undefined);
+  }
+  assert.doesNotMatch(JSON.stringify(manifests), /:\/\/[^/"@ ]+:[^/"@ ]+@/, "a password");
+});
+
+Deno.test("the network lets through what is needed, and NATS hears only the services", () => {
+  const policies = ofKind("NetworkPolicy").map(({ spec }) => spec);
+  const ports = (workload: Any, direction: "ingress" | "egress") =>
+    policies.filter(({ podSelector }) => selects(podSelector, labelsOf(workload)))
+      .flatMap((policy) => policy[direction] ?? [])
+      .flatMap((rule: Any) => rule.ports).map(({ port }: Any) => port)
+      .sort((a: number, b: number) => a - b);
+  const found = Object.fromEntries(workloads.map((workload) => [
+    workload.metadata.name,
+    [ports(workload, "ingress"), ports(workload, "egress")],
+  ]));
+  assert.deepEqual(found, {
+    entitlement: [[8080, 8080, 8081], [53, 53, 4222, 5432]],
+    notification: [[8080, 8081], [53, 53, 4222, 5432]],
+    migrate: [[], [53, 53, 5432]],
+    provision: [[], [53, 53, 4222]],
+    nats: [[4222, 6222], [53, 53, 6222]],
+  });
+  const denied = policies.find(({ ingress, egress }) => !ingress && !egress);
+  assert.deepEqual(denied, { podSelector: {}, policyTypes: ["Ingress", "Egress"] });
+  const [clients] = named("NetworkPolicy", "nats").spec.ingress;
+  const heard = workloads.filter((workload) =>
+    clients.from.some(({ podSelector }: Any) => selects(podSelector, labelsOf(workload)))
+  );
+  const clientNames = ["entitlement", "notification", "provision"];
+  assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), clientNames);
+});
+
+Deno.test("all is in one namespace, and what is referred to is there or in the guide", () => {
+  for (const { kind, metadata } of manifests) {
+    if (kind !== "Namespace") assert.equal(metadata.namespace, "kenri", metadata.name);
+  }
+  const secrets = JSON.stringify(workloads).matchAll(
+    /"secretKeyRef":{"name":"([\w-]+)","key":"([\w-]+)"/g,
+  );
+  for (const [, name, key] of secrets) {
+    assert.match(guide, new RegExp(`create secret generic ${name}\\b`));
+    assert.match(guide, new RegExp(`--from-literal=${key}=`));
+  }
+  for (const { name } of Deno.readDirSync(folder)) assert.ok(guide.includes(name), name);
+});

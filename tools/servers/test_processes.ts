@@ -1,0 +1,33 @@
+// What tests of the servers do to processes, and ask about them.
+import assert from "node:assert/strict";
+import pg from "pg";
+import type { PostgresServer } from "./postgres.ts";
+
+/** Its pid. It looks at no socket and no latch until the loop ends, which it never does. */
+export async function occupyBackend(postgres: PostgresServer): Promise<number> {
+  const client = new pg.Client({ connectionString: postgres.url });
+  client.on("error", () => {});
+  await client.connect();
+  const { rows } = await client.query("select pg_backend_pid() as pid");
+  client.query("do 'begin loop end loop; end'").catch(() => client.end().catch(() => {}));
+  return rows[0].pid;
+}
+
+/** SIGCONT does nothing to a process that runs, but fails if there is none. */
+export function isGone(pid: number): boolean {
+  try {
+    Deno.kill(pid, "SIGCONT");
+    return false;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return true;
+    throw error;
+  }
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!await condition()) {
+    assert.ok(Date.now() < deadline, "The condition did not come true within 10 s");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
