@@ -136,9 +136,10 @@ async function* readEvents(
 ): AsyncGenerator<{ read: number; events: Candidate[] }> {
   const consumer = await jetStream.consumers.get(stream, { opt_start_time: since.toISOString() });
   for (let pending = (await consumer.info()).num_pending; pending > 0;) {
-    // No more than are there: the server would wait for the rest until the time is over.
-    const max_messages = Math.min(perBatch, pending);
-    const pulled = await consumer.fetch({ max_messages, expires: answerWithinMs });
+    // The last pull is never full, so it waits until its time is over: a second is enough for a stream
+    // that answers.
+    const expires = pending < perBatch ? 1_000 : answerWithinMs;
+    const pulled = await consumer.fetch({ max_messages: perBatch, expires });
     const messages = await Array.fromAsync(pulled);
     if (messages.length === 0) throw new Error("The stream does not answer");
     pending = messages.at(-1)?.info.pending ?? 0;
