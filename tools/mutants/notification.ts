@@ -462,7 +462,7 @@ export const mutants: Mutant[] = [
     property: "a copy that can't be read is dropped, whichever user is in it",
     replace: "if (key === null) return true;",
     by: "if (key === null) return false;",
-    tests: ["tests/erase_user_test.ts"],
+    tests: ["tests/aggregate_key_test.ts"],
   },
   {
     file: "notification/erase_user.ts",
