@@ -5,8 +5,10 @@ import {
   erasedAnswer,
   type ErasedRows,
   type Erasure,
+  pseudonymOf,
   readErasure,
 } from "@kenri/shared/erasure";
+import { ApiError } from "@kenri/shared/errors";
 import { inLine } from "@kenri/shared/leases";
 import { type Database, query, type Transaction, transaction, utc } from "@kenri/shared/postgres";
 import { maxPerCheck } from "@kenri/shared/receipts";
@@ -71,9 +73,17 @@ async function eraseFound(tx: Transaction, erasure: Erasure): Promise<ErasedRows
     findChained(tx, erasure.userId),
     findEntitlements(tx, erasure.userId),
   ]);
+  if (entitlements.length > 0) await refuseUsedPseudonym(tx, erasure);
   const rows = await eraseRows(tx, erasure, found);
   if (!erasure.dryRun && entitlements.length > 0) await eraseEntitlements(tx, erasure);
   return { ...rows, entitlements: entitlements.length };
+}
+
+// One pseudonym is one person until the erasure: a second one would be mixed up with the first.
+async function refuseUsedPseudonym(tx: Transaction, { operationId }: Erasure): Promise<void> {
+  const erased = await findEntitlements(tx, pseudonymOf(operationId));
+  if (erased.length === 0) return;
+  throw new ApiError("BAD_REQUEST", "operation_id is of an erasure that is done; leave it out");
 }
 
 function findEntitlements(

@@ -2,7 +2,7 @@
 // were, and the audit is still what was written.
 import assert from "node:assert/strict";
 import { openDatabase } from "../shared/postgres.ts";
-import { assertError, grant, revoke } from "./api.ts";
+import { assertError, call, grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
 import { capture } from "./dead_letters.ts";
 import { eventOf } from "./events.ts";
@@ -173,6 +173,31 @@ Deno.test("a pseudonym is the same in both services, however its operation's id 
   );
   const ofNotifications = await ask(place.ownerUrl, "select user_id from notifications");
   assert.deepEqual([ofAudit, ofEvents, ofNotifications], Array(3).fill([{ user_id: pseudonym }]));
+});
+
+Deno.test("the id of an erasure that is done is taken for no other", async () => {
+  await using stack = await startStack();
+  const { entitlement: { url }, place } = stack;
+  const operation_id = crypto.randomUUID();
+  const erase = (user_id: string) =>
+    call(`${url}/operations/entitlement/erase-user`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ user_id, operation_id, who: "kim", reason: "r" }),
+    });
+  for (const [i, user_id] of ["carl", "dora"].entries()) {
+    await grant(url, { user_id });
+    await untilSent(place, i + 1);
+  }
+  assert.equal((await erase("carl")).json.outcome, "ERASED");
+  assert.equal((await erase("carl")).json.outcome, "ERASED", "what is done can be done once more");
+  const refused = await erase("dora");
+  assertError(
+    refused,
+    400,
+    "BAD_REQUEST",
+    "operation_id is of an erasure that is done; leave it out",
+  );
 });
 
 Deno.test("the record of an erasure does not name the user", async () => {
