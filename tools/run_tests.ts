@@ -2,9 +2,8 @@
 // given ones (KENRI_TEST_POSTGRES_URL, KENRI_TEST_NATS_URL). Arguments go to `deno test`, so that
 // `deno task test tests/api_test.ts` runs one file. Whatever is said meanwhile is searched for the
 // secrets that the tests plant.
-import { statfsSync } from "node:fs";
 import { leaksInFolder, plantedPassword, plantedSettings } from "./planted.ts";
-import { serversFolder } from "./servers/run_folder.ts";
+import { keepServersInMemory } from "./servers/in_memory.ts";
 import { startServers } from "./servers/servers.ts";
 
 const unitFolders = ["entitlement", "notification", "shared", "proto", "client"];
@@ -12,12 +11,7 @@ const systemFolders = ["tests", "tools"];
 // The tests wait for servers and processes more than they compute.
 const filesAtOnce = Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency * 2}`;
 
-// Hundreds of databases are made, of three hundred files each. A file system that is slow at making
-// files would cost more time than all tests together, so the servers keep their data in memory where
-// there is room for it. Tests kill processes and not the machine, so they need no disk.
-const memory = "/dev/shm";
-const memoryBytes = 4 * 1024 ** 3; // a full run takes less than half of it
-if (freeBytesIn(memory) > memoryBytes) Deno.env.set(serversFolder, memory);
+keepServersInMemory();
 
 interface Counts {
   passed: number;
@@ -67,15 +61,6 @@ async function runSystemTests(): Promise<Counts> {
   console.log(`\nFailed beside others, now once more alone: ${failedFiles.join(" ")}\n`);
   const alone = await runTests(["--allow-all", ...failedFiles]);
   return alone.failed > 0 ? first : { ...first, passed: first.passed + first.failed, failed: 0 };
-}
-
-function freeBytesIn(folder: string): number {
-  try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize;
-  } catch {
-    return 0;
-  }
 }
 
 type Write = typeof Deno.stdout.write;

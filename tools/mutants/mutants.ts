@@ -2,6 +2,7 @@
 // at a time, and runs the tests that must notice it.
 import { parseArgs } from "node:util";
 import { plantedPassword, plantedSettings } from "../planted.ts";
+import { keepServersInMemory } from "../servers/in_memory.ts";
 import { startServers } from "../servers/servers.ts";
 import { allMutants } from "./lists.ts";
 import { folderOf, type Mutant } from "./mutant.ts";
@@ -22,6 +23,7 @@ const chosen = allMutants.filter((mutant) =>
 );
 if (chosen.length === 0) throw new Error(`There is no mutant of ${only.join(" or ")}`);
 
+keepServersInMemory();
 // Test files run side by side and share the roles of PostgreSQL, and so their password.
 const started = await startServers({ password: plantedPassword, say: console.log });
 const env = {
