@@ -83,7 +83,7 @@ async function eraseFound(tx: Transaction, erasure: Erasure): Promise<ErasedRows
 async function refuseUsedPseudonym(tx: Transaction, { operationId }: Erasure): Promise<void> {
   const erased = await findEntitlements(tx, pseudonymOf(operationId));
   if (erased.length === 0) return;
-  throw new ApiError("BAD_REQUEST", "operation_id is of an erasure that is done; leave it out");
+  throw new ApiError("BAD_REQUEST", "operation_id belongs to a finished erasure; leave it out");
 }
 
 function findEntitlements(

@@ -175,7 +175,7 @@ Deno.test("a pseudonym is the same in both services, however its operation's id 
   assert.deepEqual([ofAudit, ofEvents, ofNotifications], Array(3).fill([{ user_id: pseudonym }]));
 });
 
-Deno.test("the id of an erasure that is done is taken for no other", async () => {
+Deno.test("the id of a finished erasure is taken for no other", async () => {
   await using stack = await startStack();
   const { entitlement: { url }, place } = stack;
   const operation_id = crypto.randomUUID();
@@ -196,7 +196,7 @@ Deno.test("the id of an erasure that is done is taken for no other", async () =>
     refused,
     400,
     "BAD_REQUEST",
-    "operation_id is of an erasure that is done; leave it out",
+    "operation_id belongs to a finished erasure; leave it out",
   );
 });
 

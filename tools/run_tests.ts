@@ -34,9 +34,9 @@ const servers = {
 };
 const evidence = await Deno.makeTempDir({ prefix: "kenri-evidence-" });
 
-const runs = Deno.args.length > 0 ? [await runTests(["--allow-all", ...Deno.args])] : [
+const runs = Deno.args.length > 0 ? [await runSystemTests(Deno.args)] : [
   await runTests(unitFolders),
-  await runSystemTests(),
+  await runSystemTests(["--parallel", ...systemFolders]),
 ];
 await started?.stop();
 const leaks = await leaksInFolder(evidence);
@@ -53,9 +53,8 @@ Deno.exit(total("failed") === 0 && total("passed") > 0 && leaks.length === 0 ? 0
 
 // On CI's shared machines a file that failed beside others is run once more on its own, and said to
 // be so: what fails then is broken, what passes was short of time. A developer sees it at once.
-async function runSystemTests(): Promise<Counts> {
-  const together = ["--allow-all", "--parallel", ...systemFolders];
-  const first = await runTests(together);
+async function runSystemTests(args: string[]): Promise<Counts> {
+  const first = await runTests(["--allow-all", ...args]);
   const { failedFiles } = first;
   if (!Deno.env.get("CI") || failedFiles.length === 0 || failedFiles.length > 3) return first;
   console.log(`\nFailed beside others, now once more alone: ${failedFiles.join(" ")}\n`);
