@@ -35,10 +35,14 @@ export function isStorableTime(value: string): boolean {
   return !/^0000/.test(value) && !/[+-](1[6-9]|2\d):\d\d$/.test(value) && value.length <= 40;
 }
 
-export function problemsOf(error: z.ZodError): string {
-  return error.issues.map(({ path, message }) =>
+const namedAtMost = 5; // a list may be wrong a thousand times
+
+export function problemsOf({ issues }: z.ZodError): string {
+  const named = issues.slice(0, namedAtMost).map(({ path, message }) =>
     path.length === 0 ? "request body is invalid" : `${path.join(".")} ${message}`
-  ).join("; ");
+  );
+  const more = issues.length - named.length;
+  return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
 const errorSchema = z.object({

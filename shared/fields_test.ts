@@ -60,6 +60,13 @@ Deno.test("every field that is wrong is named; what is no object is an invalid b
   }
 });
 
+Deno.test("of many problems the first are named, and the rest are counted", () => {
+  const { error } = z.array(z.string()).safeParse(Array(1_000).fill(1));
+  const problems = problemsOf(error as z.ZodError);
+  assert.match(problems, /^0 .*; 4 [^;]*; and 995 more$/);
+  assert.ok(problems.length < 500);
+});
+
 Deno.test("a time is storable where PostgreSQL has its year, its offset and the length of its fraction", () => {
   const good = ["2026-01-02T03:04:05Z", "0001-01-01T00:00:00.123456789-15:59", "9999-12-31T23:59Z"];
   const bad = ["0000-01-01T00:00:00Z", "2026-01-02T03:04:05+16:00", "2026-01-02T03:04:05-23:59"]
