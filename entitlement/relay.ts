@@ -58,11 +58,10 @@ export async function runRelay(
     const session = await parts.link.session(stop);
     if (!session) return;
     try {
-      const manager = await session.connection.jetstreamManager();
-      const info = await provisions.ensure(
-        session,
-        (manager, mayMake) => ensureStream(manager, options.stream, mayMake),
-      );
+      const { manager, info } = await provisions.ensure(session, async (manager, mayMake) => ({
+        manager,
+        info: await ensureStream(manager, options.stream, mayMake),
+      }));
       if (!warned) warnOfLoss(info, parts.log);
       warned = true;
       const generation = await repairLostEvents(

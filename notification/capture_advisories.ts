@@ -36,11 +36,10 @@ export async function captureAdvisories(
     const session = await parts.link.session(stop);
     if (!session) return;
     try {
-      const manager = await session.connection.jetstreamManager();
-      await provisions.ensure(
-        session,
-        (manager, mayMake) => ensureAdvisories(manager, options, mayMake),
-      );
+      const manager = await provisions.ensure(session, async (manager, mayMake) => {
+        await ensureAdvisories(manager, options, mayMake);
+        return manager;
+      });
       const durable = {
         connection: session.connection,
         stream: options.stream.name,
