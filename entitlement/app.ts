@@ -1,17 +1,17 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Door } from "@kenri/shared/access/door";
-import { Batch } from "@kenri/shared/batch";
-import { addRoute, type Checks, createApp } from "@kenri/shared/http";
-import type { Handover } from "@kenri/shared/handover";
-import type { Log } from "@kenri/shared/log";
-import { type Database, isUnavailable } from "@kenri/shared/postgres";
-import { tellOfBatch } from "@kenri/shared/scrape";
-import { stepTogether } from "@kenri/shared/tracing";
+import type { Door } from "@kenri/shared/access/door.ts";
+import { Batch } from "@kenri/shared/queue/batch.ts";
+import { addRoute, type Checks, createApp } from "@kenri/shared/http/app.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
+import { tellOfBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
-import { addOperatorRoutes, type OperatorParts } from "./operator_routes.ts";
+import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 import type { OutboxRow } from "./outbox.ts";
 
 export interface AppParts {

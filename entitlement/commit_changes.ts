@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
-import type { NewLease, Written } from "@kenri/shared/handover";
-import { type Database, query, type Transaction, transaction } from "@kenri/shared/postgres";
+import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
+import {
+  type Database,
+  query,
+  type Transaction,
+  transaction,
+} from "@kenri/shared/postgres/postgres.ts";
 import {
   type Answer,
   decide,

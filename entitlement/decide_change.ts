@@ -1,5 +1,5 @@
-import { ApiError } from "@kenri/shared/errors";
-import { uuidv7 } from "@kenri/shared/uuid";
+import { ApiError } from "@kenri/shared/http/errors.ts";
+import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import { type Change, changed, type Status, statusAfter } from "./entitlement.ts";
 
 export interface Request extends Change {

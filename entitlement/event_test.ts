@@ -1,7 +1,11 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { EntitlementEventSchema, EntitlementEventType } from "@kenri/proto/entitlement_event";
+import {
+  EntitlementEventSchema,
+  EntitlementEventType,
+} from "@kenri/proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import assert from "node:assert/strict";
-import { toMessage, UnreadablePayload } from "./event.ts";
+import { UnreadablePayload } from "@kenri/proto/entitlement/encode.ts";
+import { toMessage } from "./event.ts";
 import type { OutboxRow } from "./outbox.ts";
 
 const id = "0192d4e0-7b6a-7c31-8f2e-5d8a4b6c9e10";

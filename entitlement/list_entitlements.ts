@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import type { Batch } from "@kenri/shared/batch";
-import type { ScopedRoute } from "@kenri/shared/description";
-import { ApiError } from "@kenri/shared/errors";
-import { type Database, query } from "@kenri/shared/postgres";
+import type { Batch } from "@kenri/shared/queue/batch.ts";
+import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
+import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/fields";
-import { pathPart } from "@kenri/shared/http";
-import { tooManyWaiting } from "@kenri/shared/limits";
+import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
+import { pathPart } from "@kenri/shared/http/app.ts";
+import { tooManyWaiting } from "@kenri/shared/http/limits.ts";
 
 const pathSchema = z.object({
   user_id: fieldSchema().openapi({ description: "Whose entitlements", example: "ann" }),

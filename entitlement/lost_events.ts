@@ -1,6 +1,6 @@
 import type { JetStreamManager, StreamInfo } from "nats";
-import { type Database, query } from "@kenri/shared/postgres";
-import type { Log } from "@kenri/shared/log";
+import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
 import { renewsKey } from "./outbox.ts";
 
 // A stream may lose what it acknowledged: a wiped disk, a power failure before fsync. Each published

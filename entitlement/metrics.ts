@@ -1,8 +1,14 @@
-import type { Settlement } from "@kenri/shared/job";
-import { countRefusal } from "@kenri/shared/limits";
-import { counter, countersBy, delaySeconds, gauge, histogram } from "@kenri/shared/metrics";
-import { type Database, query } from "@kenri/shared/postgres";
-import { askedGauge, type Figure } from "@kenri/shared/scrape";
+import type { Settlement } from "@kenri/shared/process/job.ts";
+import { countRefusal } from "@kenri/shared/http/limits.ts";
+import {
+  counter,
+  countersBy,
+  delaySeconds,
+  gauge,
+  histogram,
+} from "@kenri/shared/telemetry/metrics.ts";
+import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import { askedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
 import type { Action } from "./entitlement.ts";
 import type { OutboxRow, Published } from "./outbox.ts";
 

@@ -1,4 +1,4 @@
-import { claimDue, claimRepeatedly } from "@kenri/shared/claims";
+import { claimDue, claimRepeatedly } from "@kenri/shared/queue/claims.ts";
 import {
   extendLeases,
   givesUp,
@@ -9,9 +9,9 @@ import {
   listOf,
   settleEach,
   settleRows,
-} from "@kenri/shared/leases";
-import type { Database } from "@kenri/shared/postgres";
-import type { Settlement } from "@kenri/shared/job";
+} from "@kenri/shared/queue/leases.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import type { Settlement } from "@kenri/shared/process/job.ts";
 
 // The states of an outbox row and every move between them:
 //   PENDING → IN_FLIGHT      claimed; or written so, for the relay of the same process

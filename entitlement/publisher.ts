@@ -1,6 +1,6 @@
 import { createInbox, headers as createHeaders, type Msg, type NatsConnection } from "nats";
-import { reasonOf } from "@kenri/shared/errors";
-import { inboxesOf } from "@kenri/shared/nats_connection";
+import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { inboxesOf } from "@kenri/shared/nats/connection.ts";
 import type { EventMessage } from "./event.ts";
 
 // Publishes to JetStream with many messages in flight. Each message carries a reply subject of its

@@ -1,16 +1,17 @@
 import type { JetStreamManager } from "nats";
-import { reasonOf, StartRefused } from "@kenri/shared/errors";
-import type { Handover } from "@kenri/shared/handover";
-import type { Outcome } from "@kenri/shared/job";
-import type { NatsLink, Session } from "@kenri/shared/jetstream";
-import type { Log } from "@kenri/shared/log";
-import type { Database } from "@kenri/shared/postgres";
-import { Provisions } from "@kenri/shared/provisions";
-import { pause } from "@kenri/shared/signals";
-import { ensureStream, type WantedStream, warnOfLoss } from "@kenri/shared/streams";
-import { Worker } from "@kenri/shared/worker";
-import type { Backoff } from "@kenri/shared/backoff";
-import { type EventMessage, toMessage, traceIdOf, UnreadablePayload } from "./event.ts";
+import { reasonOf, StartRefused } from "@kenri/shared/http/errors.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import type { Outcome } from "@kenri/shared/process/job.ts";
+import type { NatsLink, Session } from "@kenri/shared/nats/link.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { Provisions } from "@kenri/shared/nats/provisions.ts";
+import { pause } from "@kenri/shared/process/signals.ts";
+import { ensureStream, type WantedStream, warnOfLoss } from "@kenri/shared/nats/streams.ts";
+import { Worker } from "@kenri/shared/queue/worker.ts";
+import type { Backoff } from "@kenri/shared/queue/backoff.ts";
+import { type EventMessage, toMessage, traceIdOf } from "./event.ts";
+import { UnreadablePayload } from "@kenri/proto/entitlement/encode.ts";
 import { putBackLost, repairLostEvents } from "./lost_events.ts";
 import { observePublished } from "./metrics.ts";
 import {
@@ -21,7 +22,7 @@ import {
   settleEvents,
 } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
-import { sealed } from "./seal.ts";
+import { sealed } from "@kenri/proto/entitlement/seal.ts";
 
 export interface RelayOptions {
   stream: WantedStream;

@@ -1,13 +1,13 @@
-import { aggregateKeyOf } from "@kenri/proto/aggregate_key";
-import type { NewLease } from "@kenri/shared/handover";
+import { aggregateKeyOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import type { NewLease } from "@kenri/shared/queue/handover.ts";
 import {
   leaseColumns,
   leasedRow,
   leaseOfNew,
   leaseValues,
   type ReturnedRow,
-} from "@kenri/shared/leases";
-import { query, type Transaction } from "@kenri/shared/postgres";
+} from "@kenri/shared/queue/leases.ts";
+import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import type { Commit, Stored } from "./decide_change.ts";
 import { eventTypeOf } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";

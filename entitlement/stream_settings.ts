@@ -1,5 +1,5 @@
-import { duration, natsName, natsSubject, prefixed } from "@kenri/shared/config";
-import type { WantedStream } from "@kenri/shared/streams";
+import { duration, natsName, natsSubject, prefixed } from "@kenri/shared/process/settings.ts";
+import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import type { z } from "zod";
 
 // The stream of events, as the settings of this service have it. `deno task provision` reads them, too.

@@ -1,4 +1,4 @@
-import { w3cTraceparent } from "@kenri/shared/tracing";
+import { w3cTraceparent } from "@kenri/shared/telemetry/tracing.ts";
 
 // A trace id follows a change through commit, event and notification.
 

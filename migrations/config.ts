@@ -1,6 +1,6 @@
-import { count, parseSettings, prefixed } from "@kenri/shared/config";
-import { databaseUrl } from "@kenri/shared/server_urls";
-import { tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
+import { count, environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
+import { tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/postgres/tls.ts";
 import { z } from "zod";
 
 // The owner connects to the same server as the service, so it knows it by the same authority.
@@ -22,7 +22,7 @@ export interface DatabaseUrls {
   tls: TlsSource;
 }
 
-export function readDatabaseUrls(read = (name: string) => Deno.env.get(name)): DatabaseUrls[] {
+export function readDatabaseUrls(read = environment): DatabaseUrls[] {
   const settings = parseSettings(schema, read);
   return (["entitlement", "notification"] as const).map((service) => {
     const serviceUrl = settings[`${service}.database.url`];

@@ -1,10 +1,10 @@
 // Brings both databases up to date: `deno task migrate`. Safe to run at any time, by any number of
 // replicas at once. The owner's url must lead to PostgreSQL itself and not to a pooler that shares
 // sessions, because the lock belongs to the session.
-import { environment, SettingsError } from "@kenri/shared/config";
-import { reasonOf } from "@kenri/shared/errors";
-import { readWithin } from "@kenri/shared/program";
-import type { TlsSource } from "@kenri/shared/tls";
+import { environment, SettingsError } from "@kenri/shared/process/settings.ts";
+import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { readWithin } from "@kenri/shared/process/program.ts";
+import type { TlsSource } from "@kenri/shared/postgres/tls.ts";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
-import { reasonOf } from "@kenri/shared/errors";
-import { isUnavailable, serverOf } from "@kenri/shared/postgres";
-import { isDistrust, type TlsSource } from "@kenri/shared/tls";
+import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { isUnavailable, serverOf } from "@kenri/shared/postgres/postgres.ts";
+import { isDistrust, type TlsSource } from "@kenri/shared/postgres/tls.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 

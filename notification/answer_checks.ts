@@ -1,11 +1,11 @@
 import type { Msg, NatsConnection } from "nats";
-import { reasonOf } from "@kenri/shared/errors";
-import type { NatsLink } from "@kenri/shared/jetstream";
-import { listOf } from "@kenri/shared/leases";
-import type { Log } from "@kenri/shared/log";
-import { type Database, query, utc } from "@kenri/shared/postgres";
-import { readCheck, type Receipt, subjectOfChecks } from "@kenri/shared/receipts";
-import { aborted } from "@kenri/shared/signals";
+import { reasonOf } from "@kenri/shared/http/errors.ts";
+import type { NatsLink } from "@kenri/shared/nats/link.ts";
+import { listOf } from "@kenri/shared/queue/leases.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import { readCheck, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
+import { aborted } from "@kenri/shared/process/signals.ts";
 
 // Answers over NATS which of some events were not received. Any replica answers, each question once.
 

@@ -1,8 +1,8 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Door } from "@kenri/shared/access/door";
-import { type Checks, createApp } from "@kenri/shared/http";
-import type { Log } from "@kenri/shared/log";
-import { addOperatorRoutes, type OperatorParts } from "./operator_routes.ts";
+import type { Door } from "@kenri/shared/access/door.ts";
+import { type Checks, createApp } from "@kenri/shared/http/app.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 
 export interface AppParts {
   operators: OperatorParts | undefined; // nothing of their side exists unless it is switched on

@@ -1,13 +1,14 @@
-import { loopbackUnlessAccess } from "@kenri/shared/access/settings";
+import { loopbackUnlessAccess } from "@kenri/shared/access/settings.ts";
 import {
   commonChecks,
   type CommonConfig,
   commonConfig,
   commonSettings,
-} from "@kenri/shared/common_settings";
+} from "@kenri/shared/process/common_settings.ts";
 import {
   count,
   duration,
+  environment,
   flag,
   host,
   maxTimerMs,
@@ -19,10 +20,15 @@ import {
   type WorkerOptions,
   workerOptions,
   workerSettings,
-} from "@kenri/shared/config";
-import type { HttpOptions } from "@kenri/shared/serve";
-import { databaseUrl } from "@kenri/shared/server_urls";
-import { databaseTlsIsUsed, tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/tls";
+} from "@kenri/shared/process/settings.ts";
+import type { HttpOptions } from "@kenri/shared/http/serve.ts";
+import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
+import {
+  databaseTlsIsUsed,
+  tlsSettings,
+  type TlsSource,
+  tlsSource,
+} from "@kenri/shared/postgres/tls.ts";
 import { z } from "zod";
 import type { RetentionOptions } from "./retention.ts";
 import { type StreamOptions, streamSettings, streamsOf } from "./stream_settings.ts";
@@ -90,7 +96,7 @@ export interface Config extends CommonConfig, StreamOptions {
 }
 
 export function readConfig(
-  read: (name: string) => string | undefined = (name) => Deno.env.get(name),
+  read: (name: string) => string | undefined = environment,
 ): Config {
   const settings = parseSettings(schema, read);
   return {

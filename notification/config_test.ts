@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SettingsError } from "@kenri/shared/config";
+import { SettingsError } from "@kenri/shared/process/settings.ts";
 import { readConfig } from "./config.ts";
 
 type Settings = Record<string, string>;

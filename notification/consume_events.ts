@@ -1,11 +1,11 @@
-import { reasonOf, StartRefused } from "@kenri/shared/errors";
-import type { NatsLink } from "@kenri/shared/jetstream";
-import { Provisions } from "@kenri/shared/provisions";
-import { pause } from "@kenri/shared/signals";
-import { warnOfLoss } from "@kenri/shared/streams";
+import { reasonOf, StartRefused } from "@kenri/shared/http/errors.ts";
+import type { NatsLink } from "@kenri/shared/nats/link.ts";
+import { Provisions } from "@kenri/shared/nats/provisions.ts";
+import { pause } from "@kenri/shared/process/signals.ts";
+import { warnOfLoss } from "@kenri/shared/nats/streams.ts";
 import { ensureEvents, type EventOptions } from "./durables.ts";
 import { Intake, type IntakeParts } from "./intake.ts";
-import type { Durable } from "./pull.ts";
+import type { Durable } from "@kenri/shared/nats/pull.ts";
 
 export interface ConsumeParts extends IntakeParts {
   link: NatsLink;

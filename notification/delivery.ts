@@ -1,9 +1,9 @@
-import type { WorkerOptions } from "@kenri/shared/config";
-import { reasonOf } from "@kenri/shared/errors";
-import type { Handover } from "@kenri/shared/handover";
-import type { Outcome, Settlement } from "@kenri/shared/job";
-import type { Log } from "@kenri/shared/log";
-import { claimDue, claimRepeatedly } from "@kenri/shared/claims";
+import type { WorkerOptions } from "@kenri/shared/process/settings.ts";
+import { reasonOf } from "@kenri/shared/http/errors.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import type { Outcome, Settlement } from "@kenri/shared/process/job.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { claimDue, claimRepeatedly } from "@kenri/shared/queue/claims.ts";
 import {
   extendLeases,
   givesUp,
@@ -14,9 +14,9 @@ import {
   listOf,
   settleEach,
   settleRows,
-} from "@kenri/shared/leases";
-import type { Database } from "@kenri/shared/postgres";
-import { Worker } from "@kenri/shared/worker";
+} from "@kenri/shared/queue/leases.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { Worker } from "@kenri/shared/queue/worker.ts";
 import type { Channel, Send } from "./channels/channel.ts";
 import { observeDelivered } from "./metrics.ts";
 

@@ -1,5 +1,5 @@
 import { AckPolicy, DeliverPolicy, type JetStreamManager, type StreamInfo } from "nats";
-import { ensureConsumer, ensureStream, type WantedStream } from "@kenri/shared/streams";
+import { ensureConsumer, ensureStream, type WantedStream } from "@kenri/shared/nats/streams.ts";
 
 // The streams and durable consumers that this service needs. Its loops ask for them at start, and
 // `deno task provision` makes them where the service itself may not.

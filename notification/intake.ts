@@ -1,15 +1,22 @@
-import { Batch } from "@kenri/shared/batch";
-import { reasonOf } from "@kenri/shared/errors";
-import type { Handover } from "@kenri/shared/handover";
-import type { Log } from "@kenri/shared/log";
-import { type Database, isUnavailable } from "@kenri/shared/postgres";
-import { tellOfBatch } from "@kenri/shared/scrape";
-import { Bell, pause } from "@kenri/shared/signals";
-import { stepTogether, tracing } from "@kenri/shared/tracing";
+import { Batch } from "@kenri/shared/queue/batch.ts";
+import { reasonOf } from "@kenri/shared/http/errors.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
+import { tellOfBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { Bell, pause } from "@kenri/shared/process/signals.ts";
+import { stepTogether, tracing } from "@kenri/shared/telemetry/tracing.ts";
 import type { NotificationRow } from "./delivery.ts";
 import { messagesReceived } from "./metrics.ts";
-import { type Notification, readNotification, UnreadableMessage } from "./notification.ts";
-import { type Durable, expiresMs, pull, type Pulled, type PullLimits } from "./pull.ts";
+import { UnreadableMessage } from "@kenri/proto/entitlement/decode.ts";
+import { type Notification, readNotification } from "./notification.ts";
+import {
+  type Durable,
+  expiresMs,
+  pull,
+  type Pulled,
+  type PullLimits,
+} from "@kenri/shared/nats/pull.ts";
 import { receiveEvents } from "./receive_events.ts";
 
 export interface IntakeParts {

@@ -1,8 +1,14 @@
-import type { Settlement } from "@kenri/shared/job";
-import type { NatsLink } from "@kenri/shared/jetstream";
-import { counter, countersBy, delaySeconds, gauge, histogram } from "@kenri/shared/metrics";
-import { type Database, query } from "@kenri/shared/postgres";
-import { askedGauge, type Figure } from "@kenri/shared/scrape";
+import type { Settlement } from "@kenri/shared/process/job.ts";
+import type { NatsLink } from "@kenri/shared/nats/link.ts";
+import {
+  counter,
+  countersBy,
+  delaySeconds,
+  gauge,
+  histogram,
+} from "@kenri/shared/telemetry/metrics.ts";
+import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import { askedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
 import type { NotificationRow, Sent } from "./delivery.ts";
 
 const received = counter(

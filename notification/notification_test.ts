@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "@kenri/proto/aggregate_key";
+import { aggregateKeyOf } from "@kenri/proto/entitlement/aggregate_key.ts";
 import { create, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { type EntitlementEvent, EntitlementEventSchema } from "@kenri/proto/entitlement_event";
-import { readNotification, UnreadableMessage } from "./notification.ts";
+import {
+  type EntitlementEvent,
+  EntitlementEventSchema,
+} from "@kenri/proto/gen/entitlement/v1/entitlement_event_pb.ts";
+import { UnreadableMessage } from "@kenri/proto/entitlement/decode.ts";
+import { readNotification } from "./notification.ts";
 
 function bodyOf(event: Partial<Omit<EntitlementEvent, "$typeName" | "$unknown">>): Uint8Array {
   return toBinary(EntitlementEventSchema, create(EntitlementEventSchema, event as never));

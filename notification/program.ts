@@ -1,4 +1,4 @@
-import type { Program } from "@kenri/shared/program";
+import type { Program } from "@kenri/shared/process/program.ts";
 import { settings } from "./setting_names.ts";
 
 export const program: Program = {

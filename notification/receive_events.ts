@@ -1,4 +1,4 @@
-import type { NewLease, Written } from "@kenri/shared/handover";
+import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
 import {
   leaseColumns,
   leasedRow,
@@ -6,9 +6,13 @@ import {
   leaseValues,
   listOf,
   type ReturnedRow,
-} from "@kenri/shared/leases";
-import { type Database, query, type Transaction as Session } from "@kenri/shared/postgres";
-import { tracing } from "@kenri/shared/tracing";
+} from "@kenri/shared/queue/leases.ts";
+import {
+  type Database,
+  query,
+  type Transaction as Session,
+} from "@kenri/shared/postgres/postgres.ts";
+import { tracing } from "@kenri/shared/telemetry/tracing.ts";
 import { type NotificationContent, type NotificationRow, notifications } from "./delivery.ts";
 import type { Notification } from "./notification.ts";
 

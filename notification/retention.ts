@@ -1,6 +1,6 @@
-import type { Log } from "@kenri/shared/log";
-import { type Database, query, type Transaction } from "@kenri/shared/postgres";
-import { deleteInBatches } from "@kenri/shared/retention";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { type Database, query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { deleteInBatches } from "@kenri/shared/process/retention.ts";
 import { overdueNotifications } from "./metrics.ts";
 
 export interface RetentionOptions {

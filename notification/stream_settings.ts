@@ -1,4 +1,11 @@
-import { count, duration, maxTimerMs, natsName, natsSubject, prefixed } from "@kenri/shared/config";
+import {
+  count,
+  duration,
+  maxTimerMs,
+  natsName,
+  natsSubject,
+  prefixed,
+} from "@kenri/shared/process/settings.ts";
 import type { z } from "zod";
 import type { AdvisoryOptions, EventOptions } from "./durables.ts";
 

@@ -1,6 +1,6 @@
 // What JetStream will not deliver any more is kept with a copy, whatever becomes of the stream.
 import assert from "node:assert/strict";
-import { readsTermReasons } from "../notification/pull.ts";
+import { readsTermReasons } from "../shared/nats/pull.ts";
 import { ask } from "./entitlement.ts";
 import { bodyOf, eventOf, messageOf, tooLongForAnIndex } from "./events.ts";
 import {

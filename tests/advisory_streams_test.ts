@@ -1,9 +1,9 @@
 // An advisory that no stream keeps is lost: the streams are there before anything is consumed.
 import { readConfig } from "../notification/config.ts";
 import { consumeEvents } from "../notification/consume_events.ts";
-import { NatsLink } from "../shared/jetstream.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { Handover } from "../shared/handover.ts";
+import { NatsLink } from "../shared/nats/link.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
+import { Handover } from "../shared/queue/handover.ts";
 import { messageOf } from "./events.ts";
 import {
   advisoriesSent,

@@ -2,7 +2,7 @@
 // in the order of their events, nor where one of them is looked for or erased.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import { grant } from "./api.ts";
 import { withClient } from "./asking.ts";
 import { freshDatabase } from "./databases.ts";

@@ -2,15 +2,15 @@
 // replicas of the release before write afterwards, and in finished rows that are put back later.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { deadEvents } from "../entitlement/dead_events.ts";
+import { deadEvents } from "../entitlement/operators/dead_events.ts";
 import { putBackLost } from "../entitlement/lost_events.ts";
-import { mendEvents } from "../entitlement/mend.ts";
+import { mendEvents } from "../entitlement/reconciliation/put_back.ts";
 import { claimEvents } from "../entitlement/outbox.ts";
-import { replay } from "../entitlement/replay.ts";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
-import { newOperation } from "../shared/operations.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import { replay } from "../entitlement/operators/replay.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
+import { newOperation } from "../shared/operators/operations.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
+import { Bell } from "../shared/process/signals.ts";
 import { ask } from "./asking.ts";
 import { collecting, receive, startDelivery, untilAllAre } from "./deliveries.ts";
 import { eventOf } from "./events.ts";

@@ -1,7 +1,7 @@
 // Changes are appended by a function of the database's owner, which takes nothing that does not follow.
 import assert from "node:assert/strict";
 import { migrate } from "../migrations/migrate.ts";
-import { openDatabase } from "../shared/postgres.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
 import { append, change } from "./appended.ts";
 import { folderOf, freshDatabase, withClient } from "./databases.ts";
 import { changeAsBefore } from "./release_before.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { claimEvents, settleEvents } from "../entitlement/outbox.ts";
 import { cleanEntitlement } from "../entitlement/retention.ts";
 import { cleanNotification } from "../notification/retention.ts";
-import { type Database, openDatabase } from "../shared/postgres.ts";
+import { type Database, openDatabase } from "../shared/postgres/postgres.ts";
 import { startNats } from "../tools/servers/nats.ts";
 import { receive, startDelivery, untilAllAre } from "./deliveries.ts";
 import { ask } from "./entitlement.ts";

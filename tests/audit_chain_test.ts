@@ -1,6 +1,6 @@
 // The audit is sealed: `ops audit verify` finds what was changed, removed or added by hand.
 import assert from "node:assert/strict";
-import { auditHash, personDigest } from "../entitlement/audit_hash.ts";
+import { auditHash, personDigest } from "../entitlement/audit/hash.ts";
 import { grant } from "./api.ts";
 import { ask } from "./asking.ts";
 import {

@@ -1,7 +1,7 @@
 // An entitlement service with a verification at hand, and the ways to meddle with its audit.
 import assert from "node:assert/strict";
-import { auditHash } from "../entitlement/audit_hash.ts";
-import { openDatabase } from "../shared/postgres.ts";
+import { auditHash } from "../entitlement/audit/hash.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
 import { grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
 import { startReplicas } from "./changes.ts";

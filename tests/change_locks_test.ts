@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { commitChanges, lockEntitlements } from "../entitlement/commit_changes.ts";
 import type { Change } from "../entitlement/entitlement.ts";
-import { type Database, transaction } from "../shared/postgres.ts";
+import { type Database, transaction } from "../shared/postgres/postgres.ts";
 import { openFresh, withClient } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { advisoryLocksHeld, waitingForLocks, whileTableIsLocked } from "./locks.ts";

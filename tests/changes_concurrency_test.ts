@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
 import { entitlementApp } from "../entitlement/app.ts";
 import { openDoor } from "../shared/access/door.ts";
-import { type Database, openDatabase } from "../shared/postgres.ts";
-import { Handover } from "../shared/handover.ts";
+import { type Database, openDatabase } from "../shared/postgres/postgres.ts";
+import { Handover } from "../shared/queue/handover.ts";
 import {
   type ChangeRequest,
   grant,

@@ -1,7 +1,7 @@
 // The model of the state rules and of idempotency. Given all that the clients saw, it shows that
 // some serial order explains every answer, and says what the tables must hold after it.
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import type { Answer, ChangeRequest, Observation } from "./changes.ts";
 import type { Tables } from "./changes_tables.ts";
 

@@ -9,7 +9,7 @@ import type {
 } from "../client/client.ts";
 import type { changedSchema, changeSchema } from "../entitlement/change_entitlement.ts";
 import type { entitlementsSchema } from "../entitlement/list_entitlements.ts";
-import type { ErrorCode as ServiceErrorCode } from "../shared/errors.ts";
+import type { ErrorCode as ServiceErrorCode } from "../shared/http/errors.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { readConfig as provisionConfig } from "../tools/provision/config.ts";
-import { fixedFlags } from "../shared/program.ts";
+import { fixedFlags } from "../shared/process/program.ts";
 import { bundleFlags, type ProgramName, programs } from "../tools/services.ts";
 import { entryPoint, imageCommand } from "./image.ts";
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { migrate } from "../migrations/migrate.ts";
 import { admitToDatabase } from "../migrations/service_role.ts";
-import { type Database, openDatabase } from "../shared/postgres.ts";
+import { type Database, openDatabase } from "../shared/postgres/postgres.ts";
 import { startPostgres } from "../tools/servers/postgres.ts";
 import { plantedPassword } from "../tools/planted.ts";
 import { withClient } from "./asking.ts";

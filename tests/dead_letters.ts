@@ -1,5 +1,5 @@
 // Dead letters as operators see them and send them back.
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import { ask } from "./asking.ts";
 import { bodyOf, type Event } from "./events.ts";
 import { look } from "./stack.ts";

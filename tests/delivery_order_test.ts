@@ -1,7 +1,7 @@
 // Notifications of one (user, sku) are sent in the order of their versions, in whatever order they
 // came in, and what holds up one key holds up no other.
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import { collecting, receive, startDelivery, untilAllAre } from "./deliveries.ts";
 import { ask } from "./entitlement.ts";
 import { type Event, eventOf, eventsOf } from "./events.ts";

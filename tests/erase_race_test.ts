@@ -1,12 +1,12 @@
 // Nobody is erased whose event is still on its way, also when it sets out while its user is erased.
 import assert from "node:assert/strict";
 import { type Handler, Hono } from "hono";
-import { eraseUser } from "../entitlement/erase_user.ts";
-import { eraseUser as eraseNotified } from "../notification/erase_user.ts";
-import { type AskReceiver, receiverOver } from "../entitlement/receiver.ts";
-import { NatsLink } from "../shared/jetstream.ts";
+import { eraseUser } from "../entitlement/operators/erase_user.ts";
+import { eraseUser as eraseNotified } from "../notification/operators/erase_user.ts";
+import { type AskReceiver, receiverOver } from "../entitlement/reconciliation/ask.ts";
+import { NatsLink } from "../shared/nats/link.ts";
 import { getLogger } from "@logtape/logtape";
-import { openDatabase } from "../shared/postgres.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
 import { grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
 import { withClient } from "./databases.ts";

@@ -1,7 +1,7 @@
 // `ops erase-user`: afterwards nothing in either database leads to the user, all counts are as they
 // were, and the audit is still what was written.
 import assert from "node:assert/strict";
-import { openDatabase } from "../shared/postgres.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
 import { assertError, call, grant, revoke } from "./api.ts";
 import { ask } from "./asking.ts";
 import { capture } from "./dead_letters.ts";

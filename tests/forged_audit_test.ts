@@ -1,7 +1,7 @@
 // A forged history of an entitlement: the service's own role can't write it, and `ops audit verify`
 // finds it where somebody else has.
 import assert from "node:assert/strict";
-import { auditHash } from "../entitlement/audit_hash.ts";
+import { auditHash } from "../entitlement/audit/hash.ts";
 import { ask } from "./asking.ts";
 import { entitlement, openPlace, type Tampering } from "./audited.ts";
 import { withClient } from "./databases.ts";

@@ -7,7 +7,7 @@ import { claimEvents, type OutboxRow, settleEvents } from "../entitlement/outbox
 import { claimNotifications, settleNotifications } from "../notification/delivery.ts";
 import { readNotification } from "../notification/notification.ts";
 import { receiveEvents } from "../notification/receive_events.ts";
-import type { Database } from "../shared/postgres.ts";
+import type { Database } from "../shared/postgres/postgres.ts";
 import { openFresh } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { bodyOf, eventOf } from "./events.ts";

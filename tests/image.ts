@@ -1,6 +1,6 @@
 // How the image starts a program: the flags of the Dockerfile, then those of the container's command.
 import { type ProgramName, programs } from "../tools/services.ts";
-import { type Read, settingFlags } from "../shared/program.ts";
+import { type Read, settingFlags } from "../shared/process/program.ts";
 
 const dockerfile = Deno.readTextFileSync(new URL("../Dockerfile", import.meta.url));
 

@@ -1,7 +1,7 @@
 // Clients that grant and revoke until they are stopped. Each changes what is its own, so it knows
 // which version the answer must have.
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import { type Caller, startCaller } from "./caller.ts";
 import { grant, toHttp } from "./changes.ts";
 import { until } from "./wait.ts";

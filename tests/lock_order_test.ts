@@ -1,15 +1,15 @@
 // Statements that wait for the locks of rows take them in one order: by the id of the event. So
 // however many of them run at the same time, they wait in a line and never in a ring.
 import assert from "node:assert/strict";
-import { deadEvents } from "../entitlement/dead_events.ts";
+import { deadEvents } from "../entitlement/operators/dead_events.ts";
 import { putBackLost } from "../entitlement/lost_events.ts";
-import { mendEvents } from "../entitlement/mend.ts";
-import { putBackPublished } from "../entitlement/replay.ts";
+import { mendEvents } from "../entitlement/reconciliation/put_back.ts";
+import { putBackPublished } from "../entitlement/operators/replay.ts";
 import { readNotification } from "../notification/notification.ts";
 import { receiveEvents } from "../notification/receive_events.ts";
-import { newOperation } from "../shared/operations.ts";
-import type { Database } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import { newOperation } from "../shared/operators/operations.ts";
+import type { Database } from "../shared/postgres/postgres.ts";
+import { Bell } from "../shared/process/signals.ts";
 import { openFresh } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { bodyOf, eventOf } from "./events.ts";

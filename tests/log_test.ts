@@ -81,7 +81,7 @@ Deno.test("refusals are no problem of the service, and leave no line", async () 
 });
 
 Deno.test("no line of the log steers the terminal on which it is read, and each says what it should", async () => {
-  const log = new URL("../shared/log.ts", import.meta.url).href;
+  const log = new URL("../shared/process/log.ts", import.meta.url).href;
   // By their numbers, so that they are in this program as little as in its output.
   const written = "a\u001b[2J\u009b2J\u202e\u2028\u200b\u{e0041}b";
   const program = `

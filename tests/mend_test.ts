@@ -1,7 +1,7 @@
 // Between the check that found an event missing and its repair, somebody else may have begun with it.
 import assert from "node:assert/strict";
-import { mendEvents } from "../entitlement/mend.ts";
-import { newOperation } from "../shared/operations.ts";
+import { mendEvents } from "../entitlement/reconciliation/put_back.ts";
+import { newOperation } from "../shared/operators/operations.ts";
 import { openFresh } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { insertEvents } from "./outbox.ts";

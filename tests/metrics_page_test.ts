@@ -1,6 +1,6 @@
 // docs/metrics.md names every metric of both services, with its type, labels, buckets and meaning.
 import assert from "node:assert/strict";
-import { delaySeconds, shortSeconds } from "../shared/metrics.ts";
+import { delaySeconds, shortSeconds } from "../shared/telemetry/metrics.ts";
 import { grant } from "./api.ts";
 import { samplesOf, type Scraped, scrapeOf, valueOf } from "./metrics.ts";
 import { startSystem } from "./system.ts";

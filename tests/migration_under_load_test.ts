@@ -1,7 +1,7 @@
 // Migrations while the services serve: what they write is never held up for long, by the newest
 // migrations of ours nor by those that the next release may bring.
 import assert from "node:assert/strict";
-import { type Database, openDatabase, query } from "../shared/postgres.ts";
+import { type Database, openDatabase, query } from "../shared/postgres/postgres.ts";
 import { changeAsBefore } from "./release_before.ts";
 import { startReplicas } from "./changes.ts";
 import { type Service, withClient } from "./databases.ts";

@@ -41,7 +41,7 @@ for (const [what, line] of Object.entries(imports)) {
   Deno.test(`a file of ours that imports ${what} from elsewhere is neither bundled nor started`, async () => {
     await using file = await secretFile();
     await using project = await projectWith({
-      "shared/errors.ts": before(line(file.path)),
+      "shared/http/errors.ts": before(line(file.path)),
       ".env": () => secret,
     });
     const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);

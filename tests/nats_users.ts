@@ -1,6 +1,6 @@
 // A NATS that knows its users as deploy/nats-users.conf has them, and urls for each of them.
 import type { NatsConnection } from "nats";
-import { connectNats } from "../shared/nats_connection.ts";
+import { connectNats } from "../shared/nats/connection.ts";
 import { type ProvisionConfig, readConfig } from "../tools/provision/config.ts";
 import { provision } from "../tools/provision/provision.ts";
 import { type NatsServer, startNats } from "../tools/servers/nats.ts";

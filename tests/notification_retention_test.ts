@@ -2,8 +2,8 @@
 // have been sent long ago is kept and told.
 import assert from "node:assert/strict";
 import { cleanNotification } from "../notification/retention.ts";
-import { openDatabase, type Transaction, transaction } from "../shared/postgres.ts";
-import { deleteBatchSize } from "../shared/retention.ts";
+import { openDatabase, type Transaction, transaction } from "../shared/postgres/postgres.ts";
+import { deleteBatchSize } from "../shared/process/retention.ts";
 import { withClient } from "./asking.ts";
 import { ask } from "./entitlement.ts";
 import { freshPlace, type Place, settingsOf } from "./notification.ts";

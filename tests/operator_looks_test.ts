@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import type { Handler } from "hono";
-import { status as outboxStatus } from "../entitlement/outbox_status.ts";
-import { timeline as changes } from "../entitlement/timeline.ts";
-import { NatsLink } from "../shared/jetstream.ts";
-import { status as deliveryStatus } from "../notification/delivery_status.ts";
-import { timeline as notifications } from "../notification/timeline.ts";
+import { status as outboxStatus } from "../entitlement/operators/status.ts";
+import { timeline as changes } from "../entitlement/operators/timeline.ts";
+import { NatsLink } from "../shared/nats/link.ts";
+import { status as deliveryStatus } from "../notification/operators/status.ts";
+import { timeline as notifications } from "../notification/operators/timeline.ts";
 import { ask } from "./asking.ts";
 import { openFresh } from "./databases.ts";
 import { insertEvents, manyEvents } from "./outbox.ts";

@@ -1,8 +1,8 @@
 // Rows of the outbox as the API would have written them, and what became of them.
 import assert from "node:assert/strict";
 import { type OutboxRow, settleEvents } from "../entitlement/outbox.ts";
-import type { Database } from "../shared/postgres.ts";
-import { uuidv7 } from "../shared/uuid.ts";
+import type { Database } from "../shared/postgres/postgres.ts";
+import { uuidv7 } from "../shared/process/uuid.ts";
 import { ask } from "./entitlement.ts";
 import { withNats } from "./streams.ts";
 import { until } from "./wait.ts";

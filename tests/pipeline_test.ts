@@ -1,6 +1,6 @@
 // Both services together, as their users see them: from the change over HTTP to the inbox.
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import { type Answer, call, post } from "./api.ts";
 import { ask, startEntitlement } from "./entitlement.ts";
 import {

@@ -2,7 +2,7 @@
 // that were made while they were empty.
 import assert from "node:assert/strict";
 import { claimEventsRepeatedly } from "../entitlement/outbox.ts";
-import { type Database, openDatabase } from "../shared/postgres.ts";
+import { type Database, openDatabase } from "../shared/postgres/postgres.ts";
 import { grant, sendChange, startReplicas } from "./changes.ts";
 import { freshDatabase, withClient } from "./databases.ts";
 import { ask, settingsOf } from "./entitlement.ts";

@@ -1,6 +1,6 @@
 // What the services rely on in each connection and each transaction.
 import assert from "node:assert/strict";
-import { isUnavailable, query, schemaIsCurrent, transaction } from "../shared/postgres.ts";
+import { isUnavailable, query, schemaIsCurrent, transaction } from "../shared/postgres/postgres.ts";
 import { openFresh } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 

@@ -2,7 +2,7 @@
 // that is no use says so.
 import assert from "node:assert/strict";
 import { AckPolicy, type NatsConnection } from "nats";
-import { pull, type Pulled } from "../notification/pull.ts";
+import { pull, type Pulled } from "../shared/nats/pull.ts";
 import { connectTo } from "../tools/servers/nats_client.ts";
 import { forgetful, startLink } from "./links.ts";
 import { freshStreamNames, natsUrl, withNats } from "./streams.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { putBackLost } from "../entitlement/lost_events.ts";
-import { replay } from "../entitlement/replay.ts";
-import { Bell } from "../shared/signals.ts";
+import { replay } from "../entitlement/operators/replay.ts";
+import { Bell } from "../shared/process/signals.ts";
 import { openFresh, withClient } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { waitingForLocks } from "./locks.ts";

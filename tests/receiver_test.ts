@@ -1,7 +1,7 @@
 // How the entitlement service asks over NATS what was received, when nobody answers any more.
 import assert from "node:assert/strict";
-import { receiverOver } from "../entitlement/receiver.ts";
-import { NatsLink } from "../shared/jetstream.ts";
+import { receiverOver } from "../entitlement/reconciliation/ask.ts";
+import { NatsLink } from "../shared/nats/link.ts";
 import { startNats } from "../tools/servers/nats.ts";
 import { collectingLog } from "./relays.ts";
 import { withNats } from "./streams.ts";

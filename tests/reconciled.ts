@@ -1,9 +1,9 @@
 // Changes of which some were not received, and a replica that checks.
-import { type AskReceiver, receiverOver } from "../entitlement/receiver.ts";
-import { runReconciliation } from "../entitlement/reconcile.ts";
-import { NatsLink } from "../shared/jetstream.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import { type AskReceiver, receiverOver } from "../entitlement/reconciliation/ask.ts";
+import { runReconciliation } from "../entitlement/reconciliation/run.ts";
+import { NatsLink } from "../shared/nats/link.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
+import { Bell } from "../shared/process/signals.ts";
 import { grant, revoke } from "./api.ts";
 import { ask } from "./entitlement.ts";
 import { untilSent } from "./notification.ts";

@@ -7,8 +7,8 @@ import {
   type Published,
   settleEvents,
 } from "../entitlement/outbox.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import type { Settlement } from "../shared/job.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
+import type { Settlement } from "../shared/process/job.ts";
 import { startNats } from "../tools/servers/nats.ts";
 import { ask, settingsOf } from "./entitlement.ts";
 import {

@@ -1,8 +1,8 @@
 // A broker that lost what it had acknowledged: the relay puts exactly that into the stream again.
 import assert from "node:assert/strict";
 import { type OutboxRow, settleEvents } from "../entitlement/outbox.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { uuidv7 } from "../shared/uuid.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
+import { uuidv7 } from "../shared/process/uuid.ts";
 import { type NatsServer, startNats } from "../tools/servers/nats.ts";
 import { ask } from "./entitlement.ts";
 import {

@@ -1,11 +1,11 @@
 // Relays in the process of the test, each with a pool and a connection of its own.
 import type { OutboxRow } from "../entitlement/outbox.ts";
 import { type RelayOptions, runRelay } from "../entitlement/relay.ts";
-import { NatsLink } from "../shared/jetstream.ts";
-import type { Log } from "../shared/log.ts";
-import { metrics } from "../shared/metrics.ts";
-import { openDatabase } from "../shared/postgres.ts";
-import { Handover } from "../shared/handover.ts";
+import { NatsLink } from "../shared/nats/link.ts";
+import type { Log } from "../shared/process/log.ts";
+import { metrics } from "../shared/telemetry/metrics.ts";
+import { openDatabase } from "../shared/postgres/postgres.ts";
+import { Handover } from "../shared/queue/handover.ts";
 import { freshDatabase, type TestDatabase } from "./databases.ts";
 import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
 

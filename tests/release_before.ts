@@ -1,7 +1,7 @@
 // What the entitlement service of the release before writes for a change, which knows nothing of
 // callers and of chains: it serves while the newest migration is applied, and for a while after.
-import { query, type Transaction } from "../shared/postgres.ts";
-import type { Database } from "../shared/postgres.ts";
+import { query, type Transaction } from "../shared/postgres/postgres.ts";
+import type { Database } from "../shared/postgres/postgres.ts";
 
 export interface OldChange {
   user: string;

@@ -2,9 +2,9 @@
 // but messages: their receivers know them.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { replay } from "../entitlement/replay.ts";
-import { ApiError } from "../shared/errors.ts";
-import { Bell } from "../shared/signals.ts";
+import { replay } from "../entitlement/operators/replay.ts";
+import { ApiError } from "../shared/http/errors.ts";
+import { Bell } from "../shared/process/signals.ts";
 import { assertError, call, grant, revoke } from "./api.ts";
 import { openFresh } from "./databases.ts";
 import { countsOf, outcomesOf, untilSent } from "./notification.ts";

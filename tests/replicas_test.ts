@@ -1,7 +1,7 @@
 // Replicas share one durable and one database: nothing is doubled, nothing is lost, and the
 // notifications of one (user, sku) go out in the order of their versions.
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import { withClient } from "./databases.ts";
 import { type Event, eventOf, eventsOf } from "./events.ts";
 import {

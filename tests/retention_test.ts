@@ -1,8 +1,8 @@
 // Retention of the entitlement service: what has served its time goes, and nothing else.
 import assert from "node:assert/strict";
 import { cleanEntitlement } from "../entitlement/retention.ts";
-import { type Database, openDatabase } from "../shared/postgres.ts";
-import { deleteBatchSize } from "../shared/retention.ts";
+import { type Database, openDatabase } from "../shared/postgres/postgres.ts";
+import { deleteBatchSize } from "../shared/process/retention.ts";
 import { freshDatabase } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { insertEvents, manyEvents } from "./outbox.ts";

@@ -2,13 +2,13 @@
 // its attempts, and its worker is told.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { deadEvents } from "../entitlement/dead_events.ts";
-import { deadAdvisories } from "../notification/dead_advisories.ts";
-import { deadDeliveries } from "../notification/dead_deliveries.ts";
-import { newOperation } from "../shared/operations.ts";
-import { type SendBack, sendBack } from "../shared/send_back.ts";
-import { Bell } from "../shared/signals.ts";
-import { uuidv7 } from "../shared/uuid.ts";
+import { deadEvents } from "../entitlement/operators/dead_events.ts";
+import { deadAdvisories } from "../notification/dead_letters/dead_advisories.ts";
+import { deadDeliveries } from "../notification/dead_letters/dead_deliveries.ts";
+import { newOperation } from "../shared/operators/operations.ts";
+import { type SendBack, sendBack } from "../shared/operators/send_back.ts";
+import { Bell } from "../shared/process/signals.ts";
+import { uuidv7 } from "../shared/process/uuid.ts";
 import { ask, withClient } from "./asking.ts";
 import { bodyOf, eventOf } from "./events.ts";
 import { waitingForLocks } from "./locks.ts";

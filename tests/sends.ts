@@ -1,6 +1,6 @@
 // What the channel of the notification service sent, by its log lines.
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import type { SendRecord } from "./invariants.ts";
 import type { LogLine } from "./services.ts";
 

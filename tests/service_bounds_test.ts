@@ -1,6 +1,6 @@
 // What a service's role could do besides its tables, and for how long.
 import assert from "node:assert/strict";
-import { openDatabase, query, transaction } from "../shared/postgres.ts";
+import { openDatabase, query, transaction } from "../shared/postgres/postgres.ts";
 import { freshDatabase, type Service, withClient } from "./databases.ts";
 import { refuses } from "./refuses.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { readConfig, schema } from "../entitlement/config.ts";
-import { environmentName, SettingsError } from "../shared/config.ts";
+import { environmentName, SettingsError } from "../shared/process/settings.ts";
 import { startNats } from "../tools/servers/nats.ts";
 import { grant } from "./api.ts";
 import { freshDatabase } from "./databases.ts";

@@ -1,10 +1,10 @@
 // What follows from a check of received events: what stays open, what is closed, and how often an event
 // is put back before a person has to look.
 import assert from "node:assert/strict";
-import type { Checked, State } from "../entitlement/received.ts";
-import { settleChecked } from "../entitlement/settle_checked.ts";
-import type { Database } from "../shared/postgres.ts";
-import { Bell } from "../shared/signals.ts";
+import type { Checked, State } from "../entitlement/reconciliation/check.ts";
+import { settleChecked } from "../entitlement/reconciliation/settle.ts";
+import type { Database } from "../shared/postgres/postgres.ts";
+import { Bell } from "../shared/process/signals.ts";
 import { openFresh } from "./databases.ts";
 import { ask } from "./entitlement.ts";
 import { insertEvents } from "./outbox.ts";

@@ -1,7 +1,7 @@
 // Replicas of both services with a database each and one stream, and what must hold of the whole.
 import { fromBinary } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
-import { aggregateKeyOf } from "../proto/aggregate_key.ts";
+import { aggregateKeyOf } from "../proto/entitlement/aggregate_key.ts";
 import { EntitlementEventSchema } from "../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { freshDatabase, type Service } from "./databases.ts";
 import { ask } from "./entitlement.ts";

@@ -1,6 +1,6 @@
 // Both services over TLS, to servers with certificates of a private authority.
 import assert from "node:assert/strict";
-import { connectNats } from "../shared/nats_connection.ts";
+import { connectNats } from "../shared/nats/connection.ts";
 import { type PostgresServer, startPostgres } from "../tools/servers/postgres.ts";
 import { type NatsServer, startNats } from "../tools/servers/nats.ts";
 import { assertError, call, grant } from "./api.ts";

@@ -2,7 +2,7 @@
 // anything else.
 import { readConfig as entitlement } from "../entitlement/config.ts";
 import { readConfig as notification } from "../notification/config.ts";
-import type { Read } from "../shared/program.ts";
+import type { Read } from "../shared/process/program.ts";
 import type { ServiceName } from "./services.ts";
 
 /** Throws SettingsError with everything that is wrong. */

@@ -7,7 +7,7 @@
 // deno task compile:check goes through all of it but the download of the base binary, for which the
 // running Deno stands in. What comes out is no service, and is thrown away.
 import { fileURLToPath } from "node:url";
-import { SettingsError } from "../shared/config.ts";
+import { SettingsError } from "../shared/process/settings.ts";
 import { bundleAll } from "./bundle.ts";
 import { type Build, compileArguments } from "./compile_arguments.ts";
 import { devSettings, futureServers } from "./dev/settings.ts";

@@ -1,7 +1,7 @@
 // deno task permissions PROGRAM: prints the flags that a program's settings need. Nothing else is
 // needed to start it from the image, whose other flags are the same for all settings; --all prints
 // these as well, for a start without the image. It imports no package and needs only --allow-env.
-import { permissionFlags, settingFlags } from "../shared/program.ts";
+import { permissionFlags, settingFlags } from "../shared/process/program.ts";
 import { isProgramName, programs } from "./services.ts";
 
 const [name, all] = Deno.args;

@@ -6,7 +6,7 @@ import { program as entitlement } from "../entitlement/program.ts";
 import { program as migrate } from "../migrations/program.ts";
 import { program as notification } from "../notification/program.ts";
 import { program as provision } from "./provision/program.ts";
-import { permissionFlags, type Program, type Read } from "../shared/program.ts";
+import { permissionFlags, type Program, type Read } from "../shared/process/program.ts";
 
 interface Start {
   program: Program;

@@ -7,7 +7,7 @@ import { schema as entitlement } from "../entitlement/config.ts";
 import { schema as migrations } from "../migrations/config.ts";
 import { schema as notification } from "../notification/config.ts";
 import { schema as provision } from "./provision/config.ts";
-import { environmentName } from "../shared/config.ts";
+import { environmentName } from "../shared/process/settings.ts";
 
 const schemas: Record<string, z.ZodObject> = {
   entitlement,

@@ -10,7 +10,7 @@ import {
   type EntitlementEvent,
   EntitlementEventSchema,
   EntitlementEventType,
-} from "@kenri/proto/entitlement_event";
+} from "@kenri/proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { AckPolicy, connect, type JsMsg, nanos } from "nats";
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";

@@ -1,4 +1,4 @@
-import type { Log } from "@kenri/shared/log";
+import type { Log } from "@kenri/shared/process/log.ts";
 import type { Channel } from "./channel.ts";
 
 // Today's way out: one structured line for each notification.

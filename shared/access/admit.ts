@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
-import { ApiError } from "../errors.ts";
-import { Arrival } from "../limits.ts";
+import { ApiError } from "../http/errors.ts";
+import { Arrival } from "../http/limits.ts";
 import type { Caller, Scope } from "./caller.ts";
 import type { Door } from "./door.ts";
 import { badCredential, noCredential, scopeMissing } from "./refusals.ts";

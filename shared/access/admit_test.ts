@@ -1,7 +1,7 @@
 // A request that was refused a place must not take one later, when its credential turns out to be good.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { Arrival, Places } from "../limits.ts";
+import { Arrival, Places } from "../http/limits.ts";
 import { admit } from "./admit.ts";
 import type { Caller } from "./caller.ts";
 import type { Door } from "./door.ts";

@@ -1,4 +1,4 @@
-import type { Log } from "../log.ts";
+import type { Log } from "../process/log.ts";
 import { anybody, type Caller } from "./caller.ts";
 import { IssuerKeys } from "./issuer_keys.ts";
 import { type JwtOptions, verifyJwt } from "./jwt.ts";

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
-import { unavailable } from "../errors.ts";
-import type { Log } from "../log.ts";
-import { linked } from "../tracing.ts";
+import { unavailable } from "../http/errors.ts";
+import type { Log } from "../process/log.ts";
+import { linked } from "../telemetry/tracing.ts";
 
 // The public keys of the issuer. They are fetched when a token asks for them, go on while the issuer
 // is down, and are fetched again when a token names one that is not among them.

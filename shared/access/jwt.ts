@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyResult } from "jose";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { type Caller, scopes } from "./caller.ts";
 import type { IssuerKeys } from "./issuer_keys.ts";
 import { badCredential } from "./refusals.ts";

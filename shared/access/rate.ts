@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { count, number } from "../config.ts";
-import { ApiError } from "../errors.ts";
-import { refusedBy } from "../limits.ts";
+import { count, number } from "../process/settings.ts";
+import { ApiError } from "../http/errors.ts";
+import { refusedBy } from "../http/limits.ts";
 import type { Caller } from "./caller.ts";
 import type { Door } from "./door.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { anybody, type Caller } from "./caller.ts";
 import { admitAtRate, rateOf } from "./rate.ts";
 

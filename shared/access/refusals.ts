@@ -1,4 +1,4 @@
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../http/errors.ts";
 import type { Scope } from "./caller.ts";
 
 // What is said to those who may not pass, in the words of RFC 6750. A credential is never repeated.

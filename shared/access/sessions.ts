@@ -1,7 +1,7 @@
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { hkdfSync, randomBytes } from "node:crypto";
 import { z } from "zod";
-import type { ApiError } from "../errors.ts";
+import type { ApiError } from "../http/errors.ts";
 import { type Caller, scopes } from "./caller.ts";
 import { badCredential } from "./refusals.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { type Caller, scopes } from "./caller.ts";
 import { Sessions } from "./sessions.ts";
 

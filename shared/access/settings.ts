@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, environmentName, serverUrl, text } from "../config.ts";
+import { duration, environmentName, serverUrl, text } from "../process/settings.ts";
 import type { AccessOptions } from "./door.ts";
 import { isLoopback } from "./loopback.ts";
 import { readEntries, type TokenEntry } from "./tokens.ts";

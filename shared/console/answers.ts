@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { ApiError } from "../errors.ts";
-import { rendered } from "../pages/page.tsx";
+import type { ApiError } from "../http/errors.ts";
+import { rendered } from "../http/pages/page.tsx";
 
 // The answers of the console, with what differs from all others (protect.ts). Nothing runs, loads or
 // frames what does not come from the service itself.

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Within } from "../access/admit.ts";
 import type { Caller } from "../access/caller.ts";
-import { ApiError, type ErrorCode } from "../errors.ts";
+import { ApiError, type ErrorCode } from "../http/errors.ts";
 
 // The console asks its own service as any other operator does, only within the process: what it shows
 // is what the API answers, and what it changes goes the same way.

@@ -4,9 +4,9 @@ import type { Child } from "hono/jsx";
 import { needScope, signInPath } from "../access/admit.ts";
 import type { Caller, Scope } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
-import { ApiError } from "../errors.ts";
-import type { Loop } from "../loop.ts";
-import { style } from "../pages/style.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Loop } from "../process/loop.ts";
+import { style } from "../http/pages/style.ts";
 import { fileAnswer, pageAnswer } from "./answers.ts";
 import { type Api, apiOf } from "./ask.ts";
 import {

@@ -1,5 +1,5 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { DeadLetter, ErrorCount, Layer } from "../dead_letters.ts";
+import type { DeadLetter, ErrorCount, Layer } from "../operators/dead_letters.ts";
 import { pageAnswer } from "./answers.ts";
 import { type Api, queryOf } from "./ask.ts";
 import type { ShowPage } from "./console.tsx";

@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { Buffer } from "node:buffer";
-import { ApiError } from "../errors.ts";
-import { readFields } from "../request_body.ts";
+import { ApiError } from "../http/errors.ts";
+import { readFields } from "../http/body.ts";
 
 // Forms that change something come from a page of this console and from nowhere else. The browser
 // says so itself, and a token that only this console's pages have is in the form and in a cookie.

@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import { Page } from "../pages/page.tsx";
+import { Page } from "../http/pages/page.tsx";
 
 // What all pages of the console have around them.
 

@@ -1,7 +1,7 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { Caller } from "../access/caller.ts";
-import { unavailable } from "../errors.ts";
-import { pause } from "../signals.ts";
+import { unavailable } from "../http/errors.ts";
+import { pause } from "../process/signals.ts";
 
 // What changes on a page, by the name of its place. While somebody listens it is read once a second,
 // however many they are; while nobody does, never.

@@ -1,4 +1,4 @@
-import type { OperationRecord } from "../operations.ts";
+import type { OperationRecord } from "../operators/operations.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf } from "./ask.ts";
 import type { ShowPage } from "./console.tsx";

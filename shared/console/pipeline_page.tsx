@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { pageAnswer } from "./answers.ts";
 import type { ShowPage } from "./console.tsx";
 import { ConsolePage, Live, LiveState, type Site } from "./layout.tsx";

@@ -1,4 +1,4 @@
-import { metrics } from "../metrics.ts";
+import { metrics } from "../telemetry/metrics.ts";
 
 // The counters of this process, once a second, as long as a sparkline goes back. It asks nothing of
 // the database, so it goes on while nobody looks.

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { pageAnswer, seeOther } from "./answers.ts";
 import { type Api, queryOf } from "./ask.ts";
 import type { ShowPage } from "./console.tsx";

@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { EventTimeline, Step } from "../timeline.ts";
+import type { EventTimeline, Step } from "../operators/timeline.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf } from "./ask.ts";
 import type { ShowPage } from "./console.tsx";

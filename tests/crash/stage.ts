@@ -4,7 +4,7 @@ import { strict as assert } from "node:assert";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
-import { type Database, openDatabase } from "../../shared/postgres.ts";
+import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
 import type { BothPlace } from "../both.ts";
 import { type ChangeRequest, grant, sendChange } from "../changes.ts";
 import type { Answered } from "../invariants.ts";

@@ -9,8 +9,8 @@ import {
   readConfig as readNotification,
   schema as notification,
 } from "../../notification/config.ts";
-import { environmentName, SettingsError } from "../../shared/config.ts";
-import { needsOf } from "../../shared/program.ts";
+import { environmentName, SettingsError } from "../../shared/process/settings.ts";
+import { needsOf } from "../../shared/process/program.ts";
 import { programs } from "../../tools/services.ts";
 import { anyText, fuzz, headerText } from "./fuzz.ts";
 

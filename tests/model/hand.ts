@@ -1,4 +1,4 @@
-// What a worker has in hand, as Worker.#workOn and #workOnOne (shared/worker.ts) treat it: the rows of
+// What a worker has in hand, as Worker.#workOn and #workOnOne (shared/queue/worker.ts) treat it: the rows of
 // one key one after the other; a row that has to wait holds back those behind it.
 import { events, type Held, type Outcome } from "./state.ts";
 

@@ -6,7 +6,7 @@ import {
 } from "../../notification/delivery.ts";
 import type { Notification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
-import { query } from "../../shared/postgres.ts";
+import { query } from "../../shared/postgres/postgres.ts";
 import {
   asHeld,
   asRecords,
@@ -88,7 +88,8 @@ function asNotification(event: Event): Notification {
   const event_id = idOf(event);
   const occurred_at = "2026-01-02T03:04:05Z";
   const named = { event_id, user_id, version, occurred_at };
-  const payload = { ...named, event_type: type, stock_keeping_unit };
+  const source = { source: "model", source_id: "1", trace_id: "t" };
+  const payload = { ...named, ...source, event_type: type, stock_keeping_unit };
   return { ...named, aggregate_key: key, type, payload };
 }
 

@@ -1,9 +1,9 @@
 // What both tables of leased rows have in common: how a row of the model stands in the database, and
 // the real functions that claim, keep and settle it.
-import type { NewLease } from "../../shared/handover.ts";
-import type { Lease, LeasedRow } from "../../shared/leases.ts";
-import type { Database } from "../../shared/postgres.ts";
-import type { Settlement } from "../../shared/job.ts";
+import type { NewLease } from "../../shared/queue/handover.ts";
+import type { Lease, LeasedRow } from "../../shared/queue/leases.ts";
+import type { Database } from "../../shared/postgres/postgres.ts";
+import type { Settlement } from "../../shared/process/job.ts";
 import type { Changed, LeasedTables, RealCalls, View } from "./real_calls.ts";
 import { type Event, events, type Held, type Place, type Row } from "./state.ts";
 

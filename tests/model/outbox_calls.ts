@@ -1,12 +1,12 @@
 // The entitlement database of the model, and the real functions that change it.
 import { putBackLost } from "../../entitlement/lost_events.ts";
 import type { Commit } from "../../entitlement/decide_change.ts";
-import { mendEvents } from "../../entitlement/mend.ts";
-import type { AuditedEvent } from "../../entitlement/received.ts";
+import { mendEvents } from "../../entitlement/reconciliation/put_back.ts";
+import type { AuditedEvent } from "../../entitlement/reconciliation/check.ts";
 import { claimEvents, keepEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { announceChanges } from "../../entitlement/store_changes.ts";
-import { newOperation } from "../../shared/operations.ts";
-import { query, type Transaction } from "../../shared/postgres.ts";
+import { newOperation } from "../../shared/operators/operations.ts";
+import { query, type Transaction } from "../../shared/postgres/postgres.ts";
 import {
   asHeld,
   asRecords,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
-import { type Database, openDatabase } from "../../shared/postgres.ts";
+import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
 import { freshDatabase, type Service, withClient } from "../databases.ts";
 import { type Event, numberOf, type Row } from "./state.ts";
 

@@ -1,6 +1,6 @@
-// The reconciliation (entitlement/reconcile.ts): it asks which events were not received, and later,
+// The reconciliation (entitlement/reconciliation/run.ts): it asks which events were not received, and later,
 // when everything may have changed, puts those back that are missing.
-import { judge } from "../../entitlement/received.ts";
+import { judge } from "../../entitlement/reconciliation/check.ts";
 import { withTables } from "./changes.ts";
 import type { Step } from "./explore.ts";
 import type { Habits, Model } from "./model.ts";

@@ -3,7 +3,7 @@ import { getLogger } from "@logtape/logtape";
 import type { JetStreamManager } from "nats";
 import type { QueryConfig } from "pg";
 import { repairLostEvents } from "../../entitlement/lost_events.ts";
-import type { Database } from "../../shared/postgres.ts";
+import type { Database } from "../../shared/postgres/postgres.ts";
 import { Interrupted, unlessInterrupted } from "./real_calls.ts";
 import type { Answers, Found } from "./state.ts";
 

@@ -1,4 +1,4 @@
-// What relays and deliverers have in common (shared/worker.ts): they claim, keep and settle, and time
+// What relays and deliverers have in common (shared/queue/worker.ts): they claim, keep and settle, and time
 // passes meanwhile. What the work is, each says for itself.
 import type { Step } from "./explore.ts";
 import { finish } from "./hand.ts";

@@ -2,9 +2,9 @@
 // implementation with one commit per change could reach at best.
 import { createHash } from "node:crypto";
 import pg from "pg";
-import { auditHash } from "../../entitlement/audit_hash.ts";
+import { auditHash } from "../../entitlement/audit/hash.ts";
 import { lockNumber } from "../../entitlement/commit_changes.ts";
-import { uuidv7 } from "../../shared/uuid.ts";
+import { uuidv7 } from "../../shared/process/uuid.ts";
 import { asOwner, type BenchDatabase, countOf } from "./database.ts";
 
 export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {

@@ -6,8 +6,8 @@ import {
   deliverNotifications,
   settleNotifications,
 } from "../../notification/delivery.ts";
-import { type Database, openDatabase, query } from "../../shared/postgres.ts";
-import { Handover } from "../../shared/handover.ts";
+import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
+import { Handover } from "../../shared/queue/handover.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
 import {
   type Bench,

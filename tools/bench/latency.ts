@@ -1,6 +1,6 @@
 // How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
 import type pg from "pg";
-import { ensureStream } from "../../shared/streams.ts";
+import { ensureStream } from "../../shared/nats/streams.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";
 import { asOwner, type BenchDatabase, countOf } from "./database.ts";

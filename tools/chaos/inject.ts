@@ -1,5 +1,5 @@
 // Carries out the plan: begins each fault at its time and ends it again.
-import { pause } from "../../shared/signals.ts";
+import { pause } from "../../shared/process/signals.ts";
 import type { Server } from "../servers/server.ts";
 import type { Messages } from "./messages.ts";
 import {

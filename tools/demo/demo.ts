@@ -1,7 +1,7 @@
 // deno task demo: a small shop at work against the running services. It shows each request and what
 // arrives in the inboxes, and in the end counts both. Exit code 1 if they don't match.
 import { parseArgs } from "node:util";
-import { printable, printableLines } from "../../shared/printable.ts";
+import { printable, printableLines } from "../../shared/process/printable.ts";
 import { devSettings } from "../dev/settings.ts";
 import { findings, table } from "./balance.ts";
 import { type Arrival, Inboxes } from "./inboxes.ts";

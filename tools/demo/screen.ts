@@ -1,6 +1,6 @@
 // Lines that scroll, and on a terminal one below them that stays and counts.
 
-import { printableLines } from "../../shared/printable.ts";
+import { printableLines } from "../../shared/process/printable.ts";
 
 const live = Deno.stdout.isTerminal();
 const colored = live && !Deno.noColor;

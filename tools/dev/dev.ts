@@ -4,7 +4,7 @@
 import { fileURLToPath } from "node:url";
 import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
-import { SettingsError } from "../../shared/config.ts";
+import { SettingsError } from "../../shared/process/settings.ts";
 import { startNats } from "../servers/nats.ts";
 import { type Login, startPostgres } from "../servers/postgres.ts";
 import { banner } from "./banner.ts";

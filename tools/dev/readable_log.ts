@@ -1,6 +1,6 @@
 // JSON lines are for machines; a developer reads: time, service, level, message, the rest in grey.
 
-import { printable, printableJson } from "../../shared/printable.ts";
+import { printable, printableJson } from "../../shared/process/printable.ts";
 
 const plain = Deno.noColor || !Deno.stdout.isTerminal();
 const paint = (code: number, text: string) => plain ? text : `\x1b[${code}m${text}\x1b[0m`;

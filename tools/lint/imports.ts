@@ -34,8 +34,7 @@ export const workspaceImports: Rule = {
       context.report({
         node,
         message: `A relative path leads out of "${file.member}" into "${target}"`,
-        hint: `Import it as "@kenri/${target}/..." and name the file under "exports" ` +
-          `in ${target}/deno.json`,
+        hint: `Import it as "@kenri/${target}/<path>"`,
       });
     });
   },

@@ -14,7 +14,7 @@ const imports: Record<string, readonly string[]> = {
 
 /** A file of a member. Files elsewhere (tests, tools, the root) are not bound to the layout. */
 export interface MemberFile {
-  /** From the root, with forward slashes: "shared/log.ts". */
+  /** From the root, with forward slashes: "shared/process/log.ts". */
   path: string;
   member: string;
   mayImport: readonly string[];

@@ -1,4 +1,3 @@
-import { basename } from "node:path";
 import { memberFile } from "./layout.ts";
 import { onGlobal, onImport } from "./visit.ts";
 
@@ -6,11 +5,12 @@ type Rule = Deno.lint.Rule;
 
 export const environmentInConfig: Rule = {
   create(context) {
-    if (!memberFile(context.filename) || basename(context.filename) === "config.ts") return {};
+    const file = memberFile(context.filename);
+    if (!file || file.path === "shared/process/settings.ts") return {};
     const report = (node: Deno.lint.Node) =>
       context.report({
         node,
-        message: "Only config.ts reads the environment",
+        message: "Only shared/process/settings.ts reads the environment",
         hint: "Add a key to the schema in config.ts and pass the setting as an argument",
       });
     return {
@@ -30,13 +30,13 @@ const prints = /^(console\..*|(Deno|process)\.(stdout|stderr))$/;
 export const onlyLogPrints: Rule = {
   create(context) {
     const file = memberFile(context.filename);
-    if (!file || file.path === "shared/log.ts") return {};
+    if (!file || file.path === "shared/process/log.ts") return {};
     return onGlobal((name, node) => {
       if (!prints.test(name)) return;
       context.report({
         node,
-        message: `Only shared/log.ts prints, not \`${name}\``,
-        hint: 'Log it with a logger of "@kenri/shared/log"',
+        message: `Only shared/process/log.ts prints, not \`${name}\``,
+        hint: 'Log it with a logger of "@kenri/shared/process/log.ts"',
       });
     });
   },

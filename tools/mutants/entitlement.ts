@@ -222,14 +222,14 @@ export const mutants: Mutant[] = [
     tests: ["entitlement/trace_test.ts"],
   },
   {
-    file: "entitlement/event.ts",
+    file: "proto/entitlement/encode.ts",
     property: "the time of an event has the microseconds that PostgreSQL wrote",
     replace: 'fraction.padEnd(9, "0")',
     by: 'fraction.padStart(9, "0")',
     tests: ["entitlement/event_test.ts"],
   },
   {
-    file: "entitlement/event.ts",
+    file: "proto/entitlement/encode.ts",
     property: "an event without a version above 0 can't be published",
     replace: "(value as number) < 1",
     by: "(value as number) < 0",
@@ -238,8 +238,8 @@ export const mutants: Mutant[] = [
   {
     file: "entitlement/event.ts",
     property: "a message tells the trace in its headers",
-    replace: "      trace_id: event.traceId,\n      ...(traceparent",
-    by: "      trace_id: event.eventId,\n      ...(traceparent",
+    replace: 'trace_id: `${fields["trace_id"]}`',
+    by: 'trace_id: `${fields["event_id"]}`',
     tests: ["entitlement/event_test.ts"],
   },
   {
@@ -273,14 +273,14 @@ export const mutants: Mutant[] = [
     tests: ["tests/plans_test.ts"],
   },
   {
-    file: "entitlement/dead_events.ts",
+    file: "entitlement/operators/dead_events.ts",
     property: "only what was given up is a dead letter",
     replace: 'isDead: "not unfinished and published_at is null"',
     by: 'isDead: "not unfinished"',
     tests: sendBack,
   },
   {
-    file: "entitlement/dead_events.ts",
+    file: "entitlement/operators/dead_events.ts",
     property: "only what is FAILED at that moment is sent back",
     replace: `         and status = 'FAILED'
 `,
@@ -288,7 +288,7 @@ export const mutants: Mutant[] = [
     tests: sendBack,
   },
   {
-    file: "entitlement/dead_events.ts",
+    file: "entitlement/operators/dead_events.ts",
     property: "two who send back at the same time do it once",
     replace: `       order by event_id
        for update
@@ -297,14 +297,14 @@ export const mutants: Mutant[] = [
     tests: sendBack,
   },
   {
-    file: "entitlement/dead_events.ts",
+    file: "entitlement/operators/dead_events.ts",
     property: "what is sent back has all its attempts again",
     replace: "set status = 'PENDING', attempt_count = 0, next_retry_at = null",
     by: "set status = 'PENDING', next_retry_at = null",
     tests: sendBack,
   },
   {
-    file: "entitlement/timeline.ts",
+    file: "entitlement/operators/timeline.ts",
     property: "the events of a user are shown the newest first",
     replace: `     order by created_at desc
      limit $2`,
@@ -313,7 +313,7 @@ export const mutants: Mutant[] = [
     tests: timeline,
   },
   {
-    file: "entitlement/timeline.ts",
+    file: "entitlement/operators/timeline.ts",
     property: "of a user with many entitlements the latest are shown",
     replace: `       order by updated_at desc
        limit $2`,
@@ -322,14 +322,14 @@ export const mutants: Mutant[] = [
     tests: looks,
   },
   {
-    file: "entitlement/timeline.ts",
+    file: "entitlement/operators/timeline.ts",
     property: "what waits is shown besides the last event of each entitlement",
     replace: 'on ${inLine("row")}\n',
     by: 'on ${inLine("row")} and row.attempt_count > 0\n',
     tests: looks,
   },
   {
-    file: "entitlement/timeline.ts",
+    file: "entitlement/operators/timeline.ts",
     property: "an event of the audit is found though the clocks of service and database differ",
     replace: "const clocksDifferMs = 5_000;",
     by: "const clocksDifferMs = 0;",
@@ -412,7 +412,7 @@ export const mutants: Mutant[] = [
     tests: ["tests/max_per_user_test.ts"],
   },
   {
-    file: "entitlement/outbox_status.ts",
+    file: "entitlement/operators/status.ts",
     property: "the status shows the events that wait longest",
     replace: `     where unfinished
      order by outbox_events.created_at
@@ -423,7 +423,7 @@ export const mutants: Mutant[] = [
     tests: looks,
   },
   {
-    file: "entitlement/outbox_status.ts",
+    file: "entitlement/operators/status.ts",
     property: "the status tells when an event was published last",
     replace: "order by outbox_events.published_at desc",
     by: "order by outbox_events.published_at",
@@ -444,7 +444,7 @@ export const mutants: Mutant[] = [
     tests: ["tests/changes_concurrency_test.ts"],
   },
   {
-    file: "entitlement/erase_user.ts",
+    file: "entitlement/operators/erase_user.ts",
     property: "nobody is erased whose event is being sent back",
     replace: "await lockFinished(tx, erasure.userId);",
     by: "if (erasure.dryRun) await lockFinished(tx, erasure.userId);",

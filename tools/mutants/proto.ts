@@ -8,13 +8,13 @@ export const mutants: Mutant[] = [
     property: "a grant keeps its number on the wire",
     replace: "  GRANTED: 1,",
     by: "  GRANTED: 3,",
-    tests: ["proto/entitlement_event_test.ts"],
+    tests: ["proto/entitlement/v1/entitlement_event_test.ts"],
   },
   {
     file: generated,
     property: "a revoke keeps its number on the wire",
     replace: "  REVOKED: 2,",
     by: "  REVOKED: 3,",
-    tests: ["proto/entitlement_event_test.ts"],
+    tests: ["proto/entitlement/v1/entitlement_event_test.ts"],
   },
 ];

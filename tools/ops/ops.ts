@@ -1,6 +1,6 @@
 // deno task ops: see every event and mend what went wrong, over HTTP from both services.
 import { parseArgs } from "node:util";
-import { printableJson, printableLines } from "../../shared/printable.ts";
+import { printableJson, printableLines } from "../../shared/process/printable.ts";
 import { devSettings } from "../dev/settings.ts";
 import { auditVerify } from "./audit.ts";
 import { type Command, text, UsageError } from "./command.ts";

@@ -7,11 +7,11 @@ import {
   streamSettings as notificationSettings,
   streamsOf,
 } from "../../notification/stream_settings.ts";
-import { environmentName, number, parseSettings, prefixed } from "../../shared/config.ts";
-import type { NatsServers } from "../../shared/nats_connection.ts";
-import { natsUrls } from "../../shared/server_urls.ts";
-import type { WantedStream } from "../../shared/streams.ts";
-import { natsTlsIsUsed, tlsSettings, tlsSource } from "../../shared/tls.ts";
+import { environmentName, number, parseSettings, prefixed } from "../../shared/process/settings.ts";
+import type { NatsServers } from "../../shared/nats/connection.ts";
+import { natsUrls } from "../../shared/process/server_urls.ts";
+import type { WantedStream } from "../../shared/nats/streams.ts";
+import { natsTlsIsUsed, tlsSettings, tlsSource } from "../../shared/postgres/tls.ts";
 import { z } from "zod";
 
 type Values = Record<string, unknown>;

@@ -1,4 +1,4 @@
-import type { Program } from "../../shared/program.ts";
+import type { Program } from "../../shared/process/program.ts";
 import { settings } from "./setting_names.ts";
 
 export const program: Program = {

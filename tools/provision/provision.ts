@@ -4,11 +4,11 @@
 import { ErrorCode, type JetStreamManager, NatsError } from "nats";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ensureAdvisories, ensureEvents } from "../../notification/durables.ts";
-import { SettingsError } from "../../shared/config.ts";
-import { reasonOf, StartRefused } from "../../shared/errors.ts";
-import { readWithin } from "../../shared/program.ts";
-import { connectNats } from "../../shared/nats_connection.ts";
-import { ensureStream, NotPermitted } from "../../shared/streams.ts";
+import { SettingsError } from "../../shared/process/settings.ts";
+import { reasonOf, StartRefused } from "../../shared/http/errors.ts";
+import { readWithin } from "../../shared/process/program.ts";
+import { connectNats } from "../../shared/nats/connection.ts";
+import { ensureStream, NotPermitted } from "../../shared/nats/streams.ts";
 import { type ProvisionConfig, readConfig } from "./config.ts";
 import { program } from "./program.ts";
 import { usersFile } from "./users.ts";

@@ -1,14 +1,15 @@
 // Which events of the stream `recover` may trust. Everybody who may publish to the subject can put
 // anything there, and NATS does not say who did.
 import type { MsgHdrs } from "nats";
-import { isSealed, sealHeader } from "../../entitlement/seal.ts";
-import { readNotification, UnreadableMessage } from "../../notification/notification.ts";
-
-// As the outbox has them.
-export type Payload = ReturnType<typeof readNotification>["payload"];
+import { isSealed, sealHeader } from "../../proto/entitlement/seal.ts";
+import {
+  decodeEvent,
+  type EventFields,
+  UnreadableMessage,
+} from "../../proto/entitlement/decode.ts";
 
 export interface Candidate {
-  payload: Payload;
+  payload: EventFields;
   doubt: string | undefined; // why it can't be proven that the service published it
 }
 
@@ -19,16 +20,16 @@ export interface StoredMessage {
 
 // Undefined for what the relay does not write.
 export function examine(message: StoredMessage, keys: string[]): Candidate | undefined {
-  const payload = readPayload(message.data);
+  const payload = readFields(message.data);
   const header = (name: string) => message.headers?.get(name) ?? "";
   if (!payload || header("Nats-Msg-Id") !== payload["event_id"]) return undefined;
   if (header("event_type") !== payload["event_type"]) return undefined;
   return { payload, doubt: doubtOf(message.data, header(sealHeader), keys) };
 }
 
-function readPayload(data: Uint8Array): Payload | undefined {
+function readFields(data: Uint8Array): EventFields | undefined {
   try {
-    return readNotification(data).payload;
+    return decodeEvent(data);
   } catch (error) {
     if (error instanceof UnreadableMessage) return undefined;
     throw error;

@@ -7,18 +7,19 @@
 // writes the audit with times of the past, which only the owner of the database may do.
 import type { JetStreamClient } from "nats";
 import { z } from "zod";
-import { auditHash } from "../../entitlement/audit_hash.ts";
+import { auditHash } from "../../entitlement/audit/hash.ts";
 import { readConfig } from "../../entitlement/config.ts";
-import { parseSettings } from "../../shared/config.ts";
-import { databaseUrl } from "../../shared/server_urls.ts";
+import { parseSettings } from "../../shared/process/settings.ts";
+import { databaseUrl } from "../../shared/process/server_urls.ts";
 import {
   type Database,
   openDatabase,
   query,
   type Transaction,
   transaction,
-} from "../../shared/postgres.ts";
-import { type Candidate, describe, examine, type Payload } from "./examine.ts";
+} from "../../shared/postgres/postgres.ts";
+import { type Candidate, describe, examine } from "./examine.ts";
+import type { EventFields } from "../../proto/entitlement/decode.ts";
 import { run, withJetStream } from "./run.ts";
 
 const perBatch = 500;
@@ -33,7 +34,7 @@ interface Recovery {
   stream: string;
   since: Date;
   keys: string[];
-  isAccepted: (event: Payload) => boolean;
+  isAccepted: (event: EventFields) => boolean;
 }
 
 interface Pass {
@@ -73,7 +74,7 @@ await run(async (say) => {
   }
 });
 
-function acceptedBy(args: string[]): (event: Payload) => boolean {
+function acceptedBy(args: string[]): (event: EventFields) => boolean {
   const [flag, ...ids] = args;
   if (flag !== undefined && (flag !== "--accept" || ids.length === 0)) {
     throw new Error("Usage: deno task recover [--accept all | --accept EVENT_ID…]");
@@ -177,7 +178,11 @@ async function findNewer(database: Database, events: Candidate[]): Promise<Candi
 // A version that the database has reached is known to it. The event is published again, and receivers
 // remove the duplicate. The caller and the Idempotency-Key are not part of an event, so they are lost.
 // The chain of the audit goes on where the backup has it.
-async function storeChange(tx: Transaction, event: Payload, mayLeap: boolean): Promise<boolean> {
+async function storeChange(
+  tx: Transaction,
+  event: EventFields,
+  mayLeap: boolean,
+): Promise<boolean> {
   const stored = await query(
     tx,
     `with change as materialized (

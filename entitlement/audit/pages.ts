@@ -1,0 +1,18 @@
+import { z } from "@hono/zod-openapi";
+import { timeSchema } from "@kenri/shared/http/cursor.ts";
+import { firstId } from "../reconciliation/check.ts";
+
+// The audit by time, page by page: of each row its time and id say where the next page begins.
+
+export const positionSchema = z.tuple([timeSchema(), z.uuid()]);
+
+export const beginning: [string, string] = ["0001-01-01T00:00:00.000000Z", firstId];
+
+// After a position ($1, $2), before a time ($3), and so many ($4).
+export const pageOfAudit = `select *
+         from entitlement_audit
+         where occurred_at >= $1
+           and (occurred_at, audit_id) > ($1, $2)
+           and occurred_at < $3
+         order by occurred_at, audit_id
+         limit $4`;

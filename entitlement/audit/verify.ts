@@ -1,0 +1,157 @@
+import { z } from "@hono/zod-openapi";
+import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
+import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
+import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
+import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import type { Handler } from "hono";
+import { type Chain, findChains, findMore } from "./chains.ts";
+import { headsOf } from "./heads.ts";
+import { type Bounds, ChainJudge, type Problem } from "./verify_chain.ts";
+import { findMissingVersions, marksOf } from "./missing_versions.ts";
+
+// Follows the chains of the audit, a page of entitlements for each call. Whoever asks adds the pages
+// up; docs/audit.md says what comes of it.
+
+const chainsAtOnce = 100;
+const rowsAtOnce = 200; // of one chain
+
+const requestSchema = z.object({
+  user_id: fieldSchema().optional(),
+  before: momentSchema().optional().openapi({ description: "As the first page said" }),
+  heads: z.enum(["true", "false"]).default("false").openapi({
+    description: "Also the sum over the last hashes, for an anchor",
+  }),
+  search: z.enum(["true", "false"]).default("false").openapi({
+    description: "Also whether versions without a hash have a row; always for one user",
+  }),
+  cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
+});
+
+export const marksSchema = z.string().openapi({
+  description: "A sum over what was counted: the same for the same set",
+});
+
+export const problemSchema = z.object({
+  kind: z.string(),
+  user_id: z.string(),
+  stock_keeping_unit: z.string(),
+  version: z.int().nullable(),
+  at: z.string().nullable(),
+  audit_id: z.uuid().nullable(),
+  says: z.string(),
+}).openapi("AuditProblem");
+
+const answerSchema = z.object({
+  before: z.string(),
+  entitlements: z.int(),
+  reached: z.int().openapi({ description: "Rows with a hash that a chain leads to" }),
+  unhashed: z.int().openapi({ description: "Versions without a hash, of earlier releases" }),
+  erased: z.int(),
+  marks: marksSchema,
+  unhashed_marks: marksSchema.optional(),
+  problems: z.array(problemSchema),
+  heads: z.object({ count: z.int(), sum: z.string() }).optional(),
+  next_cursor: z.string().optional(),
+}).openapi("VerifiedAudit");
+
+export const verifyAuditRoute: ScopedRoute = {
+  scope: "debug:read",
+  method: "get",
+  path: "/debug/entitlement/audit/chains",
+  summary: "Chains of the audit",
+  description: "Whether each row of the audit is what was written, and none is missing in between",
+  request: { query: requestSchema },
+  responses: {
+    200: {
+      description: "One page of entitlements, with all their rows",
+      content: { "application/json": { schema: answerSchema } },
+    },
+    400: errorAnswer("A parameter is bad"),
+  },
+};
+
+export function verifyAudit(database: Database): Handler {
+  return async ({ req }) => {
+    const asked = valid(requestSchema.safeParse(req.query()));
+    const bounds = await findBounds(database, asked.before);
+    const [user_id, stock_keeping_unit] = readCursor(asked.cursor, placeSchema) ??
+      [asked.user_id ?? "", ""];
+    const chains = await findChains(database, { user_id, stock_keeping_unit }, {
+      ofOneUser: asked.user_id !== undefined,
+      limit: chainsAtOnce,
+      depth: rowsAtOnce,
+    });
+    const judges: ChainJudge[] = [];
+    for (const chain of chains) judges.push(await judgeChain(database, chain, bounds));
+    const gaps = judges.flatMap((judge) => judge.gaps);
+    // What was written without a hash may be among the months that were dropped.
+    const isWhole = bounds.dropped_until === "";
+    const isSearch = asked.search === "true" || asked.user_id !== undefined || !isWhole;
+    const missing = isSearch
+      ? await findMissingVersions(
+        database,
+        gaps.filter((gap) => !gap.may_be_dropped),
+        bounds.all_hashed_since,
+      )
+      : [];
+    const sum = (figure: "reached" | "unhashed" | "erased") =>
+      judges.reduce((total, judge) => total + judge[figure], 0);
+    const last = chains.at(-1);
+    return Response.json({
+      before: bounds.before,
+      entitlements: chains.length,
+      reached: sum("reached"),
+      unhashed: sum("unhashed"),
+      erased: sum("erased"),
+      marks: `${judges.reduce((total, { marks }) => total + marks, 0n)}`,
+      unhashed_marks: isWhole ? `${marksOf(gaps)}` : undefined,
+      problems: [...judges.flatMap(({ problems }): Problem[] => problems), ...missing],
+      heads: asked.heads === "true" ? headsOf(judges.map((judge) => judge.last)) : undefined,
+      next_cursor: chains.length === chainsAtOnce && last
+        ? writeCursor([last.user_id, last.stock_keeping_unit])
+        : undefined,
+    });
+  };
+}
+
+const placeSchema = z.tuple([z.string(), z.string()]);
+
+async function judgeChain(
+  database: Database,
+  chain: Chain,
+  bounds: Bounds,
+): Promise<ChainJudge> {
+  const judge = new ChainJudge(chain, bounds);
+  let rows = chain.rows;
+  for (let depth = 1; judge.next; depth++) {
+    if (depth > rowsAtOnce) {
+      rows = await findMore(database, chain, judge.next, rowsAtOnce);
+      depth = 1;
+    }
+    judge.judge(rows.filter((row) => row.depth === depth));
+  }
+  return judge;
+}
+
+// After that no replica of the release before serves any more, which wrote no hashes.
+const updatedWithinHours = 24;
+const firstWithHashes = 6; // of migrations/entitlement
+
+// What occurred before that was committed by now: every change that is under way began later.
+const settled = `(select least(now(), min(xact_start))
+         from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid())`;
+
+export async function findBounds(database: Database, before?: string): Promise<Bounds> {
+  const [bounds] = await query<Bounds & Record<string, unknown>>(
+    database,
+    `select ${utc(`coalesce($1::timestamptz, ${settled})`)} as before,
+       case when isfinite(dropped_until) then ${utc("dropped_until")} else '' end as dropped_until,
+       ${utc("applied_at + make_interval(hours => $2)")} as all_hashed_since
+     from audit_retention
+     join schema_migrations on schema_migrations.version = $3`,
+    [before ?? null, updatedWithinHours, firstWithHashes],
+  );
+  return bounds as Bounds;
+}

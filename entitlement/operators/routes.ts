@@ -1,0 +1,53 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import {
+  deadLettersRoute,
+  errorsRoute,
+  listDeadLetters,
+  listErrors,
+} from "@kenri/shared/operators/dead_letters.ts";
+import { addRoute } from "@kenri/shared/http/app.ts";
+import { listOperations, operationsRoute } from "@kenri/shared/operators/operations.ts";
+import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { sendBack, sendBackRoute } from "@kenri/shared/operators/send_back.ts";
+import type { Bell } from "@kenri/shared/process/signals.ts";
+import { deadEvents } from "./dead_events.ts";
+import { status, statusRoute } from "./status.ts";
+import { eraseUser } from "./erase_user.ts";
+import type { AskReceiver } from "../reconciliation/ask.ts";
+import {
+  reconcileNow,
+  reconcileRoute,
+  reconciliation,
+  reconciliationRoute,
+} from "../reconciliation/on_demand.ts";
+import { replay, replayRoute } from "./replay.ts";
+import { strayRows, strayRowsRoute } from "../audit/stray_rows.ts";
+import { eventsRoute, timeline } from "./timeline.ts";
+import { verifyAudit, verifyAuditRoute } from "../audit/verify.ts";
+
+export interface OperatorParts {
+  database: Database;
+  committed: Bell;
+  ask: AskReceiver;
+  graceSeconds: number;
+  natsIsThere: () => boolean;
+}
+
+// What operators see and change.
+export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
+  const { database, committed, natsIsThere } = parts;
+  const tables = [deadEvents(database, committed)];
+  addRoute(app, statusRoute, status(database, tables, natsIsThere));
+  addRoute(app, eventsRoute, timeline(database));
+  addRoute(app, deadLettersRoute("entitlement"), listDeadLetters(tables));
+  addRoute(app, errorsRoute("entitlement"), listErrors(tables));
+  addRoute(app, reconciliationRoute, reconciliation(database));
+  addRoute(app, operationsRoute("entitlement"), listOperations(database));
+  addRoute(app, verifyAuditRoute, verifyAudit(database));
+  addRoute(app, strayRowsRoute, strayRows(database));
+  addRoute(app, sendBackRoute("entitlement"), sendBack(tables));
+  addRoute(app, replayRoute, replay(database, committed));
+  addRoute(app, reconcileRoute, reconcileNow(parts));
+  addRoute(app, eraseUserRoute("entitlement"), eraseUser(parts));
+}

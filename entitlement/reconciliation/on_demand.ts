@@ -1,0 +1,146 @@
+import { z } from "@hono/zod-openapi";
+import { readCursor, timeSchema, writeCursor } from "@kenri/shared/http/cursor.ts";
+import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
+import {
+  momentSchema,
+  operationFields,
+  operationRoute,
+  readOperation,
+} from "@kenri/shared/operators/operations.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import type { Handler } from "hono";
+import { type AuditedEvent, checkAudit, checkedAtOnce, firstId } from "./check.ts";
+import type { AskReceiver } from "./ask.ts";
+import { timeBefore } from "./run.ts";
+import { settleChecked, type SettleParts } from "./settle.ts";
+
+// The check of the reconciliation on demand: one page of the changes since a given time for each
+// call, past what is still on its way. The run of every hour goes on from where it was.
+
+const bodySchema = z.object({
+  since: momentSchema(),
+  cursor: z.string().optional(),
+  grace_seconds: z.int("must be a whole number").min(0, "must be at least 0")
+    .max(86_400, "must be at most 86400").optional(),
+  ...operationFields,
+});
+
+const eventSchema = z.object({
+  event_id: z.uuid(),
+  occurred_at: z.string(),
+  user_id: z.string(),
+  stock_keeping_unit: z.string(),
+  version: z.int(),
+  state: z.string(),
+});
+
+const answerSchema = z.object({
+  states: z.record(z.string(), z.int()),
+  unreceived: z.array(eventSchema.extend({ mended: z.boolean() })),
+  next_cursor: z.string().optional(),
+}).openapi("Reconciled");
+
+export const reconcileRoute = operationRoute(
+  "/operations/entitlement/reconcile",
+  "Reconcile now",
+  "Looks whether changes were received, one page a call, and publishes again those that were not",
+  bodySchema,
+  answerSchema,
+);
+
+export interface ReconcileNowParts extends SettleParts {
+  ask: AskReceiver;
+  graceSeconds: number;
+}
+
+const positionSchema = z.tuple([timeSchema(), z.uuid(), timeSchema()]);
+
+export function reconcileNow(parts: ReconcileNowParts): Handler {
+  return async (context) => {
+    const { since, cursor, who, reason, dry_run, ...asked } = await readOperation(
+      context,
+      bodySchema,
+    );
+    const { database, ask } = parts;
+    const graceSeconds = asked.grace_seconds ?? parts.graceSeconds;
+    // The end is set by the first call: else one would never come to it on a busy day.
+    const [occurred_at, event_id, until] = readCursor(cursor, positionSchema) ??
+      [since, firstId, await timeBefore(database, graceSeconds)] as const;
+    const page = await checkAudit(database, ask, {
+      after: { occurred_at, event_id },
+      until,
+      graceSeconds,
+    });
+    const mender = { who, reason, maxMends: 1_000_000 };
+    const mended = dry_run ? new Set() : await settleChecked(parts, page, mender);
+    const last = page.at(-1)?.event;
+    const isLast = page.length < checkedAtOnce || last === undefined;
+    const states = Map.groupBy(page, ({ state }) => state);
+    return Response.json({
+      states: Object.fromEntries([...states].map(([state, { length }]) => [state, length])),
+      unreceived: page.filter(({ state }) => state === "MISSING" || state === "DEAD")
+        .map(({ event, state }) => ({ ...event, state, mended: mended.has(event.event_id) })),
+      next_cursor: isLast ? undefined : writeCursor([last.occurred_at, last.event_id, until]),
+    });
+  };
+}
+
+const shownAtMost = 200;
+
+const stateSchema = z.object({
+  proven_until: z.string(),
+  checked_at: z.string(),
+  unreceived: z.array(eventSchema.extend({
+    found_at: z.string(),
+    mended_at: z.string().nullable(),
+    mends: z.int(),
+  })),
+}).openapi("Reconciliation");
+
+export type Reconciliation = z.infer<typeof stateSchema>;
+
+export const reconciliationRoute: ScopedRoute = {
+  method: "get",
+  path: "/debug/entitlement/reconciliation",
+  scope: "debug:read",
+  summary: "Reconciliation",
+  description: "Until when all events are known to be received, and which were not",
+  responses: {
+    200: {
+      description: `The first ${shownAtMost} that are not received, the oldest first`,
+      content: { "application/json": { schema: stateSchema } },
+    },
+  },
+};
+
+export function reconciliation(database: Database): Handler {
+  return async () => {
+    const [[state], unreceived] = await Promise.all([
+      findState(database),
+      findUnreceived(database),
+    ]);
+    return Response.json({ ...state, unreceived });
+  };
+}
+
+export function findState(
+  database: Database,
+): Promise<{ proven_until: string; checked_at: string }[]> {
+  return query(
+    database,
+    `select ${utc("proven_until")} as proven_until, ${utc("checked_at")} as checked_at
+     from reconciliation`,
+  );
+}
+
+function findUnreceived(database: Database): Promise<(AuditedEvent & Record<string, unknown>)[]> {
+  return query(
+    database,
+    `select event_id, ${utc("occurred_at")} as occurred_at, user_id, stock_keeping_unit, version,
+       state, ${utc("found_at")} as found_at, ${utc("mended_at")} as mended_at, mends
+     from unreceived_events
+     order by event_id
+     limit $1`,
+    [shownAtMost],
+  );
+}

@@ -1,0 +1,70 @@
+import { pageAnswer } from "@kenri/shared/console/answers.ts";
+import type { ShowPage } from "@kenri/shared/console/console.tsx";
+import {
+  ConsolePage,
+  Facts,
+  type Site,
+  Status,
+  Table,
+  When,
+} from "@kenri/shared/console/layout.tsx";
+import { ageOf } from "@kenri/shared/console/text.ts";
+import { EventLink } from "@kenri/shared/console/timeline_page.tsx";
+import type { Reconciliation } from "./on_demand.ts";
+
+export const reconciliationPath = "/console/reconciliation";
+
+export function reconciliationPage(site: Site): ShowPage {
+  return async (context, api) => {
+    const { proven_until, checked_at, unreceived } = await api.get<Reconciliation>(
+      "/debug/entitlement/reconciliation",
+    );
+    return pageAnswer(
+      context,
+      <ConsolePage site={site} path={reconciliationPath} title="Was everything received?">
+        <p>
+          Every hour the new changes are looked for at the notification service. What it has not
+          received is published again, three times at most; then it stays here for a person.
+        </p>
+        <Facts
+          facts={[
+            ["all received until", <When at={proven_until} />],
+            [
+              "last looked",
+              <span>
+                <When at={checked_at} />, {ageOf(checked_at)} ago
+              </span>,
+            ],
+          ]}
+        />
+        <h2>Known as not received</h2>
+        <Table
+          label="Events that were not received, the oldest first"
+          columns={["Changed", "Event", "User", "Item", "Version", "State", "Found", "Mended"]}
+          rows={unreceived.map((event) => [
+            <When at={event.occurred_at} />,
+            <EventLink id={event.event_id} />,
+            event.user_id,
+            event.stock_keeping_unit,
+            event.version,
+            <Status status={event.state} />,
+            <When at={event.found_at} />,
+            event.mends === 0 ? "–" : (
+              <span>
+                {event.mends}×, <When at={event.mended_at} />
+              </span>
+            ),
+          ])}
+          none="None."
+        />
+        <h2>At once</h2>
+        <p>
+          <code>deno task ops reconcile --since 1h --dry-run</code>{" "}
+          looks without waiting for the hour; <code>deno task ops replay --from 1h --dry-run</code>
+          {" "}
+          tells how many events a replay would publish again.
+        </p>
+      </ConsolePage>,
+    );
+  };
+}

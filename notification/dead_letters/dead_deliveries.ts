@@ -1,0 +1,86 @@
+import { z } from "@hono/zod-openapi";
+import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
+import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
+import { listOf } from "@kenri/shared/queue/leases.ts";
+import type { Operation } from "@kenri/shared/operators/operations.ts";
+import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
+import type { Bell } from "@kenri/shared/process/signals.ts";
+
+// The dead letters of the delivery: notifications that are FAILED.
+
+export function deadDeliveries(database: Database, received: Bell): SendBack {
+  return {
+    layer: "delivery",
+    idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
+    ...deadRows<DeadLetter>(database, notificationDlq),
+    sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, received),
+  };
+}
+
+const notificationDlq: DeadTable = {
+  name: "notification_dlq",
+  id: "dlq_id",
+  idType: "bigint",
+  beforeAll: "0",
+  isDead: "true",
+  error: "error_message",
+  since: "created_at",
+  columns: `'delivery' as layer, dlq_id::text as id, event_id, null as attempts,
+       payload_json as payload`,
+};
+
+// The dead letter goes in the statement that makes its notification PENDING, so a later failure has
+// room for its own. A notification that was deleted for its age comes back from the dead letter.
+async function sendBackDeliveries(
+  database: Database,
+  dead: DeadLetter[],
+  { id, who, reason }: Operation,
+  received: Bell,
+): Promise<SentBack> {
+  const rows = await query<{ id: string }>(
+    database,
+    `with dead as (
+       delete from notification_dlq
+       where dlq_id = any($1::bigint[])
+       returning *
+     ), revived as (
+       update notifications row
+       set status = 'PENDING', attempt_count = 0, next_retry_at = null, last_error = null,
+         -- Before migration 0007 it may have been stored under a key of the old form.
+         aggregate_key = coalesce(
+           aggregate_key_of(row.payload_json->>'user_id', row.payload_json->>'stock_keeping_unit'),
+           row.aggregate_key)
+       from dead
+       where row.notification_id = dead.notification_id
+         and row.status = 'FAILED'
+     ), restored as (
+       insert into notifications
+         (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+          payload_json)
+       select notification_id, event_id, payload_json->>'user_id',
+         aggregate_key_of(payload_json->>'user_id', payload_json->>'stock_keeping_unit'),
+         (payload_json->>'version')::bigint, payload_json->>'event_type',
+         (payload_json->>'occurred_at')::timestamptz, payload_json
+       from dead
+       where not exists (
+         select from notifications row where row.notification_id = dead.notification_id)
+       on conflict do nothing
+     ), recorded as (
+       insert into delivery_attempts (notification_id, outcome, operation_id)
+       select notification_id, 'SENT_BACK', $2 from dead
+     ), operation as (
+       insert into operations (operation_id, kind, layer, who, reason, items)
+       select $2, 'SEND_BACK', 'delivery', $3, $4,
+         jsonb_agg(jsonb_build_object(
+           'dlq_id', dlq_id, 'notification_id', notification_id, 'event_id', event_id,
+           'from', 'FAILED', 'error', error_message, 'since', created_at))
+       from dead
+       having count(*) > 0
+     )
+     select dlq_id::text as id from dead`,
+    [listOf(dead.map(({ id }) => id)), id, who, reason],
+  );
+  if (rows.length > 0) received.ring();
+  return { moved: rows.map(({ id }) => id) };
+}

@@ -1,0 +1,188 @@
+import { isKeyOf, keyPrefixOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import {
+  type Erased,
+  erasedAnswer,
+  type Erasure,
+  pseudonymOf,
+  readErasure,
+} from "@kenri/shared/operators/erasure.ts";
+import { unavailable } from "@kenri/shared/http/errors.ts";
+import { listOf } from "@kenri/shared/queue/leases.ts";
+import {
+  type Database,
+  query,
+  type Transaction,
+  transaction,
+} from "@kenri/shared/postgres/postgres.ts";
+import type { Handler } from "hono";
+import { readNotification } from "../notification.ts";
+
+// Erases a user: from notifications, dead letters, and the copies of messages that JetStream gave up.
+
+export function eraseUser(database: Database): Handler {
+  return async (context) => {
+    const erasure = await readErasure(context);
+    const done = await transaction(database, (tx) => erase(tx, erasure));
+    return erasedAnswer(erasure, done);
+  };
+}
+
+async function erase(tx: Transaction, erasure: Erasure): Promise<Erased> {
+  await lockDeadLetters(tx, erasure.userId);
+  const { waiting, notifications } = await countNotifications(tx, erasure.userId);
+  if (waiting > 0) return { waiting, rows: {} };
+  const copies = (await findCopies(tx, erasure.userId)).filter((copy) =>
+    isOf(copy, erasure.userId)
+  );
+  const deadLetters = await countDeadLetters(tx, erasure.userId);
+  const rows = {
+    notifications,
+    notification_dlq: deadLetters,
+    notification_nats_dlq: copies.length,
+  };
+  if (erasure.dryRun || notifications + deadLetters + copies.length === 0) return { waiting, rows };
+  await recordErasure(tx, erasure, rows);
+  await eraseNotifications(tx, erasure);
+  await eraseDeadLetters(tx, erasure);
+  await dropCopies(tx, erasure, copies);
+  await refuseWhenReceived(tx, erasure.userId);
+  return { waiting, rows };
+}
+
+// A notification is sent back with its dead letter. Who sends one of these back now waits, and then
+// sends it back without the user.
+async function lockDeadLetters(tx: Transaction, userId: string): Promise<void> {
+  await query(
+    tx,
+    `select
+     from notification_dlq
+     where payload_json->>'user_id' = $1
+     order by dlq_id
+     for update`,
+    [userId],
+  );
+}
+
+async function countNotifications(
+  tx: Transaction,
+  userId: string,
+): Promise<{ waiting: number; notifications: number }> {
+  const [counted] = await query<{ waiting: number; notifications: number }>(
+    tx,
+    `select count(*) filter (where unfinished) as waiting, count(*) as notifications
+     from notifications
+     where user_id = $1`,
+    [userId],
+  );
+  return counted ?? { waiting: 0, notifications: 0 };
+}
+
+async function eraseNotifications(
+  tx: Transaction,
+  { userId, operationId }: Erasure,
+): Promise<void> {
+  await query(
+    tx,
+    `update notifications
+     set user_id = $2,
+       aggregate_key = aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')),
+       payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
+     where user_id = $1
+       and not unfinished -- one that came in meanwhile is of a change since`,
+    [userId, pseudonymOf(operationId)],
+  );
+}
+
+async function countDeadLetters(tx: Transaction, userId: string): Promise<number> {
+  const [counted] = await query<{ count: number }>(
+    tx,
+    `select count(*) as count from notification_dlq where payload_json->>'user_id' = $1`,
+    [userId],
+  );
+  return counted?.count ?? 0;
+}
+
+// What comes of those whose notification is still there, and of those whose notification is gone.
+async function eraseDeadLetters(tx: Transaction, { userId, operationId }: Erasure): Promise<void> {
+  await query(
+    tx,
+    `update notification_dlq
+     set payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
+     where payload_json->>'user_id' = $1`,
+    [userId, pseudonymOf(operationId)],
+  );
+}
+
+interface Copy {
+  dlq_id: string;
+  body: Uint8Array | null;
+  key: string | null; // user and item, as the message's header has them
+}
+
+// In a message a text stands as it is, so few others are read than those that are meant.
+function findCopies(tx: Transaction, userId: string): Promise<Copy[]> {
+  return query<Copy & Record<string, unknown>>(
+    tx,
+    `select dlq_id::text, message_body as body, message_headers->'aggregate_key'->>0 as key
+     from notification_nats_dlq
+     where position(convert_to($1, 'UTF8') in message_body) > 0
+       or starts_with(message_headers->'aggregate_key'->>0, $2)`,
+    [userId, keyPrefixOf(userId)],
+  );
+}
+
+function isOf({ body, key }: Copy, userId: string): boolean {
+  try {
+    if (body) return readNotification(body).user_id === userId;
+  } catch {
+    // A copy that can't be read and has no key may contain the user anywhere.
+    if (key === null) return true;
+  }
+  return key !== null && isKeyOf(userId, key);
+}
+
+// The event counts as received, so that nobody misses it: the reconciliation would publish it again.
+async function dropCopies(
+  tx: Transaction,
+  { operationId }: Erasure,
+  copies: Copy[],
+): Promise<void> {
+  await query(
+    tx,
+    `with dropped as (
+       update notification_nats_dlq copy
+       set message_body = null, message_headers = null,
+         operation_id = coalesce(copy.operation_id, $2)
+       from (select * from notification_nats_dlq where dlq_id = any($1::bigint[])) as before
+       where copy.dlq_id = before.dlq_id
+       returning before.message_headers->'Nats-Msg-Id'->>0 as event_id
+     )
+     insert into processed_events (event_id)
+     select event_id::uuid
+     from dropped
+     where event_id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+     on conflict do nothing`,
+    [listOf(copies.map(({ dlq_id }) => dlq_id)), operationId],
+  );
+}
+
+// Who sent a copy back at this moment has received its event by now, or finds that it was received.
+async function refuseWhenReceived(tx: Transaction, userId: string): Promise<void> {
+  const { waiting } = await countNotifications(tx, userId);
+  if (waiting > 0) throw unavailable("an event of this user came in meanwhile, try again");
+}
+
+// It says that somebody was erased, and not who.
+async function recordErasure(
+  tx: Transaction,
+  { operationId, who, reason }: Erasure,
+  rows: Erased["rows"],
+): Promise<void> {
+  await query(
+    tx,
+    `insert into operations (operation_id, kind, layer, who, reason, items)
+     values ($1, 'ERASE_USER', 'user', $2, $3, jsonb_build_array($4::jsonb))
+     on conflict (operation_id) do nothing`,
+    [operationId, who, reason, JSON.stringify(rows)],
+  );
+}

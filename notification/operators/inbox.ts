@@ -1,0 +1,112 @@
+import { z } from "@hono/zod-openapi";
+import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
+import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
+import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
+import { pathPart } from "@kenri/shared/http/app.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import type { Handler } from "hono";
+
+const requestSchema = z.object({
+  user_id: fieldSchema().openapi({ description: "Whose notifications", example: "ann" }),
+  ...pageFields(),
+});
+
+const answerSchema = z.object({
+  user_id: z.string(),
+  notifications: z.array(z.object({
+    notification_id: z.uuid(),
+    event_id: z.uuid(),
+    type: z.string(),
+    status: z.enum(["PENDING", "PROCESSING", "SENT", "FAILED"]),
+    attempt_count: z.int(),
+    created_at: z.iso.datetime(),
+    sent_at: z.iso.datetime().nullable(),
+    payload: z.record(z.string(), z.unknown()),
+  })),
+  next_cursor: z.string().optional(),
+}).openapi("Inbox");
+
+export type Inbox = z.infer<typeof answerSchema>;
+
+export const inboxRoute: ScopedRoute = {
+  method: "get",
+  path: "/debug/notification/inbox/{user_id}",
+  scope: "notifications:read",
+  operationId: "listNotifications",
+  summary: "The notifications of a user",
+  description: "The newest first. Those that arrive meanwhile don't shift the pages.",
+  request: {
+    params: requestSchema.pick({ user_id: true }),
+    query: requestSchema.pick({ limit: true, cursor: true }),
+  },
+  responses: {
+    200: {
+      description: "An unknown user has none; next_cursor is there when there are more",
+      content: { "application/json": { schema: answerSchema } },
+    },
+    400: errorAnswer("The user_id, limit or cursor is bad", {
+      BAD_REQUEST: "limit must be at most 200",
+    }),
+  },
+};
+
+export function inbox(database: Database): Handler {
+  return async ({ req }) => {
+    const asked = requestSchema.safeParse({
+      ...req.query(),
+      user_id: pathPart(req, "user_id"),
+    });
+    if (!asked.success) throw new ApiError("BAD_REQUEST", problemsOf(asked.error));
+    const { user_id, limit, cursor } = asked.data;
+    const after = readCursor(cursor, positionSchema);
+    const found = await findNotifications(database, user_id, after, limit + 1);
+    const { rows, next_cursor } = pageOf(
+      found,
+      limit,
+      ({ created_at, notification_id }) => [created_at, notification_id],
+    );
+    return Response.json({ user_id, notifications: rows, next_cursor });
+  };
+}
+
+const positionSchema = z.tuple([timeSchema(), z.uuid()]);
+
+type Position = z.infer<typeof positionSchema>;
+
+interface InboxRow extends Record<string, unknown> {
+  created_at: string;
+  notification_id: string;
+  event_id: string;
+  type: string;
+  status: string;
+  attempt_count: number;
+  sent_at: string | null;
+  payload: Record<string, unknown>;
+}
+
+// A row's own order is the index's, newest first; the cursor is the row after which to go on.
+function findNotifications(
+  database: Database,
+  userId: string,
+  after: Position | undefined,
+  limit: number,
+): Promise<InboxRow[]> {
+  return query<InboxRow>(
+    database,
+    `select notification_id, event_id, type, status, attempt_count,
+       ${utc("created_at")} as created_at, ${utc("sent_at")} as sent_at,
+       payload_json as payload
+     from notifications
+     where user_id = $1
+       and (notifications.created_at, notification_id) < ($2::timestamptz, $3::uuid)
+     order by notifications.created_at desc, notification_id desc
+     limit $4`,
+    [
+      userId,
+      after?.[0] ?? "infinity",
+      after?.[1] ?? "ffffffff-ffff-ffff-ffff-ffffffffffff",
+      limit,
+    ],
+  );
+}

@@ -1,0 +1,78 @@
+import { pageAnswer } from "@kenri/shared/console/answers.ts";
+import { queryOf } from "@kenri/shared/console/ask.ts";
+import type { ShowPage } from "@kenri/shared/console/console.tsx";
+import {
+  ConsolePage,
+  Json,
+  NextPage,
+  type Site,
+  Status,
+  Table,
+  When,
+} from "@kenri/shared/console/layout.tsx";
+import { EventLink } from "@kenri/shared/console/timeline_page.tsx";
+import type { JSX } from "hono/jsx/jsx-runtime";
+import type { Inbox } from "./inbox.ts";
+
+// What a user was told, or is to be told.
+
+export const inboxPath = "/console/inbox";
+
+export function inboxPage(site: Site): ShowPage {
+  return async (context, api) => {
+    const { req } = context;
+    const user_id = req.query("user_id") ?? "";
+    const found = user_id === "" ? undefined : await api.get<Inbox>(
+      `/debug/notification/inbox/${encodeURIComponent(user_id)}`,
+      { cursor: req.query("cursor") },
+    );
+    return pageAnswer(
+      context,
+      <ConsolePage site={site} path={inboxPath} title="Inbox">
+        <form class="search" method="get" action={inboxPath} role="search">
+          <div class="wide">
+            <label for="user_id">Of which user?</label>
+            <input
+              id="user_id"
+              name="user_id"
+              value={user_id}
+              required
+              maxlength={255}
+              autocapitalize="off"
+              autocomplete="off"
+              spellcheck={false}
+            />
+          </div>
+          <button type="submit">Open</button>
+        </form>
+        {found && <Notifications inbox={found} />}
+      </ConsolePage>,
+    );
+  };
+}
+
+function Notifications({ inbox }: { inbox: Inbox }): JSX.Element {
+  const { user_id, notifications, next_cursor } = inbox;
+  return (
+    <>
+      <Table
+        label={`Notifications of ${user_id}, the newest first`}
+        columns={["Received", "Type", "State", "Sent", "Attempts", "Event", "Payload"]}
+        rows={notifications.map((notification) => [
+          <When at={notification.created_at} />,
+          <span class="word">{notification.type}</span>,
+          <Status status={notification.status} />,
+          <When at={notification.sent_at} />,
+          notification.attempt_count,
+          <EventLink id={notification.event_id} />,
+          <details>
+            <summary>Show</summary>
+            <Json value={notification.payload} label="Payload" />
+          </details>,
+        ])}
+        none="This user has no notifications."
+      />
+      <NextPage href={next_cursor && `${inboxPath}${queryOf({ user_id, cursor: next_cursor })}`} />
+    </>
+  );
+}

@@ -1,0 +1,158 @@
+import { findAttempts } from "@kenri/shared/queue/attempts.ts";
+import { listOf } from "@kenri/shared/queue/leases.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import {
+  type EventTimeline,
+  inOrder,
+  maxEvents,
+  readAsked,
+  type Step,
+  timelineRoute,
+} from "@kenri/shared/operators/timeline.ts";
+import type { Handler } from "hono";
+
+// This service's half of an event's timeline: from its receipt to the send.
+
+const askedBy = ["event_id", "user_id"] as const;
+
+export const eventsRoute = timelineRoute("notification", askedBy);
+
+export function timeline(database: Database): Handler {
+  return async ({ req }) => {
+    const asked = readAsked(req.query(), askedBy);
+    const ids = asked.by === "event_id"
+      ? asked.value
+      : await findEventsOfUser(database, asked.value);
+    return Response.json({ events: await findTimelines(database, ids) });
+  };
+}
+
+async function findEventsOfUser(database: Database, userId: string): Promise<string[]> {
+  const rows = await query<{ event_id: string }>(
+    database,
+    `select event_id
+     from notifications
+     where user_id = $1
+     order by created_at desc, notification_id desc
+     limit $2`,
+    [userId, maxEvents],
+  );
+  return rows.map(({ event_id }) => event_id);
+}
+
+interface NotificationRow extends Record<string, unknown> {
+  notification_id: string;
+  event_id: string;
+  user_id: string;
+  stock_keeping_unit: string | null;
+  version: number;
+  type: string;
+  status: string;
+  trace_id: string | null;
+  attempt_count: number;
+  next_retry_at: string | null;
+  created_at: string;
+  sent_at: string | null;
+  locked_at: string | null;
+  locked_by: string | null;
+  last_error: string | null;
+}
+
+interface CapturedRow extends Record<string, unknown> {
+  event_id: string;
+  at: string;
+  error: string;
+  stream_seq: number;
+}
+
+async function findTimelines(database: Database, ids: string[]): Promise<EventTimeline[]> {
+  if (ids.length === 0) return [];
+  const [rows, captured] = await Promise.all([
+    findNotifications(database, ids),
+    findCaptured(database, ids),
+  ]);
+  const attempts = await findAttempts(
+    database,
+    { name: "delivery_attempts", id: "notification_id", withSequence: false },
+    rows.map(({ notification_id }) => notification_id),
+  );
+  const rowOf = new Map(rows.map((row) => [row.event_id, row]));
+  const capturedOf = Map.groupBy(captured, ({ event_id }) => event_id);
+  return ids.flatMap((id) => {
+    const row = rowOf.get(id);
+    const losses = (capturedOf.get(id) ?? []).map(({ at, error, stream_seq }) => ({
+      at,
+      step: "CAPTURED",
+      error,
+      stream_seq,
+    }));
+    if (!row) return losses.length > 0 ? [notReceived(id, losses)] : [];
+    return [toTimeline(row, [...losses, ...attempts.get(row.notification_id) ?? []])];
+  });
+}
+
+function findNotifications(database: Database, ids: string[]): Promise<NotificationRow[]> {
+  return query<NotificationRow>(
+    database,
+    `select notification_id, event_id, user_id,
+       payload_json->>'stock_keeping_unit' as stock_keeping_unit, version, type, status,
+       payload_json->>'trace_id' as trace_id, attempt_count,
+       ${utc("next_retry_at")} as next_retry_at, ${utc("created_at")} as created_at,
+       ${utc("sent_at")} as sent_at, ${utc("locked_at")} as locked_at, locked_by, last_error
+     from notifications
+     where event_id = any($1::uuid[])`,
+    [listOf(ids)],
+  );
+}
+
+function findCaptured(database: Database, ids: string[]): Promise<CapturedRow[]> {
+  return query<CapturedRow>(
+    database,
+    `select message_headers->'Nats-Msg-Id'->>0 as event_id, ${utc("advised_at")} as at,
+       coalesce(reason, kind) as error, stream_seq
+     from notification_nats_dlq
+     where message_headers->'Nats-Msg-Id'->>0 = any($1::text[])
+     order by dlq_id`,
+    [listOf(ids)],
+  );
+}
+
+function notReceived(event_id: string, steps: Step[]): EventTimeline {
+  return {
+    event_id,
+    user_id: null,
+    stock_keeping_unit: null,
+    version: null,
+    type: null,
+    status: "NOT_RECEIVED",
+    trace_id: null,
+    attempt_count: 0,
+    next_retry_at: null,
+    steps,
+  };
+}
+
+function toTimeline(row: NotificationRow, befell: Step[]): EventTimeline {
+  const { event_id, user_id, stock_keeping_unit, version, type, status, trace_id } = row;
+  const { attempt_count, next_retry_at, created_at } = row;
+  return {
+    event_id,
+    user_id,
+    stock_keeping_unit,
+    version,
+    type,
+    status,
+    trace_id,
+    attempt_count,
+    next_retry_at,
+    steps: inOrder([{ at: created_at, step: "RECEIVED" }, ...befell, ...presentOf(row)]),
+  };
+}
+
+function presentOf({ status, sent_at, locked_at, locked_by }: NotificationRow): Step[] {
+  if (status === "SENT" && sent_at) return [{ at: sent_at, step: "SENT" }];
+  if (status === "PROCESSING" && locked_at) {
+    return [{ at: locked_at, step: "PROCESSING", worker: locked_by }];
+  }
+  return [];
+}

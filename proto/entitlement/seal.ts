@@ -1,0 +1,33 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+// A seal proves that an event was published by a service that has the key. NATS does not say who
+// published a message, and `deno task recover` writes what it finds in the stream to the database.
+
+export const sealHeader = "seal";
+
+export interface SealedMessage {
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+export function sealed<Message extends SealedMessage>(
+  message: Message,
+  key: string | undefined,
+): Message {
+  if (key === undefined) return message;
+  const headers = { ...message.headers, [sealHeader]: sealOf(message.body, key) };
+  return { ...message, headers };
+}
+
+function sealOf(body: Uint8Array, key: string): string {
+  return createHmac("sha256", key).update("kenri event\n").update(body).digest("hex");
+}
+
+// True for a seal made with any of the keys: the current one, or those used before it.
+export function isSealed(body: Uint8Array, seal: string, keys: string[]): boolean {
+  const given = new TextEncoder().encode(seal);
+  return keys.some((key) => {
+    const wanted = new TextEncoder().encode(sealOf(body, key));
+    return wanted.length === given.length && timingSafeEqual(wanted, given);
+  });
+}

@@ -1,0 +1,52 @@
+import type { JetStreamManager } from "nats";
+import { StartRefused } from "../http/errors.ts";
+import type { NatsLink, Session } from "./link.ts";
+import { gauge } from "../telemetry/metrics.ts";
+import { NotPermitted } from "./streams.ts";
+
+const waiting = gauge(
+  "kenri_nats_unprovisioned_current",
+  "loops that wait because NATS lacks their stream or consumer, or has it with other settings",
+);
+
+// Whether the streams and consumers of one loop are as it needs them. A service does not start without
+// them. If they are lost while it runs, it waits until they are there again: a restart would not help,
+// and entitlement would take no changes meanwhile.
+export class Provisions {
+  readonly #link: NatsLink;
+  readonly #loop: string;
+  #metOnce = false;
+  #refusedIn: Session | undefined;
+
+  constructor(link: NatsLink, loop: string) {
+    this.#link = link;
+    this.#loop = loop;
+    this.#waits(true);
+  }
+
+  #waits(isWaiting: boolean): void {
+    const { unprovisioned } = this.#link;
+    if (isWaiting) unprovisioned.add(this.#loop);
+    else unprovisioned.delete(this.#loop);
+    waiting.set(unprovisioned.size);
+  }
+
+  // Each refusal is counted and logged, so only the first attempt of a connection may ask for one.
+  async ensure<Result>(
+    session: Session,
+    work: (manager: JetStreamManager, mayMake: boolean) => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      const manager = await session.connection.jetstreamManager();
+      const result = await work(manager, session !== this.#refusedIn);
+      this.#metOnce = true;
+      this.#waits(false);
+      return result;
+    } catch (error) {
+      if (error instanceof NotPermitted) this.#refusedIn = session;
+      if (!(error instanceof StartRefused) || !this.#metOnce) throw error;
+      this.#waits(true);
+      throw new Error(error.message, { cause: error });
+    }
+  }
+}

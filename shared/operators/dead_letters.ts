@@ -1,0 +1,140 @@
+import { z } from "@hono/zod-openapi";
+import type { Handler } from "hono";
+import { pageFields, pageOf, readCursor } from "../http/cursor.ts";
+import type { DeadRows } from "./dead_rows.ts";
+import type { ScopedRoute } from "../http/openapi.ts";
+import { ApiError } from "../http/errors.ts";
+import { errorAnswer, textSchema } from "../http/fields.ts";
+import { valid } from "./operations.ts";
+
+// What was given up and waits for somebody, in one form for all layers.
+//   outbox     an event that is FAILED: it never reached the stream
+//   advisory   a message that JetStream does not deliver any more
+//   delivery   a notification that is FAILED: its user was not told
+
+export type Layer = "outbox" | "advisory" | "delivery";
+
+// The oldest are found first, after the given id; with an error only those of exactly that one; by ids
+// those that are dead letters.
+export interface DeadLetters extends DeadRows<DeadLetter> {
+  layer: Layer;
+  idSchema: z.ZodType<string>;
+}
+
+const deadLetterSchema = z.object({
+  layer: z.string(),
+  id: z.string(),
+  event_id: z.string().nullable(),
+  error: z.string(),
+  since: z.string(),
+  age_seconds: z.number(),
+  attempts: z.int().nullable(),
+  payload: z.unknown(),
+}).openapi("DeadLetter");
+
+export type DeadLetter = z.infer<typeof deadLetterSchema>;
+
+const countSchema = z.object({
+  layer: z.string(),
+  error: z.string(),
+  count: z.int(),
+  oldest: z.string(),
+}).openapi("DeadLettersOfError");
+
+export interface ErrorCount extends Record<string, unknown> {
+  error: string;
+  count: number;
+  oldest: string;
+}
+
+const listRequest = z.object({
+  layer: z.string().optional(),
+  error: textSchema().optional(),
+  id: z.string().optional(),
+  ...pageFields(),
+});
+
+export function deadLettersRoute(service: string): ScopedRoute {
+  const schema = z.object({
+    dead_letters: z.array(deadLetterSchema),
+    next_cursor: z.string().optional(),
+  });
+  return {
+    method: "get",
+    path: `/debug/${service}/dead-letters`,
+    scope: "debug:read",
+    summary: "Dead letters",
+    description: "What was given up, the oldest first; by layer, error or id",
+    request: { query: listRequest },
+    responses: {
+      200: {
+        description: "next_cursor is there when there are more",
+        content: { "application/json": { schema } },
+      },
+      400: errorAnswer("The layer, id, limit or cursor is bad"),
+    },
+  };
+}
+
+export function listDeadLetters(tables: DeadLetters[]): Handler {
+  return async ({ req }) => {
+    const { layer, error, id, limit, cursor } = valid(listRequest.safeParse(req.query()));
+    const table = tableOf(tables, layer);
+    if (id !== undefined) {
+      return Response.json({ dead_letters: await table.findByIds([readId(table, id)]) });
+    }
+    const [after] = readCursor(cursor, z.tuple([table.idSchema])) ?? [];
+    const found = await table.find({ after, error, limit: limit + 1 });
+    const { rows, next_cursor } = pageOf(found, limit, ({ id }) => [id]);
+    return Response.json({ dead_letters: rows, next_cursor });
+  };
+}
+
+export function tableOf<Table extends DeadLetters>(
+  tables: Table[],
+  layer: string | undefined,
+): Table {
+  const table = tables.find((one) => one.layer === (layer ?? tables[0]?.layer));
+  if (table) return table;
+  const known = tables.map(({ layer }) => layer).join(" or ");
+  throw new ApiError("BAD_REQUEST", `layer must be ${known}`);
+}
+
+export function readId({ idSchema }: DeadLetters, id: string): string {
+  const { success, data } = idSchema.safeParse(id);
+  if (!success) throw new ApiError("BAD_REQUEST", "id is not one of this layer");
+  return data;
+}
+
+// Of so many the errors are counted; more of them tell nothing new.
+const countedAtMost = 10_000;
+
+export function errorsRoute(service: string): ScopedRoute {
+  return {
+    method: "get",
+    path: `/debug/${service}/dead-letters/errors`,
+    scope: "debug:read",
+    summary: "Dead letters by error",
+    description: `How many were given up for which error, of the oldest ${countedAtMost} a layer`,
+    responses: {
+      200: {
+        description: "The most frequent first",
+        content: { "application/json": { schema: z.object({ errors: z.array(countSchema) }) } },
+      },
+    },
+  };
+}
+
+export function listErrors(tables: DeadLetters[]): Handler {
+  return async () => Response.json({ errors: await countErrors(tables) });
+}
+
+export async function countErrors(
+  tables: DeadLetters[],
+): Promise<(ErrorCount & { layer: Layer })[]> {
+  const counts = await Promise.all(tables.map(async ({ layer, countByError }) => {
+    const found = await countByError(countedAtMost);
+    return found.map((count) => ({ layer, ...count }));
+  }));
+  return counts.flat();
+}

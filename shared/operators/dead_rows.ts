@@ -1,0 +1,71 @@
+import type { ErrorCount } from "./dead_letters.ts";
+import { listOf } from "../queue/leases.ts";
+import { type Database, query, utc } from "../postgres/postgres.ts";
+
+// Where the dead letters of a layer stand, and the look-ups that all layers have in common.
+
+export interface DeadTable {
+  name: string;
+  id: string; // the oldest has the lowest
+  idType: "uuid" | "bigint";
+  beforeAll: string; // lower than any id
+  isDead: string; // as the index of the dead has it
+  error: string;
+  since: string;
+  columns: string;
+}
+
+export interface DeadRows<Row> {
+  find(wanted: { after: string | undefined; error: string | undefined; limit: number }): Promise<
+    Row[]
+  >;
+  findByIds(ids: string[]): Promise<Row[]>;
+  countByError(limit: number): Promise<ErrorCount[]>;
+}
+
+export function deadRows<Row extends object>(
+  database: Database,
+  { name, id, idType, beforeAll, isDead, error: errorOf, since, columns }: DeadTable,
+): DeadRows<Row> {
+  const selected = `${columns}, ${errorOf} as error, ${utc(since)} as since,
+       extract(epoch from now() - ${since})::float8 as age_seconds`;
+  return {
+    find: ({ after, error, limit }) =>
+      query<Row & Record<string, unknown>>(
+        database,
+        `select ${selected}
+         from ${name}
+         where ${isDead}
+           and ${id} > $1
+           ${error === undefined ? "" : `and ${errorOf} = $3`}
+         order by ${id}
+         limit $2`,
+        [after ?? beforeAll, limit, ...(error === undefined ? [] : [error])],
+      ),
+    findByIds: (ids) =>
+      query<Row & Record<string, unknown>>(
+        database,
+        `select ${selected}
+         from ${name}
+         where ${isDead}
+           and ${id} = any($1::${idType}[])
+         order by ${id}`,
+        [listOf(ids)],
+      ),
+    countByError: (limit) =>
+      query<ErrorCount>(
+        database,
+        `select error, count(*) as count, ${utc("min(since)")} as oldest
+         from (
+           select ${errorOf} as error, ${since} as since
+           from ${name}
+           where ${isDead}
+           order by ${id}
+           limit $1
+         ) as dead
+         group by error
+         order by count desc, error`,
+        [limit],
+      ),
+  };
+}

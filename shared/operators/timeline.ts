@@ -1,0 +1,100 @@
+import { z } from "@hono/zod-openapi";
+import type { ScopedRoute } from "../http/openapi.ts";
+import { ApiError } from "../http/errors.ts";
+import { errorAnswer, fieldSchema, problemsOf } from "../http/fields.ts";
+
+// What became of an event, step by step. Each service tells its own half, in this one form.
+
+const stepSchema = z.object({
+  at: z.string(),
+  step: z.string(),
+  begun_at: z.string().nullish(),
+  worker: z.string().nullish(),
+  error: z.string().nullish(),
+  stream_seq: z.int().nullish(),
+  who: z.string().nullish(),
+  reason: z.string().nullish(),
+}).openapi("TimelineStep");
+
+const eventSchema = z.object({
+  event_id: z.uuid(),
+  user_id: z.string().nullable(),
+  stock_keeping_unit: z.string().nullable(),
+  version: z.int().nullable(),
+  type: z.string().nullable(),
+  status: z.string(),
+  trace_id: z.string().nullable(),
+  idempotency_key: z.string().nullish(),
+  caller: z.string().nullish(),
+  attempt_count: z.int(),
+  next_retry_at: z.string().nullable(),
+  steps: z.array(stepSchema),
+}).openapi("TimelineEvent");
+
+export type Step = z.infer<typeof stepSchema>;
+export type EventTimeline = z.infer<typeof eventSchema>;
+
+export const maxEvents = 100;
+
+const uuid = z.uuid();
+const eventIds = z.string().transform((list) => list.toLowerCase().split(","))
+  .refine((ids) => ids.length <= maxEvents, `must be at most ${maxEvents}`)
+  .refine(
+    (ids) => ids.every((id) => uuid.safeParse(id).success),
+    "must be UUIDs, with commas between them",
+  ).openapi({ type: "string", description: "One or more, with commas between them" });
+
+const storedKeys = z.string().regex(
+  /^([\x21-\x7e]{1,300} )?[\x21-\x7e]{1,255}$/,
+  "must be a key, or a caller's name, a space, and the key",
+).openapi({ description: "Of a named caller: the name, a space, and the key" });
+
+const idSchemas = { event_id: eventIds, user_id: fieldSchema(), idempotency_key: storedKeys };
+type By = keyof typeof idSchemas;
+
+export type Asked<Allowed extends By> = {
+  [Name in Allowed]: { by: Name; value: z.output<(typeof idSchemas)[Name]> };
+}[Allowed];
+
+export function timelineRoute(service: string, allowed: readonly By[], extra = {}): ScopedRoute {
+  const answer = z.object({ events: z.array(eventSchema), ...extra }).openapi("Timeline");
+  const query = z.object(
+    Object.fromEntries(allowed.map((name) => [name, idSchemas[name].optional()])),
+  );
+  return {
+    method: "get",
+    path: `/debug/${service}/timeline`,
+    scope: "debug:read",
+    summary: "Timeline of events",
+    description: `What became of events in this service, by one of ${allowed.join(", ")}`,
+    request: { query },
+    responses: {
+      200: {
+        description: `At most ${maxEvents} events, the newest first; none is no error`,
+        content: { "application/json": { schema: answer } },
+      },
+      400: errorAnswer("Not exactly one of them is given, or it is bad"),
+    },
+  };
+}
+
+// Exactly one of the names that are allowed.
+export function readAsked<Allowed extends By>(
+  query: Record<string, string>,
+  allowed: readonly Allowed[],
+): Asked<Allowed> {
+  const given = allowed.filter((name) => query[name] !== undefined);
+  const [by] = given;
+  if (by === undefined || given.length > 1) {
+    throw new ApiError("BAD_REQUEST", `exactly one of ${allowed.join(", ")} is required`);
+  }
+  const value = z.object({ [by]: idSchemas[by] }).safeParse(query);
+  if (!value.success) throw new ApiError("BAD_REQUEST", problemsOf(value.error));
+  return { by, value: value.data[by] } as Asked<Allowed>;
+}
+
+// By time; of steps at the same time the one that is named first came first.
+export function inOrder(steps: (Step | undefined)[]): Step[] {
+  return steps.filter((step) => step !== undefined)
+    .sort((a, b) => a.at < b.at ? -1 : a.at > b.at ? 1 : 0);
+}

@@ -1,0 +1,122 @@
+import pg from "pg";
+import { isEncryptedDatabase } from "../process/server_urls.ts";
+import { tlsOptions, type TlsSource } from "./tls.ts";
+
+export type Database = pg.Pool;
+export type Transaction = pg.PoolClient;
+
+const poolSize = 10;
+// A request waits this long for a connection and for a statement; then it is better told to retry.
+const connectTimeoutMs = 3_000;
+const statementTimeoutMs = 10_000;
+
+// The services only look rows up by key and claim by index. A plan that was made while a table was
+// small must not read all of it when it has grown, and plans are kept as long as the connection
+// lives: so rows are found by an index or, in a join, by an index for each of the few rows in hand.
+// A frozen process must not keep its locks: the server ends a transaction that says nothing.
+const session = `
+  set enable_seqscan = off;
+  set enable_hashjoin = off;
+  set enable_mergejoin = off;
+  set enable_material = off;
+  set enable_bitmapscan = off;
+  set jit = off;
+  set timezone = 'UTC';
+  set statement_timeout = ${statementTimeoutMs};
+  set idle_in_transaction_session_timeout = ${statementTimeoutMs};
+`;
+
+const bigint = 20;
+
+export function openDatabase(url: string, name: string, tls?: TlsSource): Database {
+  const types = new pg.TypeOverrides();
+  types.setTypeParser(bigint, Number); // versions and stream sequences stay far below 2^53
+  const pool = new pg.Pool({
+    ...serverOf(url, tls),
+    application_name: name,
+    max: poolSize,
+    pipeline: true, // statements sent without awaiting travel together
+    types,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: statementTimeoutMs + 2_000, // for a server that does not answer at all
+    keepAlive: true,
+    onConnect: (client) => void client.query(session).catch(() => {}),
+  });
+  // Lost connections show in the statement that needed them; without listeners they end the process.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  return pool;
+}
+
+// The url says whether the connection is encrypted. With the mode still in it, the client would have
+// it overrule what is given beside it.
+export function serverOf(url: string, tls?: TlsSource): pg.ClientConfig {
+  const connectionString = url.replace(/\?.*$/, "");
+  if (!isEncryptedDatabase(url)) return { connectionString, ssl: false };
+  return { connectionString, ssl: tlsOptions(tls) };
+}
+
+// Statements are prepared once per connection, under a name that follows from their text.
+const names = new Map<string, string>();
+
+export async function query<Row extends pg.QueryResultRow>(
+  on: Database | Transaction,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  let name = names.get(text);
+  if (!name) names.set(text, name = `kenri_${names.size + 1}`);
+  return (await on.query<Row>({ name, text, values })).rows;
+}
+
+// A time as the APIs write it: RFC 3339, in UTC, to the microsecond.
+export function utc(column: string): string {
+  return `to_char((${column}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
+
+export async function transaction<Result>(
+  database: Database,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  const tx = await database.connect();
+  let broken: Error | undefined;
+  try {
+    const begun = tx.query("begin"); // not awaited here, so that it travels with the first statement
+    const [result] = await Promise.all([work(tx), begun]);
+    const { command } = await tx.query("commit");
+    if (command !== "COMMIT") throw new Error(`The transaction ended with ${command}`);
+    return result;
+  } catch (error) {
+    await tx.query("rollback").catch((lost: Error) => broken = lost);
+    throw error;
+  } finally {
+    tx.release(broken);
+  }
+}
+
+const unavailableStates = /^(08|53|57P|25006|25P03|55P03|57014)/; // 25006: it became a standby
+const unavailableMessages =
+  /timeout|timed out|terminated|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|not queryable|closed|refused|reset|certificate|SSL/i;
+
+// Whether the database is to blame and not the statement: away, starting, full, or too slow.
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (error instanceof pg.DatabaseError) return unavailableStates.test(String(code));
+  return unavailableMessages.test(`${code ?? ""} ${error.message}`);
+}
+
+// The server is there, but lets nobody in by this url: no such role, password or database.
+export function isNotAdmitted(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(28|3D000)/.test(String(error.code));
+}
+
+// The migrations the service was built for have been applied; newer ones may be there as well.
+export async function schemaIsCurrent(database: Database, version: number): Promise<boolean> {
+  const [row] = await query<{ current: boolean }>(
+    database,
+    `select coalesce(max(version) >= $1, false) as current from schema_migrations`,
+    [version],
+  );
+  return row?.current ?? false;
+}

@@ -1,0 +1,115 @@
+import { z } from "zod";
+import { environmentName, SettingsError, text } from "../process/settings.ts";
+import { isEncryptedDatabase, isEncryptedNats } from "../process/server_urls.ts";
+
+// How servers prove who they are, and we to them. Whether a connection is encrypted at all, its url
+// says; then the server's certificate is always verified, with its host's name.
+
+export const tlsSettings = {
+  "tls-ca": pemOrPath("CERTIFICATE").optional(),
+  "tls-cert": pemOrPath("CERTIFICATE").optional(),
+  "tls-key": pemOrPath("PRIVATE KEY").optional(),
+};
+
+type Name = "ca" | "cert" | "key";
+const names: Name[] = ["ca", "cert", "key"];
+
+// Each as PEM text, or as the path of a file with it.
+export interface TlsSource {
+  setting: string; // below which they stand
+  ca?: string | undefined; // authorities that are trusted instead of the public ones
+  cert?: string | undefined; // ours, for a server that asks for one
+  key?: string | undefined;
+}
+
+export function tlsSource<Setting extends string>(
+  setting: Setting,
+  settings: { [Key in `${Setting}.tls-${Name}`]?: string | undefined },
+): TlsSource {
+  return {
+    setting,
+    ca: settings[`${setting}.tls-ca`],
+    cert: settings[`${setting}.tls-cert`],
+    key: settings[`${setting}.tls-key`],
+  };
+}
+
+type Check = z.core.$ZodCheck<Record<string, unknown>>;
+
+// What is set for TLS must be used: silence would be taken for safety.
+export function databaseTlsIsUsed(setting: string): Check[] {
+  return tlsIsUsed(setting, "?sslmode=verify-full", isEncryptedDatabase);
+}
+
+export function natsTlsIsUsed(url = "nats.url"): Check[] {
+  return tlsIsUsed("nats", "tls://", isEncryptedNats, url);
+}
+
+function tlsIsUsed(
+  setting: string,
+  how: string,
+  isEncrypted: (url: string) => boolean,
+  urlSetting = `${setting}.url`,
+): Check[] {
+  const needs = (name: Name, what: string, isThere: (values: Record<string, unknown>) => boolean) =>
+    z.refine<Record<string, unknown>>(
+      (values) => values[`${setting}.tls-${name}`] === undefined || isThere(values),
+      { path: [`${setting}.tls-${name}`], message: `needs ${what}`, when: () => true },
+    );
+  const nameOf = (name: string) => environmentName(`${setting}.${name}`);
+  const urlName = environmentName(urlSetting);
+  const encryption = ({ [urlSetting]: url }: Record<string, unknown>) =>
+    typeof url !== "string" || isEncrypted(url);
+  return [
+    needs("ca", `${how} in ${urlName}`, encryption),
+    needs("cert", `${how} in ${urlName}`, encryption),
+    needs("cert", nameOf("tls-key"), (values) => values[`${setting}.tls-key`] !== undefined),
+    needs("key", nameOf("tls-cert"), (values) => values[`${setting}.tls-cert`] !== undefined),
+  ];
+}
+
+// For any number of connections. Files are read anew for each, so that replaced ones need no restart;
+// one that can't be read just then is what it was, because the PostgreSQL client would take the
+// process along with an error here.
+export function tlsOptions(source: TlsSource = { setting: "" }): { [N in Name]?: string } {
+  const options = {};
+  for (const name of names) {
+    const given = source[name];
+    if (given === undefined) continue;
+    let last = readPem(given);
+    if (last === undefined) {
+      const setting = environmentName(`${source.setting}.tls-${name}`);
+      throw new SettingsError([`${setting} names a file that can't be read, or that is no PEM`]);
+    }
+    const get = () => last = readPem(given) ?? last;
+    Object.defineProperty(options, name, { get, enumerable: true, configurable: true });
+  }
+  return options;
+}
+
+function readPem(pemOrPath: string): string | undefined {
+  if (isPem(pemOrPath)) return pemOrPath;
+  try {
+    const pem = Deno.readTextFileSync(pemOrPath);
+    return isPem(pem) ? pem : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isPem(value: string): boolean {
+  return value.includes("-----BEGIN ");
+}
+
+// A permission is made of the path: so it begins at the root, and has no comma.
+function pemOrPath(kind: string): z.ZodString {
+  return text().refine(
+    (value) => isPem(value) ? value.includes(`${kind}-----`) : /^\/[^,\0]*$/.test(value),
+    `must be a ${kind.toLowerCase()} as PEM text, or an absolute path without commas`,
+  );
+}
+
+// Trying again does not help: somebody has to give one of both sides another certificate.
+export function isDistrust(error: unknown): boolean {
+  return error instanceof Error && "code" in error && /CERT|SIGNATURE/.test(String(error.code));
+}

@@ -1,0 +1,62 @@
+import { configureSync, getLogger, type Logger, type LogRecord } from "@logtape/logtape";
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { reasonOf } from "../http/errors.ts";
+import { printableJson } from "./printable.ts";
+
+export type Log = Logger;
+
+// Personal data: whoever may read the log is not always one who may know whom it is about.
+const userIds = ["shown", "hashed", "hidden"] as const;
+export type UserIds = typeof userIds[number];
+
+export const logSettings = {
+  "log.user-ids": z.enum(userIds, {
+    error: ({ input }) => `must be ${userIds.join(" or ")}, not ${JSON.stringify(input)}`,
+  }).prefault("shown"),
+};
+
+// The only place that prints: one JSON object a line, to standard output.
+export function startLog(service: string, userIds: UserIds = "shown"): Log {
+  const encoder = new TextEncoder();
+  configureSync({
+    reset: true,
+    sinks: {
+      // Written whole and at once, because a line must not be lost with the process that wrote it.
+      out: (record) =>
+        void Deno.stdout.writeSync(encoder.encode(jsonLine(service, record, userIds))),
+    },
+    loggers: [
+      { category: [], sinks: ["out"], lowestLevel: "info" },
+      { category: ["logtape", "meta"], sinks: ["out"], lowestLevel: "warning" },
+    ],
+  });
+  return getLogger(service);
+}
+
+function jsonLine(service: string, record: LogRecord, userIds: UserIds): string {
+  const { properties, timestamp, level, message } = record;
+  // A line may be read on a terminal.
+  return printableJson(JSON.stringify({
+    time: new Date(timestamp).toISOString(),
+    level,
+    service,
+    message: message.join(""),
+    ...aboutUser(properties, userIds),
+  }, plainErrors)) + "\n";
+}
+
+function aboutUser(
+  properties: Record<string, unknown>,
+  userIds: UserIds,
+): Record<string, unknown> {
+  const { user_id, ...others } = properties;
+  if (user_id === undefined || userIds === "shown") return properties;
+  if (userIds === "hidden") return others;
+  return { ...others, user_id_sha256: createHash("sha256").update(`${user_id}`).digest("hex") };
+}
+
+function plainErrors(_key: string, value: unknown): unknown {
+  if (value instanceof Error) return reasonOf(value);
+  return typeof value === "bigint" ? Number(value) : value;
+}

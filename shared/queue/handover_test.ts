@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import type { Handover, NewLease } from "./handover.ts";
+import type { Claimed } from "../process/job.ts";
+import { start, Table, turns, type Work } from "./worker_testing.ts";
+
+const done: Work = ({ id }) => Promise.resolve({ kind: "done", result: id });
+
+Deno.test("rows that are written as leased are worked on without being claimed", async () => {
+  const table = new Table([]);
+  const run = start(table, done);
+  await leaseIsOffered(run.handover);
+  const result = await write(run.handover, ["1", "2"]);
+  await table.untilSettled(2);
+  await run.stop();
+  assert.equal(result, "written");
+  assert.deepEqual(table.settled.map(({ row, kind }) => [row.id, kind]), [
+    ["1", "done"],
+    ["2", "done"],
+  ]);
+});
+
+Deno.test("and the worker is not called to claim where nothing else waits", async () => {
+  const table = new Table([]);
+  const run = start(table, done, { pollIntervalMs: 60_000 });
+  await leaseIsOffered(run.handover);
+  const claims = table.limits.length;
+  await write(run.handover, ["1"]);
+  await table.untilSettled(1);
+  await turns(10);
+  assert.equal(table.limits.length, claims);
+  await run.stop();
+});
+
+Deno.test("for the others the worker is called to claim", async () => {
+  const table = new Table([]);
+  const run = start(table, done, { pollIntervalMs: 60_000 });
+  await leaseIsOffered(run.handover);
+  for (const rows of [1, 1_000]) { // for so many no lease is offered
+    const claims = table.limits.length;
+    const written = { result: 0, leased: [], othersWait: true };
+    await run.handover.write(rows, () => Promise.resolve(written));
+    await table.until(() => table.limits.length > claims);
+  }
+  await run.stop();
+});
+
+Deno.test("no lease is offered to more than it would start on at once, nor behind a backlog", async () => {
+  const table = new Table([]);
+  const run = start(table, done);
+  await leaseIsOffered(run.handover);
+  assert.equal(await offeredFor(run.handover, 31), undefined);
+  const offer = run.handover.taker?.offer(20);
+  assert.equal(await offeredFor(run.handover, 11), undefined);
+  offer?.take([]);
+  assert.ok(await offeredFor(run.handover, 11));
+  await run.stop();
+
+  const gate = Promise.withResolvers<void>();
+  const backlog = new Table(Array.from({ length: 100 }, (_, i) => `${i}`));
+  const behind = start(backlog, async ({ id }) => {
+    await gate.promise;
+    return { kind: "done", result: id };
+  });
+  await backlog.until(() => backlog.limits.length > 1);
+  assert.equal(await offeredFor(behind.handover, 1), undefined);
+  gate.resolve();
+  await behind.stop();
+});
+
+Deno.test("a claim that came back full says that there is a backlog, though there is room", async () => {
+  const table = new Table([]);
+  const offers: boolean[] = [];
+  const run = start(table, ({ id }) => {
+    const offer = run.handover.taker?.offer(1);
+    offer?.take([]);
+    offers.push(offer !== undefined);
+    return Promise.resolve({ kind: "done", result: id });
+  }, { pollIntervalMs: 60_000 });
+  await leaseIsOffered(run.handover);
+  for (let i = 0; i < 10; i++) table.write(`${i}`);
+  run.handover.bell.ring();
+  await table.untilSettled(10);
+  await run.stop();
+  assert.deepEqual(offers, Array(10).fill(false));
+});
+
+Deno.test("nor while the other side is away, nor after the end", async () => {
+  const table = new Table(["1"]);
+  const run = start(table, () => Promise.resolve({ kind: "unavailable", error: "away" }));
+  await table.untilSettled(1);
+  assert.equal(await offeredFor(run.handover, 1), undefined);
+  await run.stop();
+  assert.equal(await offeredFor(run.handover, 1), undefined);
+});
+
+Deno.test("the end waits for a commit that is under way, and for its rows", async () => {
+  const table = new Table([]);
+  const run = start(table, done);
+  await leaseIsOffered(run.handover);
+  const commit = Promise.withResolvers<void>();
+  const writing = write(run.handover, ["1"], commit.promise);
+  const stopped = run.stop();
+  await turns(5);
+  commit.resolve();
+  await Promise.all([writing, stopped]);
+  assert.deepEqual(table.settled.map(({ kind }) => kind), ["done"]);
+});
+
+Deno.test("a commit that fails gives its lease back", async () => {
+  const table = new Table([]);
+  const run = start(table, done);
+  await leaseIsOffered(run.handover);
+  for (let i = 0; i < 100; i++) {
+    await assert.rejects(run.handover.write(10, () => Promise.reject(new Error("no commit"))));
+  }
+  assert.ok(await offeredFor(run.handover, 10));
+  await run.stop();
+});
+
+function write(
+  handover: Handover<Claimed>,
+  ids: string[],
+  committed: Promise<void> = Promise.resolve(),
+): Promise<string> {
+  const leased = ids.map((id) => ({ id, key: id, attempts: 0, takenOver: false }));
+  return handover.write(ids.length, async (lease) => {
+    assert.ok(lease);
+    await committed;
+    return { result: "written", leased, othersWait: false };
+  });
+}
+
+function offeredFor(handover: Handover<Claimed>, rows: number): Promise<NewLease | undefined> {
+  return handover.write(
+    rows,
+    (lease) => Promise.resolve({ result: lease, leased: [], othersWait: false }),
+  );
+}
+
+/** After the first claim found nothing left. */
+async function leaseIsOffered(handover: Handover<Claimed>): Promise<void> {
+  while (!await offeredFor(handover, 1)) await turns(1);
+}

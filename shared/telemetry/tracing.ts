@@ -1,0 +1,153 @@
+import {
+  type Context,
+  context,
+  isSpanContextValid,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
+import { reasonOf } from "../http/errors.ts";
+
+// Spans by Deno's own OpenTelemetry. A trace goes with its event: each step is the child of the one
+// before, by the traceparent that the row or the message carries. A statement that serves many at
+// once is a span of its own, linked with all of them.
+//
+// Unless OTEL_DENO is true nothing here makes an object: `tracing` is asked first, everywhere.
+
+const tracer = trace.getTracer("kenri");
+export const tracing: boolean = isSpanContextValid(tracer.startSpan("probe").spanContext());
+
+export const w3cTraceparent = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+function traceparentOf(span: Span): string {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+}
+
+function spanContextOf(traceparent: string | null | undefined): SpanContext | undefined {
+  const [, traceId, spanId, flags] = w3cTraceparent.exec(traceparent ?? "") ?? [];
+  if (!traceId || !spanId || !flags) return undefined;
+  return { traceId, spanId, traceFlags: parseInt(flags, 16) & 1, isRemote: true };
+}
+
+function below(parent: SpanContext | undefined): Context {
+  return parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
+}
+
+// Of the request that is being answered.
+export function activeTraceparent(): string | undefined {
+  const span = tracing ? trace.getActiveSpan() : undefined;
+  return span && traceparentOf(span);
+}
+
+// Deno has made a span of the request already, named by its method only, and with a path that names a
+// user.
+export function nameRequest(method: string, route: string): void {
+  const span = tracing ? trace.getActiveSpan() : undefined;
+  span?.updateName(`${method} ${route}`);
+  span?.setAttributes({
+    "http.route": route,
+    "url.full": route,
+    "url.path": route,
+    "url.query": "",
+  });
+}
+
+export interface Step {
+  name: string;
+  kind: "producer" | "client";
+}
+
+// One step of one event. The work is told the traceparent under which it goes on.
+export async function inSpan<Outcome extends { kind: string }>(
+  { name, kind }: Step,
+  parent: string | null,
+  work: (traceparent: string) => Promise<Outcome>,
+): Promise<Outcome> {
+  const around = below(spanContextOf(parent));
+  const options = { kind: { producer: SpanKind.PRODUCER, client: SpanKind.CLIENT }[kind] };
+  const span = tracer.startSpan(name, options, around);
+  try {
+    const outcome = await context.with(
+      trace.setSpan(around, span),
+      () => work(traceparentOf(span)),
+    );
+    span.setAttribute("outcome", outcome.kind);
+    if ("error" in outcome) fail(span, outcome.error);
+    return outcome;
+  } catch (error) {
+    fail(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+// One statement for many. Each of them has a step of its own in its own trace, whose traceparent it
+// carries from then on; all those steps and the statement's own span are linked.
+export async function stepTogether<Item extends { traceparent?: string | null }, Result>(
+  name: string,
+  items: Item[],
+  work: (items: Item[]) => Promise<Result>,
+): Promise<Result> {
+  if (!tracing) return await work(items);
+  const parents = items.map(({ traceparent }) => spanContextOf(traceparent));
+  return await inStatement(name, parents, async (statement) => {
+    const links = [{ context: statement }];
+    const kind = SpanKind.INTERNAL;
+    const spans = parents.map((parent) => tracer.startSpan(name, { kind, links }, below(parent)));
+    try {
+      return await work(
+        items.map((item, i) => ({ ...item, traceparent: traceparentOf(spans[i] as Span) })),
+      );
+    } catch (error) {
+      for (const span of spans) fail(span, error);
+      throw error;
+    } finally {
+      for (const span of spans) span.end();
+    }
+  });
+}
+
+// The same without a step in each of the traces.
+export async function linked<Result>(
+  name: string,
+  traceparents: () => (string | null)[],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (!tracing) return await work();
+  return await inStatement(name, traceparents().map(spanContextOf), work);
+}
+
+async function inStatement<Result>(
+  name: string,
+  served: (SpanContext | undefined)[],
+  work: (statement: SpanContext) => Promise<Result>,
+): Promise<Result> {
+  const links = served.flatMap((context): Link[] => context ? [{ context }] : []);
+  const attributes = { "kenri.batch.size": served.length };
+  const span = tracer.startSpan(
+    `${name} together`,
+    { root: true, links, attributes },
+    ROOT_CONTEXT,
+  );
+  try {
+    return await context.with(
+      trace.setSpan(ROOT_CONTEXT, span),
+      () => work(span.spanContext()),
+    );
+  } catch (error) {
+    fail(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+function fail(span: Span, error: unknown): void {
+  span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
+}
