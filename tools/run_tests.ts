@@ -1,6 +1,6 @@
 // deno task test: everything, on a real PostgreSQL and a real NATS that it starts itself, or on
 // given ones (KENRI_TEST_POSTGRES_URL, KENRI_TEST_NATS_URL). Arguments go to `deno test`, so that
-// `deno task test tests/api_test.ts` runs one file. Whatever is said meanwhile is searched for the
+// `deno task test tests/changes/api_test.ts` runs one file. Whatever is said meanwhile is searched for the
 // secrets that the tests plant.
 import { leaksInFolder, plantedPassword, plantedSettings } from "./planted.ts";
 import { keepServersInMemory } from "./servers/in_memory.ts";

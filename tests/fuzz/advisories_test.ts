@@ -2,8 +2,8 @@
 // unreadable, and never in the way of the next one.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ask } from "../entitlement.ts";
-import type { Message } from "../events.ts";
+import { ask } from "../support/entitlement.ts";
+import type { Message } from "../support/events.ts";
 import {
   advisoryStream,
   advisorySubject,
@@ -12,9 +12,9 @@ import {
   type Place,
   publishRaw,
   startNotification,
-} from "../notification.ts";
-import { withNats } from "../streams.ts";
-import { until } from "../wait.ts";
+} from "../support/notification.ts";
+import { withNats } from "../support/streams.ts";
+import { until } from "../../tools/servers/wait.ts";
 import { anyText, anyTime, fuzz, longMs } from "./fuzz.ts";
 
 const strangeNames = ["", "a.b", ">", "a b", "no_such_stream", "a/b", "a\r\nPING\r\n"];

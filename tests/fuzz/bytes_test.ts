@@ -2,11 +2,11 @@
 // vain, and nothing is stored.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { grant, someFields } from "../api.ts";
-import { startEntitlement } from "../entitlement.ts";
-import { freshPlace, startNotification } from "../notification.ts";
-import { changeHead, connectTo, type RawAnswer } from "../raw_http.ts";
-import { inTime } from "../wait.ts";
+import { grant, someFields } from "../support/api.ts";
+import { startEntitlement } from "../support/entitlement.ts";
+import { freshPlace, startNotification } from "../support/notification.ts";
+import { changeHead, connectTo, type RawAnswer } from "../http/raw_http.ts";
+import { inTime } from "../../tools/servers/wait.ts";
 import { fuzz, mutated } from "./fuzz.ts";
 
 const atOnce = 20;

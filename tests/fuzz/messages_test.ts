@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { readNotification } from "../../notification/notification.ts";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
-import { ask } from "../entitlement.ts";
-import { bodyOf, eventOf, type Message } from "../events.ts";
+import { ask } from "../support/entitlement.ts";
+import { bodyOf, eventOf, type Message } from "../support/events.ts";
 import {
   advisoriesSent,
   countsOf,
@@ -15,8 +15,8 @@ import {
   publishRaw,
   startNotification,
   untilAllAcked,
-} from "../notification.ts";
-import { until } from "../wait.ts";
+} from "../support/notification.ts";
+import { until } from "../../tools/servers/wait.ts";
 import { anyText, fuzz, headerText, longMs, mutated } from "./fuzz.ts";
 
 const incompressible = fc.nat(3).map((i) =>

@@ -1,7 +1,7 @@
 // What a service says of itself in /openapi.json, as far as a client needs it.
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { type Answer, call } from "../api.ts";
+import { type Answer, call } from "../support/api.ts";
 
 export interface Schema {
   $ref?: string;

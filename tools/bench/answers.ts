@@ -1,7 +1,7 @@
 // What the service answers from its tables: a replay of a stored answer, and the list of a user's
 // entitlements. The limit of both is a handler that answers a constant of the same length.
 import { fileURLToPath } from "node:url";
-import { startService } from "../../tests/services.ts";
+import { startService } from "../servers/service_process.ts";
 import { freePort } from "../servers/free_port.ts";
 import { asOwner, countOf, makeDatabase } from "./database.ts";
 import { type LoadKind, runLoad } from "./load.ts";

@@ -1,5 +1,5 @@
 // Both services at work on one stream, each on a database of its own.
-import { type ServiceProcess, startService } from "../../tests/services.ts";
+import { type ServiceProcess, startService } from "../servers/service_process.ts";
 import type { Servers } from "../servers/servers.ts";
 import { type BenchDatabase, makeDatabase } from "./database.ts";
 

@@ -1,7 +1,7 @@
 // Changes over HTTP, each of a new user and under a new key. The relay is off: what it costs shows
 // in the lines about the relay and about the whole system.
 import pg from "pg";
-import { startService } from "../../tests/services.ts";
+import { startService } from "../servers/service_process.ts";
 import { makeDatabase } from "./database.ts";
 import { assertCommitted, callChangeFunction, makeChangeFunction } from "./change_function.ts";
 import { runLoad } from "./load.ts";

@@ -1,5 +1,5 @@
 // Whole notification services, from the stream to SENT, with the log channel writing nowhere.
-import { startService } from "../../tests/services.ts";
+import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, countOf, makeDatabase } from "./database.ts";
 import { makeStream, publishEvents } from "./receive.ts";

@@ -1,8 +1,8 @@
 // What becomes of changes that arrive at 1, 2, 4 and 8 times the rate at which they can be made:
 // deno run --allow-all tools/bench/overload.ts
 // Prints the table of docs/reliability/overload.md. Arguments: other multiples.
-import { memoryOf } from "../../tests/memory.ts";
-import { runOpenLoop, timesOf, turnedAway } from "../../tests/open_loop.ts";
+import { memoryOf } from "../servers/memory.ts";
+import { runOpenLoop, timesOf, turnedAway } from "../load/open_loop.ts";
 import { startServers } from "../servers/servers.ts";
 import { startBoth } from "./both.ts";
 import { asOwner, countOf } from "./database.ts";

@@ -9,7 +9,7 @@ import { NatsLink } from "../../shared/nats/link.ts";
 import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import { bodyOf, eventOf } from "../../tests/events.ts";
+import { bodyOf, eventOf } from "../../tests/support/events.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { addFinished } from "./deliver.ts";

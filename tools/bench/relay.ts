@@ -5,7 +5,7 @@ import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { type EventMessage, toMessage } from "../../entitlement/event.ts";
 import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
-import { startService } from "../../tests/services.ts";
+import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
 import {

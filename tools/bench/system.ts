@@ -1,7 +1,7 @@
 // Everything at once, from HTTP to SENT, on the one machine; and what the services take of it, at
 // the peak and idle. Its limit is the slowest stage alone, which is the commit.
-import { memoryOf } from "../../tests/memory.ts";
-import { startService } from "../../tests/services.ts";
+import { memoryOf } from "../servers/memory.ts";
+import { startService } from "../servers/service_process.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { startBoth } from "./both.ts";
 import { runLoad } from "./load.ts";

@@ -1,8 +1,8 @@
 // The invariants of the contract, and what a run of chaos adds to them: order, repeats and causes.
-import type { Answered } from "../../tests/invariants.ts";
-import { invariantsOf } from "../../tests/invariants.ts";
-import { type Invariant, invariant, lineOf } from "../../tests/invariants/invariant.ts";
-import type { AllTables } from "../../tests/invariants/tables.ts";
+import type { Answered } from "./invariants/invariants.ts";
+import { invariantsOf } from "./invariants/invariants.ts";
+import { type Invariant, invariant, lineOf } from "./invariants/invariant.ts";
+import type { AllTables } from "./invariants/tables.ts";
 import { leaksIn } from "../planted.ts";
 import { failingUser, type Told } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";

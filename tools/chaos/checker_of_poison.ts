@@ -1,5 +1,5 @@
 // What becomes of messages that are no events, and that nothing else shares their end.
-import { type Invariant, invariant } from "../../tests/invariants/invariant.ts";
+import { type Invariant, invariant } from "./invariants/invariant.ts";
 import type { Evidence } from "./evidence.ts";
 
 export function poisonLeavesNothing({ tables, poison }: Evidence): Invariant {

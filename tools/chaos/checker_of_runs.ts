@@ -1,7 +1,7 @@
 // What the replicas' own record must say: the order of sends, what explains a repeated one, and why
 // each process ended.
-import { type Invariant, invariant } from "../../tests/invariants/invariant.ts";
-import type { AllTables } from "../../tests/invariants/tables.ts";
+import { type Invariant, invariant } from "./invariants/invariant.ts";
+import type { AllTables } from "./invariants/tables.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Injected, wasDone } from "./inject.ts";
 import type { SendLine } from "./service_log.ts";

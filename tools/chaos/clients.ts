@@ -2,7 +2,7 @@
 // key until they are told what became of their request.
 import { plantedKey } from "../planted.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Answer, ChangeRequest } from "../../tests/changes.ts";
+import type { Answer, ChangeRequest } from "../../tests/support/changes.ts";
 import { Random } from "./random.ts";
 
 /** What became of one try. */

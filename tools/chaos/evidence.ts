@@ -1,7 +1,7 @@
 // Everything that is known at the end of a run: what clients were told, what the tables hold, what
 // the channel sent, and what was done to the system.
-import { ask } from "../../tests/asking.ts";
-import type { AllTables } from "../../tests/invariants/tables.ts";
+import { ask } from "../servers/asking.ts";
+import type { AllTables } from "./invariants/tables.ts";
 import type { Told } from "./clients.ts";
 import type { Injected } from "./inject.ts";
 import { marker, type Poison } from "./messages.ts";

@@ -1,5 +1,5 @@
 // After the last fault: everything that was acknowledged has to reach its user within a bound.
-import { unrest } from "../../tests/invariants/tables.ts";
+import { unrest } from "./invariants/tables.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import type { Poison } from "./messages.ts";
 import { durable, stream } from "./replica_settings.ts";

@@ -1,5 +1,5 @@
 // The figures of a run, and of several together.
-import type { Invariant } from "../../tests/invariants/invariant.ts";
+import type { Invariant } from "./invariants/invariant.ts";
 import type { TryOutcome } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Healing } from "./heal.ts";

@@ -1,6 +1,6 @@
 // One run: the stack and its clients, the faults of the plan, quiet, and then the check.
 import { pause } from "../../shared/process/signals.ts";
-import { readAllTables } from "../../tests/invariants/tables.ts";
+import { readAllTables } from "./invariants/tables.ts";
 import { check } from "./checker.ts";
 import { type Load, startLoad } from "./clients.ts";
 import { type Evidence, readGivenUp, readSaid } from "./evidence.ts";

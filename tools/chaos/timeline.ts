@@ -1,6 +1,6 @@
 // Everything that is known of what a violation names, in the order in which it happened.
-import type { Invariant } from "../../tests/invariants/invariant.ts";
-import { ask } from "../../tests/asking.ts";
+import type { Invariant } from "./invariants/invariant.ts";
+import { ask } from "../servers/asking.ts";
 import type { Told } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { textOf } from "./plan.ts";

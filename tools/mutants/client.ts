@@ -1,8 +1,8 @@
 import type { Mutant } from "./mutant.ts";
 
 const unit = ["client/attempts_test.ts"];
-const attempts = ["tests/client_attempts_test.ts"];
-const system = ["tests/client_test.ts"];
+const attempts = ["tests/project/client_attempts_test.ts"];
+const system = ["tests/project/client_test.ts"];
 
 export const mutants: Mutant[] = [
   {

@@ -1,11 +1,11 @@
 import type { Mutant } from "./mutant.ts";
 
-const api = ["tests/api_test.ts"];
-const together = ["tests/changes_together_test.ts"];
-const looks = ["tests/operator_looks_test.ts"];
-const sendBack = ["tests/send_back_test.ts"];
-const retention = ["tests/retention_test.ts"];
-const timeline = ["tests/timeline_test.ts"];
+const api = ["tests/changes/api_test.ts"];
+const together = ["tests/changes/changes_together_test.ts"];
+const looks = ["tests/operators/operator_looks_test.ts"];
+const sendBack = ["tests/operators/send_back_test.ts"];
+const retention = ["tests/database/retention_test.ts"];
+const timeline = ["tests/operators/timeline_test.ts"];
 
 // Not listed, because nothing would change:
 // - dead_events.ts without `next_retry_at = null`: what was given up was claimed before, so its time
@@ -39,7 +39,7 @@ export const mutants: Mutant[] = [
     property: "a list needs the scope of those who read",
     replace: 'scope: "entitlements:read"',
     by: 'scope: "entitlements:write"',
-    tests: ["tests/access_test.ts"],
+    tests: ["tests/access/access_test.ts"],
   },
   {
     file: "entitlement/commit_changes.ts",
@@ -114,7 +114,7 @@ export const mutants: Mutant[] = [
     property: "the entitlements of a user are counted by one request at a time",
     replace: "...(counted ? [userLock(request)] : []),",
     by: "...(counted ? [] : []),",
-    tests: ["tests/max_per_user_test.ts"],
+    tests: ["tests/changes/max_per_user_test.ts"],
   },
   {
     file: "entitlement/commit_changes.ts",
@@ -128,14 +128,14 @@ export const mutants: Mutant[] = [
     property: "a user may have as many entitlements as allowed, and not one more",
     replace: "limit $2) as counted) < $2 as is_room",
     by: "limit $2) as counted) <= $2 as is_room",
-    tests: ["tests/max_per_user_test.ts"],
+    tests: ["tests/changes/max_per_user_test.ts"],
   },
   {
     file: "entitlement/decide_change.ts",
     property: "at the limit what a user has can still be changed",
     replace: "if (!before && !isRoom)",
     by: "if (!isRoom)",
-    tests: ["tests/max_per_user_test.ts"],
+    tests: ["tests/changes/max_per_user_test.ts"],
   },
   {
     file: "entitlement/decide_change.ts",
@@ -163,7 +163,7 @@ export const mutants: Mutant[] = [
     property: "keys are a caller's own",
     replace: 'caller === "" ? idempotencyKey : `${caller} ${idempotencyKey}`',
     by: 'caller === "" ? idempotencyKey : idempotencyKey',
-    tests: ["tests/callers_test.ts"],
+    tests: ["tests/changes/callers_test.ts"],
   },
   {
     file: "migrations/entitlement/0008_appended_audit.sql",
@@ -198,14 +198,14 @@ export const mutants: Mutant[] = [
     property: "a key has at most 255 characters",
     replace: "if (!/^[\\x21-\\x7e]{1,255}$/.test(given))",
     by: "if (!/^[\\x21-\\x7e]{1,256}$/.test(given))",
-    tests: ["tests/hostile_input_test.ts"],
+    tests: ["tests/http/hostile_input_test.ts"],
   },
   {
     file: "entitlement/change_entitlement.ts",
     property: "a request that was wrong is not counted as a failure of the service",
     replace: 'status < 500 ? "invalid"',
     by: 'status < 400 ? "invalid"',
-    tests: ["tests/metrics_test.ts"],
+    tests: ["tests/telemetry/metrics_test.ts"],
   },
   {
     file: "entitlement/trace.ts",
@@ -256,21 +256,21 @@ export const mutants: Mutant[] = [
          and row.claim_token = acked.token`,
     by: `       where row.event_id = acked.id
          and acked.token is not null`,
-    tests: ["tests/relay_lease_test.ts"],
+    tests: ["tests/relay/relay_lease_test.ts"],
   },
   {
     file: "entitlement/outbox.ts",
     property: "published_at is the time of the acknowledgement",
     replace: "published_at = row.locked_at + make_interval(secs => acked.after_ms / 1000)",
     by: "published_at = now() + make_interval(secs => 0 * acked.after_ms)",
-    tests: ["tests/relay_database_test.ts"],
+    tests: ["tests/relay/relay_database_test.ts"],
   },
   {
     file: "entitlement/outbox.ts",
     property: "events of a key are claimed in the order of their changes",
     replace: 'oldestFirst: "created_at"',
     by: 'oldestFirst: "event_id"',
-    tests: ["tests/plans_test.ts"],
+    tests: ["tests/changes/plans_test.ts"],
   },
   {
     file: "entitlement/operators/dead_events.ts",
@@ -374,7 +374,7 @@ export const mutants: Mutant[] = [
     property: "the attempts of an event go with it, and those of others stay",
     replace: "where attempt.event_id = old.event_id",
     by: "where attempt.event_id <= old.event_id",
-    tests: ["tests/attempts_test.ts"],
+    tests: ["tests/relay/attempts_test.ts"],
   },
   {
     file: "entitlement/retention.ts",
@@ -395,21 +395,21 @@ export const mutants: Mutant[] = [
     property: "what was given up is counted apart from what was published",
     replace: "from outbox_events where not unfinished and published_at is null",
     by: "from outbox_events where not unfinished",
-    tests: ["tests/metrics_test.ts"],
+    tests: ["tests/telemetry/metrics_test.ts"],
   },
   {
     file: "entitlement/metrics.ts",
     property: "the age of the backlog is that of its oldest event",
     replace: "from outbox_events where unfinished order by created_at limit 1), 0) as age",
     by: "from outbox_events where unfinished order by created_at desc limit 1), 0) as age",
-    tests: ["tests/metrics_test.ts"],
+    tests: ["tests/telemetry/metrics_test.ts"],
   },
   {
     file: "entitlement/metrics.ts",
     property: "a change over the limit of its user is counted as refused",
     replace: 'if (result === "over_limit") countRefusal("entitlements_per_user");',
     by: 'if (result === "state_conflict") countRefusal("entitlements_per_user");',
-    tests: ["tests/max_per_user_test.ts"],
+    tests: ["tests/changes/max_per_user_test.ts"],
   },
   {
     file: "entitlement/operators/status.ts",
@@ -441,21 +441,21 @@ export const mutants: Mutant[] = [
     property: "a database that is away is not asked once for each change",
     replace: "mayBeOneItem: (error) => !isUnavailable(error)",
     by: "mayBeOneItem: (error) => isUnavailable(error)",
-    tests: ["tests/changes_concurrency_test.ts"],
+    tests: ["tests/changes/changes_concurrency_test.ts"],
   },
   {
     file: "entitlement/operators/erase_user.ts",
     property: "nobody is erased whose event is being sent back",
     replace: "await lockFinished(tx, erasure.userId);",
     by: "if (erasure.dryRun) await lockFinished(tx, erasure.userId);",
-    tests: ["tests/erase_race_test.ts"],
+    tests: ["tests/operators/erase_race_test.ts"],
   },
   {
     file: "entitlement/main.ts",
     property: "without a relay a replica needs no NATS to be ready",
     replace: "() => link.connected || !config.outbox.enabled",
     by: "() => link.connected",
-    tests: ["tests/unavailable_test.ts"],
+    tests: ["tests/changes/unavailable_test.ts"],
   },
   {
     file: "entitlement/main.ts",

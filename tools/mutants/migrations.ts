@@ -1,10 +1,10 @@
 import type { Mutant } from "./mutant.ts";
 
-const migrations = ["tests/migrations_test.ts"];
-const locks = ["tests/migration_locks_test.ts"];
-const rights = ["tests/service_rights_test.ts"];
-const role = ["tests/service_role_test.ts"];
-const madeRoles = ["tests/made_roles_test.ts"];
+const migrations = ["tests/database/migrations_test.ts"];
+const locks = ["tests/database/migration_locks_test.ts"];
+const rights = ["tests/database/service_rights_test.ts"];
+const role = ["tests/database/service_role_test.ts"];
+const madeRoles = ["tests/database/made_roles_test.ts"];
 
 // Not listed: notifications without `unique` on event_id. processed_events decides what is a duplicate
 // before a notification is made, so the constraint guards against nothing that the service does.
@@ -201,48 +201,48 @@ export const mutants: Mutant[] = [
     property: "an event that is under way is not finished",
     replace: "generated always as (status in ('PENDING', 'IN_FLIGHT')) stored",
     by: "generated always as (status in ('PENDING')) stored",
-    tests: ["tests/attempts_test.ts"],
+    tests: ["tests/relay/attempts_test.ts"],
   },
   {
     file: "migrations/entitlement/0001_entitlements.sql",
     property: "the oldest unfinished event is found by an index that has nothing else in it",
     replace: "create index outbox_events_oldest on outbox_events (created_at) where unfinished;",
     by: "create index outbox_events_oldest on outbox_events (created_at);",
-    tests: ["tests/plans_test.ts"],
+    tests: ["tests/changes/plans_test.ts"],
   },
   {
     file: "migrations/entitlement/0003_line_of_key.sql",
     property: "the rows of a key are found by an index that a claim can use",
     replace: "where unfinished::int = 1;\n-- No release",
     by: "where unfinished::int = 0;\n-- No release",
-    tests: ["tests/plans_test.ts"],
+    tests: ["tests/changes/plans_test.ts"],
   },
   {
     file: "migrations/entitlement/0006_locked_audit.sql",
     property: "the audit is kept for at least as long as the owner says",
     replace: "greatest(keep_months, (select r.keep_months from audit_retention r))",
     by: "least(keep_months, (select r.keep_months from audit_retention r))",
-    tests: ["tests/audit_partitions_test.ts"],
+    tests: ["tests/audit/audit_partitions_test.ts"],
   },
   {
     file: "migrations/notification/0001_notifications.sql",
     property: "a notification that is being sent is not finished",
     replace: "generated always as (status in ('PENDING', 'PROCESSING')) stored",
     by: "generated always as (status in ('PENDING')) stored",
-    tests: ["tests/delivery_test.ts"],
+    tests: ["tests/delivery/delivery_test.ts"],
   },
   {
     file: "migrations/notification/0001_notifications.sql",
     property: "an advisory is kept once",
     replace: "advisory_id text not null unique,",
     by: "advisory_id text not null,",
-    tests: ["tests/advisories_test.ts"],
+    tests: ["tests/receiving/advisories_test.ts"],
   },
   {
     file: "migrations/notification/0002_line_of_key.sql",
     property: "the rows of a key are found by an index that a claim can use",
     replace: "where unfinished::int = 1;\n-- No release",
     by: "where unfinished::int = 0;\n-- No release",
-    tests: ["tests/plans_test.ts"],
+    tests: ["tests/changes/plans_test.ts"],
   },
 ];

@@ -1,15 +1,15 @@
 import type { Mutant } from "./mutant.ts";
 
-const advisories = ["tests/advisories_test.ts"];
-const deadAdvisories = ["tests/dead_advisories_test.ts"];
-const looks = ["tests/operator_looks_test.ts"];
-const sendBack = ["tests/send_back_test.ts"];
-const delivery = ["tests/delivery_test.ts"];
-const deliveryOrder = ["tests/delivery_order_test.ts"];
-const inbox = ["tests/inbox_test.ts"];
-const receiving = ["tests/receive_statements_test.ts"];
-const retention = ["tests/notification_retention_test.ts"];
-const timeline = ["tests/timeline_test.ts"];
+const advisories = ["tests/receiving/advisories_test.ts"];
+const deadAdvisories = ["tests/receiving/dead_advisories_test.ts"];
+const looks = ["tests/operators/operator_looks_test.ts"];
+const sendBack = ["tests/operators/send_back_test.ts"];
+const delivery = ["tests/delivery/delivery_test.ts"];
+const deliveryOrder = ["tests/delivery/delivery_order_test.ts"];
+const inbox = ["tests/operators/inbox_test.ts"];
+const receiving = ["tests/receiving/receive_statements_test.ts"];
+const retention = ["tests/database/notification_retention_test.ts"];
+const timeline = ["tests/operators/timeline_test.ts"];
 const unit = ["notification/notification_test.ts"];
 
 export const mutants: Mutant[] = [
@@ -88,7 +88,7 @@ export const mutants: Mutant[] = [
     property: "an inbox needs the scope of those who read notifications",
     replace: 'scope: "notifications:read"',
     by: 'scope: "debug:read"',
-    tests: ["tests/access_test.ts"],
+    tests: ["tests/access/access_test.ts"],
   },
   {
     file: "notification/receive_events.ts",
@@ -155,7 +155,7 @@ export const mutants: Mutant[] = [
     property: "the delivery is told when a wait has ended",
     replace: "othersWait: leased.length < stored.length || ended > 0",
     by: "othersWait: leased.length < stored.length || ended < 0",
-    tests: ["tests/handover_test.ts"],
+    tests: ["tests/relay/handover_test.ts"],
   },
   {
     file: "notification/receive_events.ts",
@@ -164,7 +164,7 @@ export const mutants: Mutant[] = [
      order by version`,
     by: `     from stored
      order by version desc`,
-    tests: ["tests/handover_test.ts"],
+    tests: ["tests/relay/handover_test.ts"],
   },
   {
     file: "notification/receive_events.ts",
@@ -172,7 +172,7 @@ export const mutants: Mutant[] = [
     replace:
       "`aggregate_key not in (select aggregate_key from new_notification where awaits_predecessor)`",
     by: "`not awaits_predecessor`",
-    tests: ["tests/handover_test.ts"],
+    tests: ["tests/relay/handover_test.ts"],
   },
   {
     file: "notification/receive_events.ts",
@@ -253,7 +253,7 @@ export const mutants: Mutant[] = [
     property: "the attempts of a notification go with it, and those of others stay",
     replace: "where attempt.notification_id = old.notification_id",
     by: "where attempt.notification_id <= old.notification_id",
-    tests: ["tests/attempts_test.ts"],
+    tests: ["tests/relay/attempts_test.ts"],
   },
   {
     file: "notification/retention.ts",
@@ -420,56 +420,56 @@ export const mutants: Mutant[] = [
     property: "a captured message that was received again is not dead",
     replace: "where captured.operation_id is null\n           and captured",
     by: "where captured",
-    tests: ["tests/reconcile_test.ts"],
+    tests: ["tests/reconciliation/reconcile_test.ts"],
   },
   {
     file: "notification/answer_checks.ts",
     property: "what may have been deleted for its age is not said to be missing",
     replace: "now() - make_interval(days => $1) + interval '1 hour'",
     by: "now() - make_interval(days => $1) - interval '1 hour'",
-    tests: ["tests/reconcile_test.ts"],
+    tests: ["tests/reconciliation/reconcile_test.ts"],
   },
   {
     file: "notification/answer_checks.ts",
     property: "of several replicas one answers",
     replace: "      queue: options.consumer.durable,\n",
     by: "",
-    tests: ["tests/reconcile_test.ts"],
+    tests: ["tests/reconciliation/reconcile_test.ts"],
   },
   {
     file: "notification/operators/erase_user.ts",
     property: "nobody is erased while a notification of theirs is on its way",
     replace: "if (waiting > 0) return { waiting, rows: {} };",
     by: "if (waiting > 1) return { waiting, rows: {} };",
-    tests: ["tests/erase_race_test.ts"],
+    tests: ["tests/operators/erase_race_test.ts"],
   },
   {
     file: "notification/operators/erase_user.ts",
     property: "nobody is erased whose captured message is being sent back",
     replace: "await refuseWhenReceived(tx, erasure.userId);",
     by: "if (erasure.dryRun) await refuseWhenReceived(tx, erasure.userId);",
-    tests: ["tests/erase_race_test.ts"],
+    tests: ["tests/operators/erase_race_test.ts"],
   },
   {
     file: "notification/operators/erase_user.ts",
     property: "nobody is erased whose notification is being sent back",
     replace: "await lockDeadLetters(tx, erasure.userId);",
     by: "if (erasure.dryRun) await lockDeadLetters(tx, erasure.userId);",
-    tests: ["tests/erase_race_test.ts"],
+    tests: ["tests/operators/erase_race_test.ts"],
   },
   {
     file: "notification/operators/erase_user.ts",
     property: "a copy that can't be read is dropped, whichever user is in it",
     replace: "if (key === null) return true;",
     by: "if (key === null) return false;",
-    tests: ["tests/aggregate_key_test.ts"],
+    tests: ["tests/relay/aggregate_key_test.ts"],
   },
   {
     file: "notification/operators/erase_user.ts",
     property: "an event whose copy is dropped counts as received",
     replace: "{3}-[0-9a-f]{12}$'\n     on conflict do nothing",
     by: "{4}-[0-9a-f]{12}$'\n     on conflict do nothing",
-    tests: ["tests/erase_user_test.ts"],
+    tests: ["tests/operators/erase_user_test.ts"],
   },
   {
     file: "notification/stream_settings.ts",
@@ -497,13 +497,13 @@ export const mutants: Mutant[] = [
     property: "a send that lost its lease is not counted",
     replace: "if (!owned.has(row.id)) continue;",
     by: "if (owned.size === 0) continue;",
-    tests: ["tests/metrics_test.ts"],
+    tests: ["tests/telemetry/metrics_test.ts"],
   },
   {
     file: "notification/metrics.ts",
     property: "a dead letter of the consumer counts until it is received",
     replace: "from notification_nats_dlq where operation_id is null",
     by: "from notification_nats_dlq where true",
-    tests: ["tests/metrics_test.ts"],
+    tests: ["tests/telemetry/metrics_test.ts"],
   },
 ];

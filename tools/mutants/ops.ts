@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.ts";
 
-const ops = ["tests/ops_test.ts"];
-const many = ["tests/ops_many_test.ts"];
+const ops = ["tests/operators/ops_test.ts"];
+const many = ["tests/operators/ops_many_test.ts"];
 
 export const mutants: Mutant[] = [
   {
@@ -170,13 +170,13 @@ export const mutants: Mutant[] = [
     property: "rows that were added are looked for when more are there than the chains lead to",
     replace: "if (isSame && problems.length + rows.problems.length === 0) return [];",
     by: "if (problems.length + rows.problems.length === 0) return [];",
-    tests: ["tests/audit_chain_test.ts"],
+    tests: ["tests/audit/audit_chain_test.ts"],
   },
   {
     file: "tools/ops/audit.ts",
     property: "an anchor that does not fit is a problem",
     replace: "problem: problems.length > 0 || !isAnchored,",
     by: "problem: problems.length > 0,",
-    tests: ["tests/audit_chain_test.ts"],
+    tests: ["tests/audit/audit_chain_test.ts"],
   },
 ];

@@ -1,0 +1,197 @@
+// Who may call: every endpoint with no credential, a wrong one, an expired one, one without the scope,
+// and the right one. What is asked comes from the API description, so that no route can be forgotten.
+import assert from "node:assert/strict";
+import { type Scope, scopes } from "../../shared/access/caller.ts";
+import { newToken } from "../../shared/access/tokens.ts";
+import { bearer, type Client, newClient, tokensOf } from "../support/access.ts";
+import { type Answer, assertError, call, grant } from "../support/api.ts";
+import { startEntitlement } from "../support/entitlement.ts";
+import { type Issuer, startIssuer } from "./issuer.ts";
+import { changeHead, sendRaw } from "../http/raw_http.ts";
+import { type Stack, startStack } from "../support/stack.ts";
+
+const publicPaths = ["/docs", "/livez", "/openapi.json", "/readyz"];
+const clients = new Map(
+  scopes.map((scope) => [scope, newClient(`only-${scope.replace(":", "-")}`, scope)]),
+);
+const tokens = tokensOf(...clients.values());
+const tokenOf = (scope: Scope) => (clients.get(scope) as Client).token;
+const tokenWithout = (scope: Scope) =>
+  tokenOf(scope === "debug:read" ? "metrics:read" : "debug:read");
+
+let issuer: Issuer;
+let stack: Stack;
+Deno.test.beforeAll(async () => {
+  issuer = await startIssuer();
+  const settings = { ...tokens, ...issuer.settings };
+  stack = await startStack({ entitlement: settings, notification: settings });
+});
+Deno.test.afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+  await issuer[Symbol.asyncDispose]();
+});
+
+interface Endpoint {
+  url: string;
+  path: string;
+  method: string;
+  scope: Scope | undefined; // undefined where everybody is answered
+}
+
+async function endpoints(): Promise<Endpoint[]> {
+  const found = await Promise.all(
+    [stack.entitlement.url, stack.notification.url].map(async (url) => {
+      const { json: api } = await call(`${url}/openapi.json`);
+      // deno-lint-ignore no-explicit-any
+      return Object.entries<any>(api.paths).flatMap(([path, methods]) =>
+        // deno-lint-ignore no-explicit-any
+        Object.entries<any>(methods).map(([method, { security }]) => ({
+          url,
+          path,
+          method: method.toUpperCase(),
+          scope: security[0]?.bearer[0],
+        }))
+      );
+    }),
+  );
+  return found.flat();
+}
+
+function ask({ url, path, method }: Endpoint, headers: Record<string, string>): Promise<Answer> {
+  return call(url + path.replace(/\{\w+\}/, "ann"), {
+    method,
+    headers: method === "POST" ? { ...headers, "Content-Type": "application/json" } : headers,
+    ...(method === "POST" ? { body: "{}" } : {}),
+  });
+}
+
+const challenge = (answer: Answer) => answer.headers.get("WWW-Authenticate");
+
+/** As docs/access.md has it; the first that fits counts. */
+const opened: [path: RegExp, scope: Scope][] = [
+  [/^\/v1\/entitlements\/(grants|revokes)$/, "entitlements:write"],
+  [/^\/v1\/users\/\{user_id\}\/entitlements$/, "entitlements:read"],
+  [/^\/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
+  [/^\/debug\//, "debug:read"],
+  [/^\/operations\//, "operations:write"],
+  [/^\/metrics$/, "metrics:read"],
+];
+
+Deno.test("each endpoint asks for the scope that is said to open it", async () => {
+  for (const { method, path, scope } of await endpoints()) {
+    const expected = opened.find(([paths]) => paths.test(path))?.[1];
+    assert.equal(scope, expected, `${method} ${path}`);
+  }
+});
+
+Deno.test("every endpoint answers those with its scope, and refuses everybody else", async () => {
+  const all = await endpoints();
+  const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
+  assert.equal(all.length, 33, all.map(({ path }) => path).join("\n"));
+  for (const endpoint of all) {
+    const { path, method, scope } = endpoint;
+    const what = `${method} ${path}`;
+    const none = await ask(endpoint, {});
+    const wrong = await ask(endpoint, bearer(newToken()));
+    if (scope === undefined) {
+      assert.ok(publicPaths.includes(path), what);
+      assert.deepEqual([none.status, wrong.status], [200, 200], what);
+      continue;
+    }
+    assertError(none, 401, "UNAUTHORIZED");
+    assert.equal(challenge(none), 'Bearer realm="kenri"');
+    for (const answer of [wrong, await ask(endpoint, bearer(expired))]) {
+      assertError(answer, 401, "UNAUTHORIZED");
+      assert.equal(challenge(answer), 'Bearer realm="kenri", error="invalid_token"');
+    }
+    const lacking = await ask(endpoint, bearer(tokenWithout(scope)));
+    assertError(lacking, 403, "FORBIDDEN");
+    assert.equal(
+      challenge(lacking),
+      `Bearer realm="kenri", error="insufficient_scope", scope="${scope}"`,
+    );
+    const right = await ask(endpoint, bearer(tokenOf(scope)));
+    assert.ok([200, 400].includes(right.status), `${what}: ${right.status} ${right.text}`);
+  }
+});
+
+Deno.test("who is refused is refused before anything of the body has come", async () => {
+  const { url } = stack.entitlement;
+  const headers = ["Idempotency-Key: k", "Content-Length: 100"];
+  const refusals: [string[], number][] = [
+    [[], 401],
+    [[`Authorization: Bearer ${newToken()}`], 401],
+    [[`Authorization: Bearer ${tokenOf("entitlements:read")}`], 403],
+  ];
+  for (const [shown, status] of refusals) {
+    const answer = await sendRaw(url, changeHead(...headers, ...shown));
+    assert.equal(answer?.status, status);
+  }
+});
+
+Deno.test("what is not there is not told to those who are not known", async () => {
+  const { url } = stack.entitlement;
+  for (const path of ["/", "/v1", "/debug", "/debug/entitlement/nothing", "/console/nothing"]) {
+    assertError(await call(url + path), 401, "UNAUTHORIZED");
+    const known = await call(url + path, { headers: bearer(tokenOf("metrics:read")) });
+    assertError(known, 404, "NOT_FOUND");
+  }
+  const grants = `${url}/v1/entitlements/grants`;
+  assertError(await call(grants), 401, "UNAUTHORIZED");
+  const headers = bearer(tokenOf("metrics:read"));
+  assertError(await call(grants, { headers }), 405, "METHOD_NOT_ALLOWED");
+});
+
+Deno.test("a credential is a bearer token in its header, and nothing else", async () => {
+  const url = `${stack.entitlement.url}/metrics`;
+  const token = tokenOf("metrics:read");
+  const statusWith = async (Authorization: string) =>
+    (await call(url, { headers: { Authorization } })).status;
+  for (const good of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`]) {
+    assert.equal(await statusWith(good), 200, good);
+  }
+  const bad = ["", token, `Basic ${token}`, `Bearer`, `Bearer ${token} ${token}`];
+  for (const one of [...bad, `Bearer ${token}x`, `Bearer ${token.slice(0, -1)}`, "Bearer é"]) {
+    assert.equal(await statusWith(one), 401, one);
+  }
+  for (const query of [`access_token=${token}`, `token=${token}`]) {
+    assertError(await call(`${url}?${query}`), 401, "UNAUTHORIZED");
+  }
+  for (const cookie of ["kenri-entitlement", "__Host-kenri-entitlement", "kenri_credential"]) {
+    const headers = { Cookie: `${cookie}=${token}` };
+    assertError(await call(url, { headers }), 401, "UNAUTHORIZED");
+  }
+});
+
+Deno.test("no credential comes back in an answer or stands in the log", async () => {
+  const wrong = newToken();
+  const answers = [
+    await call(`${stack.entitlement.url}/metrics`, { headers: bearer(wrong) }),
+    await call(`${stack.entitlement.url}/${wrong}`, { headers: bearer(wrong) }),
+  ];
+  for (const { text } of answers) assert.doesNotMatch(text, /kenri_/);
+  const log = JSON.stringify([stack.entitlement.service.log, stack.notification.log]);
+  assert.doesNotMatch(log, /kenri_[0-9a-f]{64}|sha256/);
+  assert.match(log, /only-metrics-read/);
+});
+
+Deno.test("a client changes its token without a gap, and a token is gone when its entry is", async () => {
+  const before = newClient("shop", "entitlements:write");
+  const after = newClient("shop", "entitlements:write");
+  await using both = await startEntitlement(tokensOf(before, after));
+  const grantWith = (url: string, { token }: Client) =>
+    grant(url, { user_id: crypto.randomUUID() }, undefined, bearer(token));
+  assert.equal((await grantWith(both.url, before)).status, 200);
+  assert.equal((await grantWith(both.url, after)).status, 200);
+  await using only = await startEntitlement(tokensOf(after));
+  assertError(await grantWith(only.url, before), 401, "UNAUTHORIZED");
+  assert.equal((await grantWith(only.url, after)).status, 200);
+});
+
+Deno.test("without credentials everybody of this machine is let in, and the log says so", async () => {
+  await using kenri = await startEntitlement();
+  assert.equal((await grant(kenri.url)).status, 200);
+  assert.equal((await call(`${kenri.url}/metrics`)).status, 200);
+  const said = kenri.service.log.filter(({ message }) => /everybody on this machine/.test(message));
+  assert.deepEqual(said.map(({ level }) => level), ["warning"]);
+});

@@ -1,0 +1,102 @@
+// What makes credentials, and what shows them.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { readConfig as readEntitlement } from "../../entitlement/config.ts";
+import { readConfig as readNotification } from "../../notification/config.ts";
+import { scopes } from "../../shared/access/caller.ts";
+import { digestOf, readEntries } from "../../shared/access/tokens.ts";
+import { bearer, newClient, tokensOf } from "../support/access.ts";
+import { assertError, call, grant } from "../support/api.ts";
+import { startEntitlement } from "../support/entitlement.ts";
+import { ops } from "../operators/ops.ts";
+import { yamlOf } from "../support/pages.ts";
+import { startStack } from "../support/stack.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+async function run(program: string, ...args: string[]) {
+  const { code, stdout, stderr } = await new Deno.Command(program, {
+    args,
+    cwd: root,
+    env: { NO_COLOR: "1" },
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, output: text(stdout), errors: text(stderr) };
+}
+
+const token = (...args: string[]) => run(Deno.execPath(), "task", "--quiet", "token", ...args);
+
+Deno.test("deno task token makes a token, and an entry by which a service knows it", async () => {
+  const { code, output } = await token("shop", "entitlements:write", "entitlements:write");
+  assert.equal(code, 0);
+  const [made = "", ...others] = output.match(/kenri_[0-9a-f]{64}\b/g) ?? [];
+  assert.deepEqual(others, [], "it is shown once");
+  const [entry = ""] = output.match(/shop sha256:.*/) ?? [];
+  assert.equal(entry, `shop sha256:${digestOf(made)} entitlements:write`);
+  await using kenri = await startEntitlement({ ACCESS_TOKENS: entry });
+  assert.equal((await grant(kenri.url, {}, undefined, bearer(made))).status, 200);
+  assertError(await call(`${kenri.url}/metrics`, { headers: bearer(made) }), 403, "FORBIDDEN");
+  assert.ok(!(await token("shop", "entitlements:write")).output.includes(made));
+});
+
+Deno.test("a token without a name or with a scope that does not exist is not made", async () => {
+  for (const args of [[], ["shop"], ["sh:op", "debug:read"], ["shop", "debug:write"]]) {
+    const { code, output, errors } = await token(...args);
+    assert.deepEqual([code, output], [1, ""], `${args}`);
+    for (const scope of scopes) assert.ok(errors.includes(scope), errors);
+  }
+});
+
+Deno.test("deno task ops shows its token, and says when it needs one", async () => {
+  const operator = newClient("kim", "debug:read");
+  const settings = tokensOf(operator);
+  await using stack = await startStack({ entitlement: settings, notification: settings });
+  const without = await ops(stack, "status");
+  assert.equal(without.code, 3);
+  assert.match(without.errors, /a credential is required.*--token or KENRI_TOKEN/);
+  const shown = await ops(stack, "status", "--token", operator.token);
+  assert.notEqual(shown.code, 3, shown.errors);
+  const lacking = await ops(
+    stack,
+    ...["replay", "--from", "1h", "--reason", "r", "--token", operator.token],
+  );
+  assert.equal(lacking.code, 3);
+  assert.match(lacking.errors, /the scope operations:write/);
+});
+
+Deno.test("compose.yaml starts no service without credentials, and deploy/make-secrets makes them", async () => {
+  const { services } = yamlOf("compose.yaml");
+  const read = { entitlement: readEntitlement, notification: readNotification };
+  const folder = await Deno.makeTempDir();
+  const { code, output } = await run("deploy/make-secrets", `${folder}/env`);
+  assert.equal(code, 0, output);
+  const env = await Deno.readTextFile(`${folder}/env`);
+  const [, ACCESS_TOKENS = ""] = /^ACCESS_TOKENS='(.*)'$/m.exec(env) ?? [];
+  const [, ENTITLEMENT_SEAL_KEY = ""] = /^ENTITLEMENT_SEAL_KEY=(.*)$/m.exec(env) ?? [];
+  for (const [name, readConfig] of Object.entries(read)) {
+    const { environment } = services[name];
+    assert.match(environment.ACCESS_TOKENS, /^\$\{ACCESS_TOKENS:\?/, "compose refuses without");
+    const given: Record<string, string> = {
+      ...environment,
+      [`${name.toUpperCase()}_DATABASE_URL`]: "postgres://role:secret@postgres:5432/name",
+      [`${name.toUpperCase()}_DEBUG_ENABLED`]: "false",
+      ACCESS_TOKENS,
+      ENTITLEMENT_SEAL_KEY,
+    };
+    assert.equal(readConfig((variable) => given[variable]).access.tokens.length, 3);
+    assert.throws(() =>
+      readConfig((variable) => variable === "ACCESS_TOKENS" ? undefined : given[variable])
+    );
+  }
+  const known = new Map(readEntries(ACCESS_TOKENS).map(({ client, digest }) => [client, digest]));
+  const prometheus = await Deno.readTextFile(`${folder}/env.prometheus-token`);
+  const made = [...output.matchAll(/^(\w+) (kenri_[0-9a-f]{64})$/gm)].map(([, ...made]) => made);
+  assert.deepEqual(made.map(([client]) => client), ["shop", "operator"]);
+  for (const [client = "", token = ""] of [...made, ["prometheus", prometheus]]) {
+    assert.equal(known.get(client), digestOf(token), client);
+    assert.ok(!env.includes(token), "only its digest is kept");
+  }
+  assert.equal(((await Deno.stat(`${folder}/env`)).mode ?? 0) & 0o077, 0);
+  assert.equal((await run("deploy/make-secrets", `${folder}/env`)).code, 1, "made once");
+  await Deno.remove(folder, { recursive: true });
+});

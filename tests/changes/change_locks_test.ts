@@ -1,0 +1,75 @@
+// Changes take their advisory locks in one order, whatever order they came in: by number. So replicas
+// wait for each other in a line and never in a ring.
+import assert from "node:assert/strict";
+import { commitChanges, lockEntitlements } from "../../entitlement/commit_changes.ts";
+import type { Change } from "../../entitlement/entitlement.ts";
+import { type Database, transaction } from "../../shared/postgres/postgres.ts";
+import { openFresh, withClient } from "../support/databases.ts";
+import { ask } from "../support/entitlement.ts";
+import { advisoryLocksHeld, waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const changes = ["ann", "bob", "cem", "dan", "eve"].map((userId, i): Change => ({
+  action: "GRANT",
+  userId,
+  stockKeepingUnit: "book",
+  reason: "purchase",
+  purchaseId: "p-1",
+  caller: "",
+  idempotencyKey: `key-${i}`,
+  traceId: "trace",
+  traceparent: null,
+}));
+
+Deno.test("a batch of changes takes its advisory locks in ascending order", async () => {
+  const options = { idempotencyTtlMs: 60_000, maxPerUser: 10 };
+  const count = 3 * changes.length; // the key, the entitlement, and the user, who is counted
+  await assertAscending(count, (database) => commitChanges(database, changes, options));
+});
+
+Deno.test("so does who changes entitlements otherwise", async () => {
+  await assertAscending(
+    changes.length,
+    (database) => transaction(database, (tx) => lockThenRead(tx, changes)),
+  );
+});
+
+async function lockThenRead(
+  tx: Parameters<typeof lockEntitlements>[0],
+  named: typeof changes,
+): Promise<void> {
+  await lockEntitlements(tx, named);
+  await tx.query("select from entitlements");
+}
+
+/** Holds each of the locks in turn, and looks which of the others the work has when it waits. */
+async function assertAscending(
+  count: number,
+  work: (database: Database) => Promise<unknown>,
+): Promise<void> {
+  await using place = await openFresh("entitlement");
+  const { ownerUrl, database } = place;
+  const all = await whileTableIsLocked(ownerUrl, "entitlements", async (release) => {
+    const working = work(database);
+    await until("it waits", async () => await waitingForLocks(ownerUrl) === 1);
+    const held = await advisoryLocksHeld(ownerUrl);
+    await release();
+    await working;
+    return held;
+  });
+  assert.equal(all.length, count);
+  for (const number of all) {
+    await ask(ownerUrl, "delete from idempotency_keys"); // answers that are found need no lock
+    await withClient(ownerUrl, async (owner) => {
+      await owner.query("begin");
+      await owner.query("select pg_advisory_xact_lock($1)", [`${number}`]);
+      const working = work(database);
+      await until("it waits", async () => await waitingForLocks(ownerUrl) === 1);
+      const held = await advisoryLocksHeld(ownerUrl);
+      await owner.query("rollback");
+      await working;
+      const smaller = all.filter((other) => other < number);
+      assert.deepEqual(held, smaller, `while ${number} is held`);
+    });
+  }
+}

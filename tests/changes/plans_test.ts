@@ -1,0 +1,173 @@
+// What PostgreSQL does for a change stays the same however large the tables have grown, also by plans
+// that were made while they were empty.
+import assert from "node:assert/strict";
+import { claimEventsRepeatedly } from "../../entitlement/outbox.ts";
+import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
+import { grant, sendChange, startReplicas } from "../support/changes.ts";
+import { freshDatabase, withClient } from "../support/databases.ts";
+import { ask, settingsOf } from "../support/entitlement.ts";
+import { ownDatabase } from "../support/own_database.ts";
+import { countOf, insertEvents, manyEvents, publishAll } from "../support/outbox.ts";
+import { startService } from "../../tools/servers/service_process.ts";
+import type { Urls } from "../support/system.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+Deno.test("a change reads a few rows by index, by a plan from when the tables were empty", async () => {
+  await using database = await freshDatabase("entitlement");
+  await using service = await startReplicas(1, database.serviceUrl);
+  const send = async (from: number, to: number) => {
+    for (let i = from; i < to; i++) {
+      const change = grant({ key: `key-${i}`, user: `user-${i}` });
+      const { answer } = await sendChange(service.urls[0] as string, change);
+      assert.equal(answer?.status, 200);
+    }
+  };
+  await send(0, 20); // by now PostgreSQL keeps the plans
+  await withClient(database.ownerUrl, async (owner) => {
+    await owner.query(
+      `insert into entitlements
+         (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
+       select 'other-' || n, 'sku', 'ACTIVE', now(), 'r', 'p', 1, now()
+       from generate_series(1, 20000) as n`,
+    );
+    await owner.query(
+      `insert into idempotency_keys
+         (idem_key, request_hash, response_code, response_body, created_at, expires_at)
+       select 'other-' || n, '', 200, '', now(), now() + interval '1 day'
+       from generate_series(1, 20000) as n`,
+    );
+  });
+  await send(20, 40);
+  await service.stop(); // with its sessions their counters are complete
+  const [read] = await ask<{ rows: number }>(
+    database.ownerUrl,
+    `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
+     from pg_stat_user_tables
+     where relname in ('entitlements', 'idempotency_keys')`,
+  );
+  assert.ok(read && read.rows < 1_000, `${read?.rows} rows were read for 40 changes`);
+});
+
+Deno.test("claiming an event touches no index", async () => {
+  await using database = await freshDatabase("entitlement");
+  const changes = 300;
+  await using writer = await startReplicas(1, database.serviceUrl);
+  const sent = await Promise.all(Array.from(
+    { length: changes },
+    (_, i) => sendChange(writer.urls[0] as string, grant({ key: `key-${i}`, user: `user-${i}` })),
+  ));
+  assert.ok(sent.every(({ answer }) => answer?.status === 200));
+  await writer.stop();
+
+  await using relay = await startService("entitlement", settingsOf(database.serviceUrl));
+  await until("all are published", async () => {
+    const left = await ask(database.ownerUrl, "select from outbox_events where unfinished");
+    return left.length === 0;
+  });
+  await relay.stop();
+  const [updates] = await ask<{ hot: number }>(
+    database.ownerUrl,
+    `select n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'outbox_events'`,
+  );
+  assert.ok(updates && updates.hot > changes * 0.9, `only ${updates?.hot} claims were HOT updates`);
+});
+
+// On a server of its own: a transaction anywhere on it keeps what was finished meanwhile.
+Deno.test("a claim does not pass what was finished before it", async () => {
+  await using place = await ownDatabase();
+  const read = await readByClaims(place, async (database, claim) => {
+    for (let i = 0; i < 300; i++) {
+      await insertEvents(place.ownerUrl, [{ key: `user-${i}:sku`, version: 1 }]);
+      await publishAll(database, await claim(10));
+    }
+  });
+  assert.ok(read < 3_000, `${read} index entries were read for 300 events`);
+});
+
+Deno.test("nor what waits for other keys, by a plan from when nothing waited among much that is done", async () => {
+  await using place = await freshDatabase("entitlement");
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 20_000, versions: 1 }));
+  await ask(
+    place.ownerUrl,
+    "update outbox_events set status = 'PUBLISHED', published_at = now(), stream_seq = 1",
+  );
+  await ask(place.ownerUrl, "vacuum analyze outbox_events");
+  const read = await readByClaims(place, async (database, claim) => {
+    for (let i = 0; i < 10; i++) await claim(50); // by now PostgreSQL keeps the plan
+    await insertEvents(place.ownerUrl, manyEvents({ keys: 3_000, versions: 1 }));
+    for (let i = 0; i < 3; i++) await publishAll(database, await claim(50));
+  });
+  assert.ok(read < 10_000, `${read} index entries were read for 150 events`);
+});
+
+Deno.test("nor does it while a transaction is held open that keeps it in the index", async () => {
+  await using place = await freshDatabase("entitlement");
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 3_000, versions: 1 }));
+  const read = await withClient(place.ownerUrl, async (holder) => {
+    await holder.query("begin isolation level repeatable read");
+    await holder.query("select from stream_generations");
+    return await readByClaims(place, async (database, claim) => {
+      for (let i = 0; i < 60; i++) await publishAll(database, await claim(50));
+    });
+  });
+  assert.equal(await countOf(place.ownerUrl, "PUBLISHED"), 3_000);
+  assert.ok(read < 20_000, `${read} index entries were read for 3,000 events`);
+});
+
+Deno.test("nor do claims that find nothing pass what was finished, save one for each poll", async () => {
+  await using place = await freshDatabase("entitlement");
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 3_000, versions: 1 }));
+  let polls = 0;
+  const read = await withClient(place.ownerUrl, async (holder) => {
+    await holder.query("begin isolation level repeatable read");
+    await holder.query("select from stream_generations");
+    await ask(place.ownerUrl, "update outbox_events set status = 'FAILED'");
+    const from = performance.now();
+    const read = await readByClaims(place, async (_, claim) => {
+      for (let i = 0; i < 60; i++) assert.deepEqual(await claim(50), []);
+    });
+    polls = 1 + Math.floor((performance.now() - from) / 1_000);
+    return read;
+  });
+  assert.ok(
+    read <= 3_100 * polls,
+    `${read} index entries were read by 60 claims in ${polls} polls`,
+  );
+});
+
+Deno.test("an event that is older than those claimed before it is found by the next poll", async () => {
+  await using place = await freshDatabase("entitlement");
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 100, versions: 1 }));
+  await readByClaims(place, async (_, claim) => {
+    assert.equal((await claim(50)).length, 50);
+    const [late] = await insertEvents(place.ownerUrl, [{ key: "late:sku", version: 1 }]);
+    await ask(
+      place.ownerUrl,
+      "update outbox_events set created_at = created_at - interval '1 day' where event_id = $1",
+      [late],
+    );
+    await until("it is claimed", async () => (await claim(1)).some(({ id }) => id === late));
+  });
+});
+
+type Claim = ReturnType<typeof claimEventsRepeatedly>;
+
+/** How many entries of the indexes of unfinished events the work's claims went through. */
+async function readByClaims(
+  { ownerUrl, serviceUrl }: Urls,
+  work: (database: Database, claim: Claim) => Promise<void>,
+): Promise<number> {
+  const database = openDatabase(serviceUrl, "test");
+  const lease = { worker: "test", leaseMs: 60_000, pollIntervalMs: 1_000 };
+  try {
+    await work(database, claimEventsRepeatedly(database, lease));
+  } finally {
+    await database.end(); // with its sessions their counters are complete
+  }
+  const [index] = await ask<{ read: number }>(
+    ownerUrl,
+    `select sum(idx_tup_read)::int as read from pg_stat_user_indexes
+     where indexrelname in ('outbox_events_oldest', 'outbox_events_line')`,
+  );
+  return index?.read ?? Infinity;
+}

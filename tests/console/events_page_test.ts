@@ -1,0 +1,118 @@
+// docs/events.md says what is in the stream, and its consumer holds out against what it warns of.
+import type { DescField } from "@bufbuild/protobuf";
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
+import { grant, list, revoke } from "../support/api.ts";
+import { startEntitlement } from "../support/entitlement.ts";
+import { publish } from "../support/events.ts";
+import { natsUrl, readStream, withNats } from "../support/streams.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const page = await Deno.readTextFile(`${root}docs/events.md`);
+
+/** The cells of a table's rows, by the name of its first column. */
+function tableOf(column: string): string[][] {
+  const lines = page.split("\n");
+  const head = lines.findIndex((line) => new RegExp(`^\\| ${column} `).test(line));
+  const rows = lines.slice(head + 2);
+  const end = rows.findIndex((line) => !line.startsWith("|"));
+  return rows.slice(0, end).map((row) =>
+    row.split("|").slice(1, -1).map((cell) => cell.trim().replaceAll("`", ""))
+  );
+}
+
+Deno.test("the page names the headers of an event, and no others", async () => {
+  await using kenri = await startEntitlement({ ENTITLEMENT_SEAL_KEY: "k".repeat(32) });
+  await grant(kenri.url);
+  const events = () => readStream(natsUrl, kenri.stream);
+  await until("it is published", async () => (await events()).length === 1);
+  const [event] = await events();
+  const named = tableOf("header").map(([name = ""]) => name);
+  assert.deepEqual(named.toSorted(), event?.header.keys().toSorted());
+});
+
+Deno.test("the page names the fields of an event as its schema does", () => {
+  const fields = EntitlementEventSchema.fields.map((field) => [
+    `${field.number}`,
+    field.name,
+    typeOf(field),
+  ]);
+  assert.deepEqual(tableOf("number").map((cells) => cells.slice(0, 3)), fields);
+});
+
+function typeOf(field: DescField): string {
+  if (field.message) return field.message.typeName;
+  if (field.enum) return field.enum.name;
+  return { 3: "int64", 9: "string" }[field.scalar as number] ?? `scalar ${field.scalar}`;
+}
+
+Deno.test("the example of a consumer ends with the present state, whatever is done to it", async () => {
+  await using kenri = await startEntitlement();
+  const users = Array.from({ length: 10 }, (_, i) => `user ${i}`);
+  const changeAll = async (change: typeof grant) => {
+    await Promise.all(users.map((user_id) => change(kenri.url, { user_id })));
+  };
+  const folder = await Deno.makeTempDir();
+  const file = `${folder}/rights.db`;
+  const mirror = () =>
+    new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", `${root}docs/examples/mirror.ts`, kenri.stream, "mirror", file],
+      env: { NATS_URL: natsUrl },
+      stdout: "null",
+    }).spawn();
+  let running = mirror();
+  try {
+    await changeAll(grant);
+    await until("it has begun", async () => (await rightsIn(file)).length > 0);
+    running.kill("SIGKILL");
+    await running.status;
+    await changeAll(revoke);
+    await changeAll(grant);
+    await until("all is published", async () => {
+      return (await readStream(natsUrl, kenri.stream)).length === 3 * users.length;
+    });
+    // All of them once more, the newest first, without the id by which JetStream would know them.
+    const again = (await readStream(natsUrl, kenri.stream)).toReversed();
+    const junk = new TextEncoder().encode("no event");
+    await publish(natsUrl, kenri.subject, [
+      ...again.map(({ data }) => ({ body: data })),
+      { body: junk },
+      { body: new Uint8Array() },
+    ]);
+    running = mirror();
+    await until("it has taken all", () => nothingIsLeft(kenri.stream));
+  } finally {
+    running.kill("SIGKILL");
+    await running.status;
+  }
+  const expected = await Promise.all(users.map(async (user_id) => {
+    const { json } = await list(kenri.url, user_id);
+    const [{ stock_keeping_unit, status, version }] = json.entitlements;
+    return { user_id, stock_keeping_unit, active: status === "ACTIVE" ? 1 : 0, version };
+  }));
+  assert.deepEqual(await rightsIn(file), expected);
+  assert.deepEqual(new Set(expected.map(({ version }) => version)), new Set([3]));
+  await Deno.remove(folder, { recursive: true });
+});
+
+async function rightsIn(file: string): Promise<Record<string, unknown>[]> {
+  if (!await Deno.stat(file).catch(() => undefined)) return [];
+  using database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  try {
+    const rows = database.prepare("select * from rights order by user_id").all();
+    return rows.map((row) => ({ ...row }));
+  } catch {
+    return []; // The table is not there yet.
+  }
+}
+
+function nothingIsLeft(stream: string): Promise<boolean> {
+  return withNats(natsUrl, async (connection) => {
+    const manager = await connection.jetstreamManager();
+    const { num_pending, num_ack_pending } = await manager.consumers.info(stream, "mirror");
+    return num_pending === 0 && num_ack_pending === 0;
+  });
+}

@@ -1,0 +1,264 @@
+// How a migration makes the service's role and takes from it what it shall not have, with the powers that
+// the owner has.
+import assert from "node:assert/strict";
+import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
+import pg from "pg";
+import { migrate } from "../../migrations/migrate.ts";
+import { ask } from "../../tools/servers/asking.ts";
+import {
+  dropDatabase,
+  dropRole,
+  folderOf,
+  freshDatabase,
+  uniqueName,
+  urlOf,
+  withClient,
+} from "../support/databases.ts";
+import { refuses } from "./refuses.ts";
+
+Deno.test("rights that grants.sql does not give any more are taken away", async () => {
+  await using database = await freshDatabase("entitlement");
+  const role = pg.escapeIdentifier(new URL(database.serviceUrl).username);
+  await withClient(database.ownerUrl, async (owner) => {
+    await owner.query(`grant all on all tables in schema public to ${role}`);
+    await owner.query(`grant update (source) on entitlement_audit to ${role}`);
+    await owner.query(`grant create on schema public to ${role}`);
+    await owner.query(`create function late() returns integer language sql as 'select 1'`);
+    await owner.query(`revoke all on function late from public`);
+    await owner.query(`grant execute on function late to ${role}`);
+    await owner.query(`create sequence numbers`);
+    await owner.query(`grant usage on sequence numbers to ${role}`);
+    await owner.query(
+      `grant all on database ${new URL(database.ownerUrl).pathname.slice(1)} to ${role}`,
+    );
+  });
+  await migrate({ folder: folderOf("entitlement"), say: () => {}, ...database });
+  await withClient(database.serviceUrl, async (service) => {
+    await refuses(service, "delete from entitlements");
+    await refuses(service, "update entitlement_audit set source = ''");
+    await refuses(service, "create table mine (id integer)");
+    await refuses(service, "create temporary table mine (id integer)");
+    await refuses(service, "create schema mine");
+    await refuses(service, "select late()");
+    await refuses(service, "select nextval('numbers')");
+    await service.query("select from entitlements");
+  });
+});
+
+Deno.test("roles and passwords may have any characters", async (t) => {
+  const passwords = [
+    `it's "quoted" \\ and $$dollars$$ $& $1`,
+    "with spaces, a % and %41 / ? # @ : & = +",
+    "größe-密码-🔑",
+    ":service ; drop table entitlements; --",
+  ];
+  for (const password of passwords) {
+    await t.step(password, async () => {
+      const database = uniqueName("odd");
+      const role = `${password} ${crypto.randomUUID().slice(0, 8)}`;
+      const serviceUrl = urlOf({ database, user: role, password });
+      try {
+        await migrate({
+          folder: folderOf("entitlement"),
+          ownerUrl: urlOf({ database }),
+          serviceUrl,
+          say: () => {},
+        });
+        const used = await withClient(serviceUrl, async (service) => {
+          await service.query("select from entitlements");
+          return (await service.query("select current_user as role")).rows[0].role;
+        });
+        assert.equal(used, role);
+        assert.ok(await hasPassword(role, password));
+      } finally {
+        await dropDatabase(database);
+        await dropRole(role);
+      }
+    });
+  }
+});
+
+Deno.test("an owner who is no superuser can do it all", async () => {
+  await using owner = await makeOwner("createdb createrole");
+  const role = uniqueName("role");
+  const said: string[] = [];
+  try {
+    await migrate({
+      folder: folderOf("entitlement"),
+      ownerUrl: owner.url,
+      serviceUrl: urlOf({ database: owner.database, user: role, password: "test" }),
+      say: (line) => said.push(line),
+    });
+    assert.deepEqual(said.filter((line) => line.includes("warning")), []);
+    await withClient(
+      urlOf({ database: owner.database, user: role, password: "test" }),
+      async (service) => {
+        await service.query("select make_audit_partitions(5)");
+        await refuses(service, "create table mine (id integer)");
+        await refuses(service, "create temporary table mine (id integer)");
+      },
+    );
+  } finally {
+    await owner.dropDatabase();
+    await dropRole(role);
+  }
+});
+
+Deno.test("an owner who may create neither database nor role is told what to run", async () => {
+  await using owner = await makeOwner("nocreatedb nocreaterole");
+  const role = uniqueName("role");
+  const migrateIt = () =>
+    migrate({
+      folder: folderOf("entitlement"),
+      ownerUrl: owner.url,
+      serviceUrl: urlOf({ database: owner.database, user: role, password: "top-secret" }),
+      say: () => {},
+    });
+
+  const createDatabase = await sentenceToRun(migrateIt());
+  assert.match(createDatabase, /^create database/);
+  await asAdministrator(createDatabase);
+
+  const createRole = await sentenceToRun(migrateIt());
+  assert.match(createRole, /^create role .* password '\.\.\.'$/);
+  await asAdministrator(createRole);
+
+  await migrateIt();
+  await owner.dropDatabase();
+  await dropRole(role);
+});
+
+Deno.test("powers that the owner can't take from the role are told", async () => {
+  await using owner = await makeOwner("createdb createrole");
+  const role = uniqueName("role");
+  const group = uniqueName("group");
+  await asAdministrator(`create role "${group}"`);
+  await asAdministrator(
+    `create role "${role}" login superuser replication bypassrls in role "${group}"`,
+  );
+  await asAdministrator(`alter role "${role}" set datestyle = 'SQL, DMY'`);
+  const said: string[] = [];
+  try {
+    await migrate({
+      folder: folderOf("entitlement"),
+      ownerUrl: owner.url,
+      serviceUrl: urlOf({ database: owner.database, user: role }),
+      say: (line) => said.push(line),
+    });
+    const warned = said.filter((line) => line.includes("warning"));
+    const powers = ["is a superuser", "can replicate", "bypasses row security"]
+      .concat("has settings of its own");
+    // Before PostgreSQL 16 who may create roles may take any of them out of a group.
+    if (await serverVersion() >= 160_000) powers.push(`is a member of ${group}`);
+    for (const power of powers) {
+      assert.ok(warned.includes(`entitlement: warning: the role "${role}" ${power}`), power);
+    }
+  } finally {
+    await owner.dropDatabase();
+    await dropRole(role);
+    await dropRole(group);
+  }
+});
+
+// What a service that was taken over, or an administrator in haste, has left.
+Deno.test("each migration makes the role again what it is meant to be", async () => {
+  const database = uniqueName("odd");
+  const role = uniqueName("role");
+  const group = uniqueName("group");
+  const url = urlOf({ database, user: role, password: "test" });
+  const migrateIt = () =>
+    migrate({
+      folder: folderOf("entitlement"),
+      ownerUrl: urlOf({ database }),
+      serviceUrl: url,
+      say: (line) => assert.doesNotMatch(line, /warning/),
+    });
+  try {
+    await migrateIt();
+    await withClient(url, async (service) => {
+      await service.query(`alter role "${role}" password 'mine'`);
+      await service.query(`alter role "${role}" set datestyle = 'SQL, DMY'`);
+      await service.query(
+        `alter role "${role}" in database "${database}" set timezone = 'Asia/Tokyo'`,
+      );
+    });
+    await asAdministrator(`create role "${group}"`);
+    await asAdministrator(`grant "${group}" to "${role}"`);
+    await asAdministrator(
+      `alter role "${role}" superuser createdb createrole inherit replication bypassrls`,
+    );
+    await migrateIt();
+    assert.ok(await hasPassword(role, "test"));
+    const { rows: [left] } = await withClient(urlOf({ database }), (owner) =>
+      owner.query(
+        `select rolsuper, rolcreatedb, rolcreaterole, rolinherit, rolreplication, rolbypassrls,
+           (select count(*)::int from pg_db_role_setting where setrole = pg_roles.oid) as settings,
+           (select count(*)::int from pg_auth_members where member = pg_roles.oid) as groups
+         from pg_roles where rolname = $1`,
+        [role],
+      ));
+    assert.deepEqual(Object.values(left), [...Array(6).fill(false), 0, 0]);
+  } finally {
+    await dropDatabase(database);
+    await dropRole(role);
+    await dropRole(group);
+  }
+});
+
+async function sentenceToRun(migrated: Promise<void>): Promise<string> {
+  const error = await migrated.then(() => new Error("it was not refused"), (error: Error) => error);
+  const [, statement] = /Run as an administrator: (.*)$/.exec(error.message) ?? [];
+  assert.ok(statement, error.message);
+  assert.doesNotMatch(error.message, /top-secret/);
+  return statement;
+}
+
+async function asAdministrator(statement: string): Promise<void> {
+  await withClient(urlOf({ database: "postgres" }), (admin) => admin.query(statement));
+}
+
+/** A database that is not there yet, with the role that is to own it. */
+async function makeOwner(powers: string) {
+  const database = uniqueName("owned");
+  const role = uniqueName("owner");
+  await asAdministrator(`create role "${role}" login ${powers} password 'test'`);
+  // Closed to all by the first migration on this server.
+  await asAdministrator(`grant connect on database postgres to "${role}"`);
+  return {
+    database,
+    url: urlOf({ database, user: role, password: "test" }),
+    dropDatabase: () => dropDatabase(database),
+    [Symbol.asyncDispose]: async () => {
+      await asAdministrator(`revoke connect on database postgres from "${role}"`);
+      await dropDatabase(database);
+      await dropRole(role);
+    },
+  };
+}
+
+/** Also where the test server lets everybody in without asking. */
+async function hasPassword(role: string, password: string): Promise<boolean> {
+  const { rows: [row] } = await withClient(
+    urlOf({ database: "postgres" }),
+    (admin) => admin.query("select rolpassword from pg_authid where rolname = $1", [role]),
+  );
+  const [, iterations = "", salt = "", storedKey] =
+    /^SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):/.exec(row.rolpassword) ?? [];
+  const salted = pbkdf2Sync(
+    password,
+    Buffer.from(salt, "base64"),
+    Number(iterations),
+    32,
+    "sha256",
+  );
+  const clientKey = createHmac("sha256", salted).update("Client Key").digest();
+  return createHash("sha256").update(clientKey).digest("base64") === storedKey;
+}
+
+async function serverVersion(): Promise<number> {
+  const [found] = await ask<{ version: number }>(
+    urlOf({ database: "postgres" }),
+    "select current_setting('server_version_num')::int as version",
+  );
+  return found?.version ?? 0;
+}

@@ -1,0 +1,101 @@
+// What the services rely on in each connection and each transaction.
+import assert from "node:assert/strict";
+import {
+  isUnavailable,
+  query,
+  schemaIsCurrent,
+  transaction,
+} from "../../shared/postgres/postgres.ts";
+import { openFresh } from "../support/databases.ts";
+import { ask } from "../support/entitlement.ts";
+
+const insert = `insert into operations (operation_id, kind, layer, who, reason, items)
+  values (gen_random_uuid(), 'REPLAY', 'outbox', 'kim', 'test', '[]')`;
+
+Deno.test("an error that is swallowed inside a transaction fails it: nothing was stored", async () => {
+  await using place = await openFresh("entitlement");
+  const swallowing = transaction(place.database, async (tx) => {
+    await query(tx, insert);
+    await query(tx, "select 1 / 0").catch(() => {});
+    return "stored";
+  });
+  await assert.rejects(swallowing, /The transaction ended with ROLLBACK/);
+  assert.equal(await operations(place.ownerUrl), 0);
+});
+
+Deno.test("what is thrown takes back what was done, and the connection serves the next", async () => {
+  await using place = await openFresh("entitlement");
+  const connections = Array.from({ length: 30 }, async () => { // more than the pool has
+    await assert.rejects(
+      transaction(place.database, async (tx) => {
+        await query(tx, insert);
+        throw new Error("changed its mind");
+      }),
+      /changed its mind/,
+    );
+  });
+  await Promise.all(connections);
+  assert.equal(await operations(place.ownerUrl), 0);
+  await transaction(place.database, (tx) => query(tx, insert));
+  assert.equal(await operations(place.ownerUrl), 1);
+});
+
+Deno.test("a connection that was lost inside a transaction is not used again", async () => {
+  await using place = await openFresh("entitlement");
+  const lost = transaction(place.database, async (tx) => {
+    await query(tx, insert);
+    await query(tx, "select pg_terminate_backend(pg_backend_pid())");
+  });
+  await assert.rejects(lost);
+  for (let i = 0; i < 3; i++) await transaction(place.database, (tx) => query(tx, insert));
+  assert.equal(await operations(place.ownerUrl), 3);
+});
+
+Deno.test("more callers than connections wait for one, but not for long", async () => {
+  await using place = await openFresh("entitlement");
+  const { database } = place;
+  const held = await Promise.all(Array.from({ length: 10 }, () => database.connect()));
+  const from = performance.now();
+  const [waits, late] = [query(database, "select 1"), query(database, "select 1")];
+  held.pop()?.release();
+  await waits;
+  await late; // the first one gave its connection back
+  held.push(await database.connect());
+  const refused = await query(database, "select 1").catch((error) => error);
+  const waitedMs = performance.now() - from;
+  for (const connection of held) connection.release();
+  assert.ok(isUnavailable(refused));
+  assert.ok(waitedMs > 2_500 && waitedMs < 15_000, `${waitedMs}`);
+});
+
+Deno.test("no statement and no silent transaction lasts, and every time is in UTC", async () => {
+  await using place = await openFresh("entitlement");
+  const shown = async (setting: string) => {
+    const [row] = await query<Record<string, string>>(place.database, `show ${setting}`);
+    return Object.values(row ?? {})[0];
+  };
+  assert.equal(await shown("statement_timeout"), "10s");
+  assert.equal(await shown("idle_in_transaction_session_timeout"), "10s");
+  assert.equal(await shown("timezone"), "UTC");
+});
+
+Deno.test("newer migrations than the service's own do not matter, older ones do", async () => {
+  await using place = await openFresh("entitlement");
+  const [{ applied } = { applied: 0 }] = await ask<{ applied: number }>(
+    place.ownerUrl,
+    "select max(version)::int as applied from schema_migrations",
+  );
+  for (const [version, isCurrent] of [[applied - 1, true], [applied, true], [applied + 1, false]]) {
+    assert.equal(await schemaIsCurrent(place.database, Number(version)), isCurrent);
+  }
+  await ask(place.ownerUrl, "delete from schema_migrations");
+  assert.equal(await schemaIsCurrent(place.database, 1), false);
+});
+
+async function operations(ownerUrl: string): Promise<number> {
+  const [found] = await ask<{ count: number }>(
+    ownerUrl,
+    "select count(*)::int as count from operations",
+  );
+  return found?.count ?? -1;
+}

@@ -1,0 +1,107 @@
+// However a service is started, it can't start a program, load code, read a file or look around.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { compileArguments } from "../../tools/compile_arguments.ts";
+import { type ServiceName, servicePermissions } from "../../tools/services.ts";
+import { freshBoth } from "../support/both.ts";
+import { all, outcomesFor, ways } from "../process/permissions.ts";
+import { type Settings, startService } from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const services: ServiceName[] = ["entitlement", "notification"];
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+const settings: Settings = {
+  ENTITLEMENT_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:15432/entitlement",
+  ENTITLEMENT_NATS_STREAM: "events",
+  ENTITLEMENT_NATS_SUBJECT: "kenri.events",
+  ENTITLEMENT_HTTP_PORT: "18080",
+  NOTIFICATION_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:15432/notification",
+  NOTIFICATION_NATS_STREAM: "events",
+  NOTIFICATION_NATS_SUBJECT: "kenri.events",
+  NOTIFICATION_NATS_DURABLE: "notifications",
+  NOTIFICATION_HTTP_PORT: "18080",
+  NATS_URL: "nats://127.0.0.1:14222",
+};
+
+const refused = [
+  ["run", "sh"],
+  ["run", Deno.execPath()],
+  ["run", "/bin/true"],
+  ["runFromNode", "/bin/true"],
+  ["kill"],
+  ["ffi", "libc.so.6"],
+  ["libraryFromNode", "libc.so.6"],
+  ["osRelease"],
+  ["loadavg"],
+  ["interfaces"],
+  ["uid"],
+  ["inspector", "19229"],
+  ["readFile", `${root}deno.json`],
+  ["readFile", "/etc/passwd"],
+  ["readFile", "/proc/self/environ"],
+  ["readFromNode", "/etc/passwd"],
+  ["readFromWorker", "/etc/passwd"],
+  ["readFolder", "/"],
+  ["changeFolder", "/"],
+  ["writeFile", "/tmp/kenri-probe"],
+  ["makeTempFile"],
+  ["link", "/tmp/kenri-probe"],
+  ["sqlite", "/tmp/kenri-probe"],
+  ["heapSnapshot", "/tmp/kenri-probe"],
+  ["unixSocket", "/run/kenri.sock"],
+  ["connect", "127.0.0.1", "22"],
+  ["connect", "169.254.169.254", "80"],
+  ["listen", "0.0.0.0", "18080"],
+  ["fetch", "http://example.org/"],
+  ["resolve", "example.org"],
+  ["getEnv", "PATH"],
+  ["getEnv", "SECRET"],
+  ["envFromNode", "PATH"],
+];
+const imports = [
+  ["import", "https://deno.land/std@0.224.0/assert/mod.ts"],
+  ["import", "https://deno.land/x/oak/mod.ts"],
+  ["import", "http://127.0.0.1:15432/mod.ts"],
+  ["import", "file:///tmp/kenri-probe.ts"],
+  ["import", "npm:left-pad@1.3.0"],
+  ["import", "jsr:@std/assert@1.0.0"],
+];
+const asked = ["read", "write", "net", "env", "run", "sys", "ffi"].map((name) => ["request", name]);
+const allowed = [["listen", "127.0.0.1", "18080"], ["hostname"], ["getEnv", "NATS_URL"]];
+
+for (const service of services) {
+  for (const [how, way] of Object.entries(ways)) {
+    Deno.test(`${service}, started ${how}, may do nothing but its work`, async () => {
+      const attempts = [...refused, ...imports, ...asked, ...allowed];
+      assert.deepEqual(await outcomesFor(service, settings, attempts, way), [
+        ...all(refused, "NotCapable"),
+        ...all(imports, "TypeError"),
+        ...all(asked, "denied"),
+        ...all(allowed, "allowed"),
+      ]);
+    });
+  }
+
+  Deno.test(`${service}, compiled, gets the same permissions and no others`, () => {
+    const read = (name: string) => settings[name];
+    const flags = compileArguments(service, { read, bundles: "", output: "", target: "" });
+    const gives = (flag: string) => /^--(allow|ignore|deny)-|^-[A-Za-z]|^--unstable/.test(flag);
+    assert.deepEqual(flags.filter(gives), [
+      "--unstable-cron",
+      ...servicePermissions(service, read),
+    ]);
+  });
+
+  // By this signal Deno lets whoever is on the machine into the process, by its debugger.
+  Deno.test(`${service} does not open a debugger when it is told to by a signal`, async () => {
+    await using place = await freshBoth();
+    await using process = await startService(service, place.settings);
+    process.signal("SIGUSR1");
+    await until("it says so", () => process.log.some(({ message }) => /SIGUSR1/.test(message)));
+    await assert.rejects(Deno.connect({ hostname: "127.0.0.1", port: 9229 }), {
+      name: "ConnectionRefused",
+    });
+    assert.equal(await process.stop(), 0);
+  });
+}

@@ -1,0 +1,198 @@
+// Retention of the entitlement service: what has served its time goes, and nothing else.
+import assert from "node:assert/strict";
+import { cleanEntitlement } from "../../entitlement/retention.ts";
+import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
+import { deleteBatchSize } from "../../shared/process/retention.ts";
+import { freshDatabase } from "../support/databases.ts";
+import { ask } from "../support/entitlement.ts";
+import { insertEvents, manyEvents } from "../support/outbox.ts";
+import { collectingLog } from "../support/relays.ts";
+
+const options = { publishedTtlMs: 24 * 3_600_000, auditMonths: 13 };
+
+Deno.test("an idempotency key goes when it expires, and not before", async () => {
+  await using place = await freshTables();
+  await insertKeys(place.ownerUrl, "'expired-' || n", "now() - n * interval '1 second'", 3);
+  await insertKeys(place.ownerUrl, "'valid-' || n", "now() + n * interval '1 minute'", 3);
+  await clean(place.database);
+  assert.deepEqual(await keysOf(place.ownerUrl), ["valid-1", "valid-2", "valid-3"]);
+});
+
+Deno.test("of the outbox only what was published a day ago goes", async () => {
+  await using place = await freshTables();
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 8, versions: 1 }));
+  await ask(
+    place.ownerUrl,
+    `update outbox_events row
+     set status = aged.status, published_at = now() - aged.age
+     from (values
+       (0, 'PUBLISHED', interval '24 hours'),
+       (1, 'PUBLISHED', interval '30 days'),
+       (2, 'PUBLISHED', interval '23 hours 59 minutes'),
+       (3, 'PUBLISHED', interval '0'),
+       (4, 'PENDING', interval '30 days'),
+       (5, 'IN_FLIGHT', interval '30 days'),
+       (6, 'FAILED', interval '30 days'),
+       (7, 'FAILED', null)
+     ) as aged (i, status, age)
+     where row.aggregate_key = 'user-' || aged.i || ':sku'`,
+  );
+  await clean(place.database);
+  const kept = await ask<{ aggregate_key: string }>(
+    place.ownerUrl,
+    "select aggregate_key from outbox_events order by aggregate_key",
+  );
+  assert.deepEqual(
+    kept.map(({ aggregate_key }) => aggregate_key),
+    [2, 3, 4, 5, 6, 7].map((i) => `user-${i}:sku`),
+  );
+});
+
+Deno.test("a backlog of several batches goes in one run, each batch on its own", async () => {
+  await using place = await freshTables();
+  const backlog = 3 * deleteBatchSize + 17;
+  await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", backlog);
+  await countDeletes(place.ownerUrl);
+  await clean(place.database);
+  assert.deepEqual(await keysOf(place.ownerUrl), []);
+  const deletes = await ask<{ rows: number }>(
+    place.ownerUrl,
+    "select rows from deletes where rows > 0 order by at",
+  );
+  assert.deepEqual(
+    deletes.map(({ rows }) => rows),
+    [deleteBatchSize, deleteBatchSize, deleteBatchSize, 17],
+  );
+});
+
+Deno.test("replicas that clean at once share the work, and each row goes once", async () => {
+  await using place = await freshTables();
+  const backlog = 5 * deleteBatchSize;
+  await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", backlog);
+  await insertKeys(place.ownerUrl, "'valid-' || n", "now() + interval '1 hour'", 1);
+  const logs = await Promise.all(Array.from({ length: 4 }, () => clean(place.database)));
+  assert.deepEqual(await keysOf(place.ownerUrl), ["valid-1"]);
+  const deleted = logs.flat().map((line) => Number(/(\d+) idempotency keys/.exec(line)?.[1] ?? 0));
+  assert.equal(deleted.reduce((sum, count) => sum + count, 0), backlog);
+});
+
+Deno.test("a row that somebody holds does not hold up the others", async () => {
+  await using place = await freshTables();
+  await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", 5);
+  const holder = await place.database.connect();
+  try {
+    await holder.query("begin");
+    await holder.query("select from idempotency_keys where idem_key = 'old-3' for update");
+    await clean(place.database);
+    assert.deepEqual(await keysOf(place.ownerUrl), ["old-3"]);
+  } finally {
+    await holder.query("rollback");
+    holder.release();
+  }
+});
+
+Deno.test("audit partitions are made ahead of time, and dropped when they are too old", async () => {
+  await using place = await freshTables();
+  await ask(
+    place.ownerUrl,
+    `do $$
+     declare month timestamptz := date_trunc('month', now(), 'UTC');
+     begin
+       execute format('drop table entitlement_audit_%s',
+         to_char((month + interval '2 months') at time zone 'UTC', 'YYYY_MM'));
+       for age in 12..15 loop
+         execute format(
+           'create table entitlement_audit_%s partition of entitlement_audit
+              for values from (%L) to (%L)',
+           to_char((month - make_interval(months => age)) at time zone 'UTC', 'YYYY_MM'),
+           month - make_interval(months => age), month - make_interval(months => age - 1));
+       end loop;
+     end $$`,
+  );
+  await Promise.all([clean(place.database), clean(place.database)]);
+  assert.deepEqual(await partitionAges(place.ownerUrl), [-3, -2, -1, 0, 12, 13]);
+});
+
+Deno.test("it is said when the owner keeps the audit for longer than the setting, and not else", async () => {
+  await using place = await freshTables();
+  const saidFor = async (months: number) => {
+    await ask(place.ownerUrl, "update audit_retention set keep_months = $1", [months]);
+    return (await clean(place.database)).filter((line) => line.includes("audit is kept"));
+  };
+  assert.deepEqual([await saidFor(12), await saidFor(13)], [[], []]);
+  assert.equal((await saidFor(14)).length, 1);
+});
+
+interface Tables extends AsyncDisposable {
+  ownerUrl: string;
+  database: Database;
+}
+
+async function freshTables(): Promise<Tables> {
+  const { ownerUrl, serviceUrl, drop } = await freshDatabase("entitlement");
+  const database = openDatabase(serviceUrl, "retention");
+  const close = async () => {
+    await database.end();
+    await drop();
+  };
+  return { ownerUrl, database, [Symbol.asyncDispose]: close };
+}
+
+// As the retention job of one replica does once per hour; returns what it logged.
+async function clean(database: Database): Promise<string[]> {
+  const { log, lines } = collectingLog();
+  await cleanEntitlement(database, options, log, new AbortController().signal);
+  return lines;
+}
+
+async function insertKeys(ownerUrl: string, key: string, expiresAt: string, count: number) {
+  await ask(
+    ownerUrl,
+    `insert into idempotency_keys
+       (idem_key, request_hash, response_code, response_body, created_at, expires_at)
+     select ${key}, 'hash', 200, '{}', now() - interval '1 day', ${expiresAt}
+     from generate_series(1, ${count}) n`,
+  );
+}
+
+async function keysOf(ownerUrl: string): Promise<string[]> {
+  const rows = await ask<{ idem_key: string }>(
+    ownerUrl,
+    "select idem_key from idempotency_keys order by idem_key",
+  );
+  return rows.map(({ idem_key }) => idem_key);
+}
+
+// From now on the database writes down how many keys each statement deletes.
+async function countDeletes(ownerUrl: string): Promise<void> {
+  await ask(ownerUrl, "create table deletes (at bigint generated always as identity, rows int)");
+  await ask(
+    ownerUrl,
+    `create function count_deletes() returns trigger
+     language plpgsql security definer set search_path = public as $$
+     begin
+       insert into deletes (rows) select count(*) from deleted;
+       return null;
+     end $$`,
+  );
+  await ask(
+    ownerUrl,
+    `create trigger count_deletes after delete on idempotency_keys
+     referencing old table as deleted for each statement execute function count_deletes()`,
+  );
+}
+
+async function partitionAges(ownerUrl: string): Promise<number[]> {
+  const rows = await ask<{ age: number }>(
+    ownerUrl,
+    `select (extract(year from age) * 12 + extract(month from age))::int as age
+     from pg_inherits
+     join pg_class on pg_class.oid = inhrelid
+     cross join lateral age(
+       date_trunc('month', now() at time zone 'UTC'),
+       to_date(substring(relname from '[0-9]{4}_[0-9]{2}$'), 'YYYY_MM')) as age
+     where inhparent = 'entitlement_audit'::regclass and relname <> 'entitlement_audit_default'
+     order by age`,
+  );
+  return rows.map(({ age }) => age);
+}

@@ -1,0 +1,72 @@
+// Every right that a service's role has on what is in its database. Wider than this, and a service
+// that was taken over could undo what the tables keep against it.
+import assert from "node:assert/strict";
+import { ask } from "../../tools/servers/asking.ts";
+import { freshDatabase, type Service } from "../support/databases.ts";
+
+const rights: Record<Service, string[]> = {
+  entitlement: [
+    "aggregate_key_of: EXECUTE",
+    "append_changes: EXECUTE",
+    "audit_retention: SELECT",
+    "drop_audit_partitions: EXECUTE",
+    "entitlement_audit: SELECT",
+    "entitlements: SELECT",
+    "erase_audited: EXECUTE",
+    "erase_entitlements: EXECUTE",
+    "idempotency_keys: DELETE INSERT SELECT UPDATE",
+    "make_audit_partitions: EXECUTE",
+    "operations: INSERT SELECT",
+    "outbox_attempts: DELETE INSERT SELECT",
+    "outbox_events: DELETE INSERT SELECT UPDATE",
+    "public: USAGE",
+    "reconciliation: SELECT UPDATE",
+    "schema_migrations: SELECT",
+    "stream_generations: INSERT SELECT",
+    "unreceived_events: DELETE INSERT SELECT UPDATE",
+  ],
+  notification: [
+    "aggregate_key_of: EXECUTE",
+    "delivery_attempts: DELETE INSERT SELECT",
+    "notification_dlq.payload_json: UPDATE",
+    "notification_dlq: DELETE INSERT SELECT",
+    "notification_nats_dlq.message_body: UPDATE",
+    "notification_nats_dlq.message_headers: UPDATE",
+    "notification_nats_dlq.operation_id: UPDATE",
+    "notification_nats_dlq: INSERT SELECT",
+    "notifications: DELETE INSERT SELECT UPDATE",
+    "operations: INSERT SELECT",
+    "processed_events: DELETE INSERT SELECT UPDATE",
+    "public: USAGE",
+    "schema_migrations: SELECT",
+  ],
+};
+
+for (const service of Object.keys(rights) as Service[]) {
+  Deno.test(`the role of ${service} has these rights and no others`, async () => {
+    await using database = await freshDatabase(service);
+    const role = new URL(database.serviceUrl).username;
+    // Of everybody's rights as well: what the role may do by them is no less its own.
+    const found = await ask<{ granted: string }>(
+      database.ownerUrl,
+      `select object || ': ' || string_agg(distinct privilege_type, ' ') as granted
+       from (
+         select relname::text as object, relacl as acl from pg_class
+         where relnamespace = 'public'::regnamespace
+         union all
+         select relname || '.' || attname, attacl
+         from pg_attribute join pg_class on pg_class.oid = attrelid
+         where relnamespace = 'public'::regnamespace
+         union all
+         select proname::text, coalesce(proacl, acldefault('f', proowner)) from pg_proc
+         where pronamespace = 'public'::regnamespace
+         union all
+         select nspname::text, nspacl from pg_namespace where nspname = 'public'
+       ) as objects, aclexplode(acl)
+       where grantee in (0, (select oid from pg_roles where rolname = $1))
+       group by object`,
+      [role],
+    );
+    assert.deepEqual(found.map(({ granted }) => granted).sort(), rights[service].toSorted());
+  });
+}

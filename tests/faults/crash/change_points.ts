@@ -1,0 +1,227 @@
+// From the change over HTTP to the stream.
+import { grant } from "../../support/changes.ts";
+import { untilAll } from "../../support/outbox.ts";
+import { until } from "../../../tools/servers/wait.ts";
+import { deleteStream, withNats } from "../../support/streams.ts";
+import { statement } from "./fault_point.ts";
+import type { Counts } from "./observer.ts";
+import type { CrashPoint } from "./point.ts";
+import type { Stage } from "./stage.ts";
+
+const claim = "claimable as";
+const settle = "set status = 'PUBLISHED'";
+const putBack = "last_error = 'lost by the stream'";
+
+const committed = { "stored answers": 1, audit: 1 };
+const sentOnce = {
+  ...{ ...committed, "outbox PUBLISHED": 1, "in the stream": 1 },
+  ...{ processed: 1, "notifications SENT": 1 },
+};
+const afterTakeover = { ...sentOnce, "outbox attempts": 1 };
+const once = "The change was answered before; one notification, sent once";
+
+export const changePoints: CrashPoint[] = [
+  {
+    dies: "before the commit",
+    of: "entitlement",
+    at: statement("before", "commit"),
+    meanwhile: (stage, { url }) => stage.askInVain(url),
+    leaves: {},
+    next: "PostgreSQL has rolled the transaction back",
+    ends: sentOnce,
+    sends: 1,
+    replays: false,
+    seen: "No answer; the request is carried out when it is repeated with its key",
+  },
+  {
+    dies: "after the commit, before the answer, in a replica without a relay",
+    of: "entitlement",
+    at: statement("after", "commit"),
+    ownSettings: { ENTITLEMENT_OUTBOX_ENABLED: "false" },
+    meanwhile: (stage, { url }) => stage.askInVain(url),
+    leaves: { ...committed, "outbox PENDING": 1 },
+    next: "A relay finds the row, which is due",
+    ends: sentOnce,
+    sends: 1,
+    replays: true,
+    seen: "No answer; the repeated request gets the stored one, with Idempotency-Replayed",
+  },
+  {
+    dies: "after the commit, before the row is handed over to the relay and the answer sent",
+    of: "entitlement",
+    at: statement("after", "commit", 2),
+    // Rows are handed over to a relay that keeps up, which it shows with the change before.
+    meanwhile: async (stage, { url }) => {
+      await stage.ask(url, grant({ key: "before", user: "before" }));
+      await untilAll(stage.place.owners.entitlement, "PUBLISHED");
+      await stage.askInVain(url);
+    },
+    leaves: {
+      ...{ "stored answers": 2, audit: 2, "in the stream": 1 },
+      ...{ "outbox PUBLISHED": 1, "outbox IN_FLIGHT": 1 },
+    },
+    next: "The row was written as leased; the lease runs out, and it is claimed",
+    ends: { ...allSent(2), "outbox attempts": 1 },
+    sends: 2,
+    replays: true,
+    seen: "No answer; the repeated request gets the stored one, with Idempotency-Replayed",
+  },
+  {
+    dies: "after the claim",
+    of: "entitlement",
+    at: statement("after", claim),
+    before: (stage) => stage.commit(grant()),
+    leaves: { ...committed, "outbox IN_FLIGHT": 1 },
+    next: "The lease runs out; the row is claimed again, with one attempt more",
+    ends: afterTakeover,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "after publishing, before the PubAck",
+    of: "entitlement",
+    at: { when: "after", what: "publish", part: ".events" },
+    before: (stage) => stage.commit(grant()),
+    leaves: { ...committed, "outbox IN_FLIGHT": 1, "in the stream": 1 },
+    next: "It is published again under the same Nats-Msg-Id; the stream drops it and acknowledges",
+    ends: afterTakeover,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "the same, and the stream's duplicate window is over",
+    of: "entitlement",
+    at: { when: "after", what: "publish", part: ".events" },
+    settings: {
+      ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms",
+      NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",
+    },
+    before: (stage) => stage.commit(grant()),
+    leaves: { ...committed, "outbox IN_FLIGHT": 1, "in the stream": 1 },
+    next: "It is published again and stored twice; processed_events knows the second one",
+    ends: { ...afterTakeover, "in the stream": 2 },
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "after the PubAck, before the settle",
+    of: "entitlement",
+    at: statement("before", settle),
+    before: (stage) => stage.commit(grant()),
+    leaves: { ...committed, "outbox IN_FLIGHT": 1, "in the stream": 1 },
+    next: "It is published again under the same Nats-Msg-Id; the stream drops it and acknowledges",
+    ends: afterTakeover,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "when a batch of PubAcks is half settled",
+    of: "entitlement",
+    at: statement("before", settle, 2),
+    // Of one key, so that the second is published only after the PubAck of the first.
+    before: async (stage) => {
+      await stage.commit(grant());
+      await stage.commit({ ...grant({ key: "key-2" }), action: "REVOKE" });
+    },
+    leaves: {
+      ...{ "stored answers": 2, audit: 2, "in the stream": 2 },
+      ...{ "outbox PUBLISHED": 1, "outbox IN_FLIGHT": 1 },
+    },
+    next: "Only the row that was not settled is published again",
+    ends: { ...allSent(2), "outbox attempts": 1 },
+    sends: 2,
+    seen: "Both changes were answered before; a notification of each, in order, sent once",
+  },
+  {
+    dies: "after the settle",
+    of: "entitlement",
+    at: statement("after", settle),
+    before: (stage) => stage.commit(grant()),
+    leaves: { ...committed, "outbox PUBLISHED": 1, "in the stream": 1 },
+    next: "Nothing is left to do",
+    ends: sentOnce,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "between the failure of a publish and its retry",
+    of: "entitlement",
+    at: statement("before", "retry.error"),
+    meanwhile: async (stage) => {
+      await refuseMessages(stage);
+      await stage.commit(grant());
+    },
+    leaves: { ...committed, "outbox IN_FLIGHT": 1 },
+    next: "The lease runs out instead, which is one attempt too; then it is published",
+    ends: afterTakeover,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "between the last failure and FAILED",
+    of: "entitlement",
+    at: statement("before", "set status = 'FAILED'"),
+    settings: { ENTITLEMENT_OUTBOX_MAX_ATTEMPTS: "1" },
+    meanwhile: async (stage) => {
+      await refuseMessages(stage);
+      await stage.commit(grant());
+    },
+    leaves: { ...committed, "outbox IN_FLIGHT": 1 },
+    next: "The lease that ran out was the last attempt: the row is FAILED without another publish",
+    ends: { ...committed, "outbox FAILED": 1, "outbox attempts": 1 },
+    sends: 0,
+    seen: "The change was answered and holds; its notification is missing, and the log says so",
+  },
+  {
+    dies: "in the loss check, after it has found the loss",
+    of: "entitlement",
+    at: statement("after", "insert into stream_generations"),
+    before: (stage) => loseStream(stage, 2),
+    leaves: { "stored answers": 2, audit: 2, "outbox PUBLISHED": 2 },
+    next: "The generation on record tells how far the old one was kept; the rows are put back",
+    ends: allSent(2),
+    sends: 2,
+    seen: "Every change was answered before; a notification of each, sent once",
+  },
+  {
+    dies: "in the loss check, when half of the rows are put back",
+    of: "entitlement",
+    at: statement("before", putBack, 2),
+    before: (stage) => loseStream(stage, 1_100),
+    leaves: {
+      ...{ "stored answers": 1_100, audit: 1_100 },
+      ...{ "outbox PENDING": 1_000, "outbox PUBLISHED": 100 },
+    },
+    next: "The rest is put back before anything is published",
+    ends: allSent(1_100),
+    sends: 1_100,
+    seen: "Every change was answered before; a notification of each, sent once",
+  },
+];
+
+function allSent(changes: number): Counts {
+  return {
+    ...{ "stored answers": changes, audit: changes, "in the stream": changes },
+    ...{ "outbox PUBLISHED": changes, processed: changes, "notifications SENT": changes },
+  };
+}
+
+/** From now on the stream takes no message of this size. A service that starts ends that. */
+function refuseMessages({ place }: Stage): Promise<void> {
+  return withNats(place.natsUrl, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    const isThere = () => streams.info(place.stream).then(() => true, () => false);
+    await until("the service has made the stream", isThere);
+    await streams.update(place.stream, { max_msg_size: 10 });
+  });
+}
+
+async function loseStream(stage: Stage, changes: number): Promise<void> {
+  const requests = Array.from(
+    { length: changes },
+    (_, i) => grant({ key: `key-${i}`, user: `user-${i}` }),
+  );
+  while (requests.length > 0) await stage.commit(...requests.splice(0, 128));
+  await stage.publish();
+  await deleteStream(stage.place.natsUrl, stage.place.stream);
+}

@@ -1,0 +1,148 @@
+// From the notification on record to the channel.
+import { grant } from "../../support/changes.ts";
+import { withClient } from "../../support/databases.ts";
+import type { ServiceProcess, Settings } from "../../../tools/servers/service_process.ts";
+import { until } from "../../../tools/servers/wait.ts";
+import { statement } from "./fault_point.ts";
+import type { CrashPoint } from "./point.ts";
+import type { Stage } from "./stage.ts";
+
+const settle = "set status = 'SENT'";
+
+const received = {
+  ...{ "stored answers": 1, audit: 1, "outbox PUBLISHED": 1, "in the stream": 1 },
+  processed: 1,
+};
+const claimed = { ...received, "notifications PROCESSING": 1 };
+const sent = { ...received, "notifications SENT": 1 };
+const sentAfterTakeover = { ...sent, "notification attempts": 1 };
+const failed = {
+  ...received,
+  ...{ "notifications FAILED": 1, "dead letters": 1, "notification attempts": 1 },
+};
+
+const failing: Settings = {
+  NOTIFICATION_DELIVERY_FAILURE_INJECTION_ENABLED: "true",
+  NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: grant().user,
+};
+const oneAttempt: Settings = { NOTIFICATION_DELIVERY_MAX_ATTEMPTS: "1" };
+
+const once = "One notification, sent once";
+
+export const deliveryPoints: CrashPoint[] = [
+  {
+    dies: "after the claim, before the send",
+    of: "notification",
+    at: statement("after", "claimable as"),
+    before: receiveOne,
+    leaves: claimed,
+    next: "The lease runs out; the notification is claimed again, with one attempt more",
+    ends: sentAfterTakeover,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "after the send, before the settle",
+    of: "notification",
+    at: statement("before", settle),
+    before: receiveOne,
+    leaves: claimed,
+    next: "The lease runs out; the notification is claimed and sent again",
+    ends: sentAfterTakeover,
+    sends: 2,
+    seen: "One notification, sent twice under the same notification_id: the receiver drops one",
+  },
+  {
+    dies: "after the settle",
+    of: "notification",
+    at: statement("after", settle),
+    before: receiveOne,
+    leaves: sent,
+    next: "Nothing is left to do",
+    ends: sent,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "between the failure of a send and its retry",
+    of: "notification",
+    at: statement("before", "retry.error"),
+    ownSettings: failing,
+    before: receiveOne,
+    leaves: claimed,
+    next: "The lease runs out instead, which is one attempt too; then it is sent",
+    ends: sentAfterTakeover,
+    sends: 1,
+    seen: once,
+  },
+  {
+    dies: "between the last failure and FAILED",
+    of: "notification",
+    at: statement("before", "insert into notification_dlq"),
+    settings: oneAttempt,
+    ownSettings: failing, // another send would succeed
+    before: receiveOne,
+    leaves: claimed,
+    next: "The lease that ran out was the last attempt: FAILED and the dead letter, without a send",
+    ends: failed,
+    sends: 0,
+    seen: "Nothing; the dead letter holds what was to be sent",
+  },
+  {
+    dies: "within the statement, between FAILED and the dead letter",
+    of: "notification",
+    settings: oneAttempt,
+    ownSettings: failing, // another send would succeed
+    before: (stage) => stage.commit(grant()),
+    meanwhile: killInFrontOfDeadLetter,
+    leaves: claimed,
+    next: "There is neither the one nor the other; as before",
+    ends: failed,
+    sends: 0,
+    seen: "Nothing; the dead letter holds what was to be sent",
+  },
+  {
+    dies: "after FAILED and the dead letter",
+    of: "notification",
+    at: statement("after", "insert into notification_dlq"),
+    settings: oneAttempt,
+    ownSettings: failing, // another send would succeed
+    before: receiveOne,
+    leaves: failed,
+    next: "Nothing is left to do",
+    ends: failed,
+    sends: 0,
+    seen: "Nothing; the dead letter holds what was to be sent",
+  },
+];
+
+async function receiveOne(stage: Stage): Promise<void> {
+  await stage.commit(grant());
+  await stage.publish();
+  await stage.receive();
+}
+
+/** Whoever holds the table of dead letters stops the statement in its middle. */
+async function killInFrontOfDeadLetter(stage: Stage, service: ServiceProcess): Promise<void> {
+  await withClient(stage.place.owners.notification, async (owner) => {
+    await owner.query("begin");
+    await owner.query("lock table notification_dlq in share row exclusive mode");
+    await stage.publish();
+    await until("it is within the statement", async () => {
+      // A transaction sees the activity as it was when it first looked.
+      await owner.query("select pg_stat_clear_snapshot()");
+      const waiting = await owner.query(
+        `select from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'
+           and query like '%insert into notification_dlq%'`,
+      );
+      return waiting.rowCount === 1;
+    });
+    await service.kill();
+    await owner.query( // PostgreSQL would finish what the dead client has asked for
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'notification'`,
+    );
+    await owner.query("rollback");
+  });
+}

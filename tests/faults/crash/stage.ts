@@ -1,0 +1,87 @@
+// What happens around the process that dies: committed changes, a relay and a replica that did their
+// part before, and a client that tries again.
+import { strict as assert } from "node:assert";
+import { commitChanges } from "../../../entitlement/commit_changes.ts";
+import { readNotification } from "../../../notification/notification.ts";
+import { receiveEvents } from "../../../notification/receive_events.ts";
+import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
+import type { BothPlace } from "../../support/both.ts";
+import { type ChangeRequest, grant, sendChange } from "../../support/changes.ts";
+import type { Answered } from "../../../tools/chaos/invariants/invariants.ts";
+import { storedEvents, untilAll } from "../../support/outbox.ts";
+import { startRelay } from "../../support/relays.ts";
+
+export class Stage {
+  readonly place: BothPlace;
+  readonly answered: Answered[] = [];
+  #unanswered: ChangeRequest | undefined;
+
+  constructor(place: BothPlace) {
+    this.place = place;
+  }
+
+  /** By a replica that has no relay. */
+  async commit(...requests: ChangeRequest[]): Promise<void> {
+    const changes = requests.map(({ key, action, user, sku, reason, purchase }) => ({
+      ...{ action, userId: user, stockKeepingUnit: sku, reason, purchaseId: purchase },
+      ...{ caller: "", idempotencyKey: key, traceId: "t", traceparent: null },
+    }));
+    const { result: answers } = await this.#with(
+      "ENTITLEMENT",
+      (database) => commitChanges(database, changes, { idempotencyTtlMs: 3_600_000 }),
+    );
+    answers.forEach((answer, i) =>
+      this.answered.push({
+        request: requests[i] as ChangeRequest,
+        answer: { ...answer, replayed: answer.outcome === "replayed" },
+      })
+    );
+  }
+
+  /** By a relay that ends when all is published. */
+  async publish(): Promise<void> {
+    const { settings, owners } = this.place;
+    const databaseUrl = settings["ENTITLEMENT_DATABASE_URL"] ?? "";
+    await using _relay = startRelay({ ...this.place, databaseUrl });
+    await untilAll(owners.entitlement, "PUBLISHED");
+  }
+
+  /** By a replica that ended before it could acknowledge anything. */
+  async receive(isReceived: (sequence: number) => boolean = () => true): Promise<void> {
+    const events = await storedEvents(this.place.natsUrl, this.place.stream);
+    const received = events.filter(({ seq }) => isReceived(seq))
+      .map(({ body }) => readNotification(body));
+    await this.#with("NOTIFICATION", (database) => receiveEvents(database, received, 3_600_000));
+  }
+
+  /** Over HTTP. */
+  async ask(url: string, request: ChangeRequest): Promise<void> {
+    const { answer } = await sendChange(url, request);
+    if (!answer) throw new Error("No answer");
+    this.answered.push({ request, answer });
+  }
+
+  /** Its client gets no answer. */
+  async askInVain(url: string, request: ChangeRequest = grant()): Promise<void> {
+    const { answer } = await sendChange(url, request);
+    assert.equal(answer, undefined);
+    this.#unanswered = request;
+  }
+
+  /** With the same key. Says whether the answer was a stored one; undefined if nobody waits. */
+  async askAgain(url: string): Promise<boolean | undefined> {
+    const request = this.#unanswered;
+    if (!request) return undefined;
+    await this.ask(url, request);
+    return this.answered.at(-1)?.answer.replayed;
+  }
+
+  async #with<Result>(service: string, work: (database: Database) => Promise<Result>) {
+    const database = openDatabase(this.place.settings[`${service}_DATABASE_URL`] ?? "", "replica");
+    try {
+      return await work(database);
+    } finally {
+      await database.end();
+    }
+  }
+}

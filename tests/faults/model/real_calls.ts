@@ -1,0 +1,200 @@
+// Runs a real function of a service on a database that holds exactly the rows of one state, and reads
+// what it made of them. What it did once is remembered: it depends on nothing but these rows.
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import type pg from "pg";
+import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
+import { freshDatabase, type Service, withClient } from "../../support/databases.ts";
+import { type Event, numberOf, type Row } from "./state.ts";
+
+/** What a variant that is broken on purpose sends instead of a statement. */
+export type Rewrite = (text: string, killed: boolean) => string;
+
+export interface LeasedTables {
+  rows: (Row | null)[]; // by event
+}
+
+export interface TableAccess<Tables> {
+  service: Service;
+  names: string[]; // of the tables
+  load(tables: Tables): string; // statements that fill the empty tables
+  lock(event: Event): string; // a statement that locks the event's row
+  read(owner: Database): Promise<{ tables: Tables; tokens: (string | null)[] }>;
+  tokenOf(event: Event): string; // that a leased row is loaded with
+}
+
+export interface Changed<Tables, Returned> {
+  tables: Tables;
+  endedLeases: Event[]; // their rows have another token now, or none
+  returned: Returned;
+}
+
+export interface Circumstances {
+  locked?: Event | undefined; // by a statement of somebody else that runs at the same time
+  killedBefore?: RegExp | undefined; // the process ends before it sends this statement
+}
+
+/** What a call reads of the tables; for the rest there are stand-ins, of which it must not know. */
+export interface View<Tables> {
+  of(tables: Tables): Tables;
+  unread: RegExp; // no statement of the call has these words
+}
+
+export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
+  count = 0;
+  readonly #access: TableAccess<Tables>;
+  readonly #rewrite: Rewrite;
+  readonly #known = new Map<string, Changed<Tables, unknown>>();
+  #opened: Promise<Opened> | undefined; // with the first call
+
+  constructor(access: TableAccess<Tables>, rewrite: Rewrite = (text) => text) {
+    this.#access = access;
+    this.#rewrite = rewrite;
+  }
+
+  async after<Returned>(
+    before: Tables,
+    what: string, // names the call with its arguments
+    call: (database: Database) => Promise<Returned>,
+    { view, ...circumstances }: Circumstances & { view?: View<Tables> | undefined } = {},
+  ): Promise<Changed<Tables, Returned>> {
+    const { locked, killedBefore } = circumstances;
+    const name = `${what} ${locked} ${killedBefore}`;
+    return await this.#once(`${numberOf(before)} ${name}`, async () => {
+      if (!view) return await this.#call(before, call, circumstances);
+      const seen = view.of(before);
+      const changed = await this.#once(
+        `${numberOf(seen)} ${name} in view`,
+        () => this.#call(seen, call, { ...circumstances, unread: view.unread }),
+      );
+      return { ...changed, tables: restored(before, seen, changed.tables) };
+    }) as Changed<Tables, Returned>;
+  }
+
+  async #once(
+    key: string,
+    call: () => Promise<Changed<Tables, unknown>>,
+  ): Promise<Changed<Tables, unknown>> {
+    const known = this.#known.get(key);
+    if (known) return known;
+    const changed = await call();
+    this.#known.set(key, changed);
+    return changed;
+  }
+
+  async #call<Returned>(
+    before: Tables,
+    call: (database: Database) => Promise<Returned>,
+    circumstances: Circumstances & { unread?: RegExp },
+  ): Promise<Changed<Tables, Returned>> {
+    const { owner, service } = await (this.#opened ??= open(this.#access.service));
+    const { names, load, lock, read, tokenOf } = this.#access;
+    // Else each call would find its way among the dead rows of all those before it.
+    if (this.count++ % 50 === 0) await owner.query(`vacuum ${names}`);
+    const empty = names.map((name) => `delete from ${name}`);
+    await owner.query([...empty, load(before)].join(";\n"));
+    const { locked } = circumstances;
+    const unlock = locked === undefined ? undefined : await holdLock(owner, lock(locked));
+    const returned = await call(this.#serviceIn(service, circumstances));
+    await unlock?.();
+    const { tables, tokens } = await read(owner);
+    const endedLeases = before.rows.flatMap((row, event) =>
+      row && row.lease !== "none" && tokens[event] !== tokenOf(event) ? [event] : []
+    );
+    return { tables, endedLeases, returned };
+  }
+
+  // The service's pool, with one statement after the other.
+  #serviceIn(
+    service: Database,
+    { killedBefore, unread }: Circumstances & { unread?: RegExp },
+  ): Database {
+    let last: Promise<unknown> = Promise.resolve();
+    const query = (config: pg.QueryConfig) =>
+      last = last.then(() => {
+        if (killedBefore?.test(config.text)) throw new Interrupted();
+        if (unread?.test(config.text)) throw new Error(`It reads more: ${config.text}`);
+        const text = this.#rewrite(config.text, killedBefore !== undefined);
+        const isSame = text === config.text; // else the statement that is prepared is another one
+        return service.query(isSame ? config : { text, values: config.values ?? [] });
+      });
+    const session = { query, release: () => {} };
+    return { ...session, connect: () => Promise.resolve(session) } as unknown as Database;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#opened)?.close();
+  }
+}
+
+interface Opened {
+  owner: Database;
+  service: Database;
+  close(): Promise<void>;
+}
+
+async function open(service: Service): Promise<Opened> {
+  const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
+  const name = new URL(ownerUrl).pathname.slice(1);
+  await withClient(
+    ownerUrl,
+    (client) => client.query(`alter database ${name} set synchronous_commit = off`),
+  );
+  const pools = {
+    owner: openDatabase(ownerUrl, "model"),
+    service: openDatabase(serviceUrl, "model"),
+  };
+  const close = async () => {
+    await Promise.all([pools.owner.end(), pools.service.end()]);
+    await drop();
+  };
+  return { ...pools, close };
+}
+
+// Until it is called, a statement of somebody else holds its locks.
+async function holdLock(owner: Database, statement: string): Promise<() => Promise<void>> {
+  const other = await owner.connect();
+  await other.query(`begin; ${statement}`);
+  return async () => {
+    await other.query("rollback");
+    other.release();
+  };
+}
+
+// A stand-in has to be as it was, and what it stood for takes its place again.
+function restored<Tables extends object>(before: Tables, seen: Tables, after: Tables): Tables {
+  const parts = Object.entries(before).map(([name, part]) => {
+    const [was, is] = [seen, after].map((tables) => tables[name as keyof Tables] as unknown[]);
+    return [name, withoutStandIns(part, was ?? [], is ?? [])];
+  });
+  return Object.fromEntries(parts);
+}
+
+function withoutStandIns(before: unknown[], seen: unknown[], after: unknown[]): unknown[] {
+  if (before.length !== seen.length) {
+    assert.deepEqual(after, seen);
+    return before;
+  }
+  return after.map((item, at) => {
+    if (isDeepStrictEqual(before[at], seen[at])) return item;
+    assert.deepEqual(item, seen[at]);
+    return before[at];
+  });
+}
+
+// A call that the model does not let come to its end.
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+}
+
+/** Undefined when it was interrupted. */
+export async function unlessInterrupted<Returned>(
+  call: Promise<Returned>,
+): Promise<Returned | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof Interrupted) return undefined;
+    throw error;
+  }
+}

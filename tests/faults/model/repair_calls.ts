@@ -1,0 +1,54 @@
+// The check for loss, halted at its question to the stream and continued from there.
+import { getLogger } from "@logtape/logtape";
+import type { JetStreamManager } from "nats";
+import type { QueryConfig } from "pg";
+import { repairLostEvents } from "../../../entitlement/lost_events.ts";
+import type { Database } from "../../../shared/postgres/postgres.ts";
+import { Interrupted, unlessInterrupted } from "./real_calls.ts";
+import type { Answers, Found } from "./state.ts";
+
+export const log = getLogger("model"); // that nobody reads
+
+// The stream answers once. To look again, because another relay was first, is a step of its own.
+export async function repairWith(
+  database: Database,
+  found: Found | undefined,
+): Promise<number | undefined> {
+  const answers = found ? [streamInfo(found)] : [];
+  const info = () => {
+    const answer = answers.shift();
+    return answer ? Promise.resolve(answer) : Promise.reject(new Interrupted());
+  };
+  const manager = { streams: { info } } as unknown as JetStreamManager;
+  const server = { manager, serverId: serverAs(found?.run ?? 0) };
+  return await unlessInterrupted(
+    repairLostEvents(database, server, "stream", log),
+  );
+}
+
+function streamInfo({ made, last }: Found): unknown {
+  return { config: { name: "stream" }, created: createdAs(made), state: { last_seq: last } };
+}
+
+// What a process has read is all that it knows: it is noted, and told again when the process goes on.
+
+export function noting(database: Database, answers: Answers): Database {
+  const query = async (config: QueryConfig) => {
+    const result = await database.query(config);
+    answers.push(result.rows);
+    return result;
+  };
+  return { query } as unknown as Database;
+}
+
+export function answeredFirst(database: Database, answers: Answers): Database {
+  const left = [...answers];
+  const query = (config: QueryConfig) => {
+    const rows = left.shift();
+    return rows ? Promise.resolve({ rows }) : database.query(config);
+  };
+  return { query } as unknown as Database;
+}
+
+export const createdAs = (made: number): string => `made-${made}`;
+export const serverAs = (run: number): string => `run-${run}`;

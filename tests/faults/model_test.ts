@@ -1,0 +1,100 @@
+// The protocol of claim, lease, token and settle, and the way of an event from the outbox to its user,
+// in every order of steps and with every combination of a few faults (docs/reliability/model.md).
+import assert from "node:assert/strict";
+import { explore, type Explored, type System } from "./model/explore.ts";
+import { callsOf, type Habits, openModel, type Scope, systemOf } from "./model/model.ts";
+import type { State } from "./model/state.ts";
+import { type Variant, variants } from "./model/variants.ts";
+
+interface Exploration {
+  name: string;
+  scope: Scope;
+  habits?: Partial<Habits>;
+}
+
+const explorations: Exploration[] = [
+  {
+    name: "Publishing",
+    scope: { events: 2, relays: 2, consumers: 0, deliverers: 0, faults: 2 },
+  },
+  {
+    name: "Publishing, others in the middle of the check for loss",
+    scope: { events: 2, relays: 2, consumers: 0, deliverers: 0, faults: 1 },
+    habits: { checksInSteps: true },
+  },
+  {
+    name: "Publishing, while relays that crash do not come back",
+    scope: { events: 2, relays: 2, consumers: 0, deliverers: 0, faults: 2 },
+    habits: { startsAgain: false },
+  },
+  {
+    name: "Publishing, with another key",
+    scope: { events: 3, relays: 1, consumers: 0, deliverers: 0, faults: 1 },
+  },
+  {
+    name: "Receiving and sending",
+    scope: { events: 2, relays: 0, consumers: 2, deliverers: 2, faults: 2 },
+  },
+  {
+    name: "The whole way",
+    scope: { events: 2, relays: 2, consumers: 1, deliverers: 1, faults: 1 },
+  },
+  {
+    name: "The whole way, and a reconciliation",
+    scope: { events: 1, relays: 2, consumers: 1, deliverers: 1, faults: 1, reconciles: true },
+  },
+];
+
+const page = (await Deno.readTextFile(new URL("../../docs/reliability/model.md", import.meta.url)))
+  .replaceAll(/ +/g, " "); // its tables are aligned
+
+Deno.test("nothing that can happen breaks a rule, and everything can still end well", async (t) => {
+  await using model = openModel();
+  for (const { name, scope, habits } of explorations) {
+    await t.step(name, async () => {
+      const calls = callsOf(model);
+      const system = systemOf({ ...model, habits: { ...model.habits, ...habits } }, scope);
+      const { found, ...figures } = await explore(system);
+      assert.equal(found, undefined);
+      const row = rowOf(name, scope, figures);
+      console.log(`${row} ${callsOf(model) - calls} calls of real functions`);
+      assert.ok(page.includes(row), `The page does not tell: ${row}`);
+    });
+  }
+});
+
+Deno.test("what is broken on purpose is found", async (t) => {
+  for (const variant of variants) {
+    await t.step(variant.name, async () => {
+      await using model = openModel(variant);
+      const { found } = await explore(without(systemOf(model, variant.scope), variant));
+      assert.equal(found?.rule, variant.breaks);
+      const section = sectionOf(variant, found.trace);
+      console.log(section);
+      assert.ok(page.includes(section), `The page does not tell:\n${section}`);
+    });
+  }
+});
+
+function without(system: System<State>, { but }: Variant): System<State> {
+  if (!but) return system;
+  const stepsFrom = async (state: State) =>
+    (await system.stepsFrom(state)).map((step) =>
+      step.breaks === but ? { ...step, breaks: undefined } : step
+    );
+  return { ...system, stepsFrom };
+}
+
+function rowOf(
+  name: string,
+  { events, relays, consumers, deliverers, faults }: Scope,
+  { states, transitions }: Omit<Explored, "found">,
+): string {
+  const cells = [events, relays, consumers, deliverers, faults, states, transitions];
+  return `| ${[name, ...cells.map((cell) => cell.toLocaleString("en"))].join(" | ")} |`;
+}
+
+function sectionOf({ name, breaks }: Variant, trace: string[]): string {
+  const steps = trace.map((step, at) => `${at + 1}. ${step}`).join("\n");
+  return `### ${name}\n\nBroken: ${breaks}.\n\n${steps}\n`;
+}

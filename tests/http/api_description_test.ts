@@ -1,0 +1,143 @@
+// Both services describe all that they answer, completely, for programs and on a page for people.
+import assert from "node:assert/strict";
+import { type Answer, call, grant, post, someFields } from "../support/api.ts";
+import { startEntitlement } from "../support/entitlement.ts";
+import { freshPlace, startNotification } from "../support/notification.ts";
+
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+interface Operation {
+  name: string;
+  described: Json;
+}
+
+let urls: string[];
+const running = new AsyncDisposableStack();
+
+Deno.test.beforeAll(async () => {
+  const debug = { ENTITLEMENT_DEBUG_ENABLED: "true", NOTIFICATION_DEBUG_ENABLED: "true" };
+  const entitlement = running.use(await startEntitlement(debug));
+  const place = running.use(await freshPlace());
+  const notification = running.use(await startNotification(place, debug));
+  urls = [entitlement.url, notification.url];
+});
+Deno.test.afterAll(() => running.disposeAsync());
+
+async function describedBy(url: string): Promise<{ api: Json; operations: Operation[] }> {
+  const { json: api } = await call(`${url}/openapi.json`);
+  const operations = Object.entries<Json>(api.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, described]) => ({
+      name: `${method} ${path}`,
+      described,
+    }))
+  );
+  return { api, operations };
+}
+
+Deno.test("every operation has a name of its own, a title, and a group that is described", async () => {
+  for (const url of urls) {
+    const { api, operations } = await describedBy(url);
+    const groups = api.tags.map(({ name }: Json) => name);
+    for (const { name, described } of operations) {
+      assert.ok(described.summary ?? described.description, name);
+      assert.equal(described.tags.length, 1, name);
+      assert.ok(groups.includes(described.tags[0]), name);
+    }
+    const ids = operations.map(({ described }) => described.operationId);
+    assert.equal(new Set(ids).size, ids.length);
+    for (const id of ids) assert.match(id, /^[a-z][a-zA-Z0-9]*$/);
+  }
+});
+
+Deno.test("every operation says how it fails, in the words of an error, and when to come back", async () => {
+  for (const url of urls) {
+    const { operations } = await describedBy(url);
+    for (const { name, described } of operations) {
+      const statuses = Object.keys(described.responses);
+      assert.ok(statuses.includes("500") && statuses.includes("503"), name);
+      assert.equal(described.responses[503].headers["Retry-After"].required, true, name);
+      for (const status of statuses.filter((status) => status >= "400")) {
+        const { schema } = described.responses[status].content["application/json"];
+        assert.deepEqual(schema, { $ref: "#/components/schemas/Error" }, `${name} ${status}`);
+      }
+    }
+  }
+});
+
+Deno.test("the examples of a change are what the service says", async () => {
+  const [url = ""] = urls;
+  const { api } = await describedBy(url);
+  const { post: granting } = api.paths["/v1/entitlements/grants"];
+  const [key] = granting.parameters;
+  const { example } = granting.requestBody.content["application/json"];
+  const answers: Record<string, Answer> = {
+    200: await post(url, "grants", example, key.schema.example),
+    409: await grant(url, example),
+    400: await post(url, "grants", { ...example, user_id: undefined }, "example-400"),
+    413: await post(url, "grants", "x".repeat(20_000), "example-413"),
+    415: await post(url, "grants", someFields, "example-415", { "Content-Type": "text/xml" }),
+  };
+  for (const [status, { json, headers }] of Object.entries(answers)) {
+    const described = granting.responses[status];
+    const { example, examples = {} } = described.content["application/json"];
+    const expected = example ?? examples[json.code].value;
+    assert.deepEqual({ ...json, updated_at: expected.updated_at }, {
+      ...expected,
+      updated_at: expected.updated_at,
+    });
+    for (const name of Object.keys(described.headers ?? {})) {
+      const { required } = described.headers[name];
+      assert.ok(!required || headers.has(name), `${status} ${name}`);
+    }
+  }
+  const conflict = await post(url, "revokes", example, key.schema.example);
+  const { examples } = granting.responses[409].content["application/json"];
+  assert.deepEqual(conflict.json, examples.IDEMPOTENCY_KEY_CONFLICT.value);
+});
+
+Deno.test("the page shows every operation with its fields and answers, and its links lead to them", async () => {
+  for (const url of urls) {
+    const { api, operations } = await describedBy(url);
+    const { text, headers } = await call(`${url}/docs`);
+    assert.equal(headers.get("Content-Type"), "text/html; charset=utf-8");
+    assert.match(text, new RegExp(`^<!DOCTYPE html>\\s*<html lang="en">[^]*<h1>${api.info.title}`));
+    for (const { name, described } of operations) {
+      const [card = ""] = text.split(`<article class="card" id="${described.operationId}"`)[1]
+        ?.split("</article>") ?? [];
+      const [method = "", path = ""] = name.split(" ");
+      assert.ok(card.includes(`>${method.toUpperCase()}</span><code>${path}</code>`), name);
+      const body = described.requestBody?.content["application/json"].schema.$ref;
+      const schema = api.components.schemas[body?.split("/").at(-1)];
+      const fields = [
+        ...(described.parameters ?? []).map(({ name }: Json) => name),
+        ...Object.keys(schema?.properties ?? {}),
+      ];
+      for (const field of fields) assert.ok(card.includes(`<code>${field}</code>`), field);
+      for (const status of Object.keys(described.responses)) {
+        assert.match(card, new RegExp(`<summary><b class="\\w+">${status}</b>`));
+      }
+    }
+    const targets = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id = ""]) => id);
+    assert.ok(targets.length > operations.length);
+    for (const id of targets) assert.equal(text.split(` id="${id}"`).length, 2, id);
+  }
+});
+
+Deno.test("the page runs nothing, loads nothing, and can't be framed", async () => {
+  for (const url of urls) {
+    const { text, headers } = await call(`${url}/docs`);
+    const [, style = ""] = /<style>([^]*?)<\/style>/.exec(text) ?? [];
+    const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(style));
+    assert.deepEqual(headers.get("Content-Security-Policy")?.split("; "), [
+      "default-src 'none'",
+      `style-src 'sha256-${new Uint8Array(hash).toBase64()}'`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ]);
+    assert.equal(headers.get("X-Content-Type-Options"), "nosniff");
+    // Styles of elements and handlers would be blocked without a word.
+    assert.doesNotMatch(text, /<script|<link|<img|<iframe|\sstyle=|\son\w+=|url\(|@import|https?:/);
+  }
+});

@@ -1,0 +1,56 @@
+// Three of everything: relays, consumers, and nodes of NATS, of which one after the other is killed
+// and started again while clients go on. What is checked are the invariants of the whole system.
+import { type NatsCluster, startNatsCluster } from "../../tools/servers/nats_cluster.ts";
+import { startLoad } from "../../tools/load/load.ts";
+import { durable } from "../support/notification.ts";
+import { withNats } from "../support/streams.ts";
+import {
+  assertKept,
+  assertSentOnceInOrder,
+  assertStreamInOrder,
+  startSystem,
+  untilAllSent,
+  urlsOf,
+} from "../support/system.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const changesPerOutage = 100;
+const electedWithinMs = 120_000; // NATS takes up to 9 s for an election, and there may be several
+
+Deno.test("with three of each, any node of NATS may die: nothing is lost, doubled or out of order", async () => {
+  await using cluster = await startNatsCluster();
+  const settings = { NATS_REPLICAS: "3" };
+  await using system = await startSystem({ replicas: 3, natsUrl: cluster.url, settings });
+  await using load = startLoad(urlsOf(system.replicas.entitlement));
+  for (const node of cluster.nodes) {
+    await load.goesOn(changesPerOutage);
+    await node.kill();
+    await load.goesOn(changesPerOutage);
+    await untilAllSent(system, [...load.changes], electedWithinMs); // two nodes carry on
+    await node.start();
+    await until(
+      "it has caught up",
+      () => everyNodeIsCurrent(cluster, system.stream),
+      electedWithinMs,
+    );
+  }
+  const changes = await load.stop();
+  await untilAllSent(system, changes, electedWithinMs);
+
+  await assertKept(system, changes);
+  await assertStreamInOrder(system, changes);
+  assertSentOnceInOrder(system, changes);
+  await system.stop();
+});
+
+async function everyNodeIsCurrent({ url, nodes }: NatsCluster, stream: string): Promise<boolean> {
+  return await withNats(url, async (connection) => {
+    const manager = await connection.jetstreamManager();
+    const { cluster } = await manager.streams.info(stream);
+    const { cluster: consumers } = await manager.consumers.info(stream, durable);
+    return [cluster, consumers].every((group) =>
+      group?.leader && group.replicas?.length === nodes.length - 1 &&
+      group.replicas.every(({ current, offline }) => current && !offline)
+    );
+  }).catch(() => false);
+}

@@ -1,0 +1,57 @@
+// A NATS that knows its users as deploy/nats-users.conf has them, and urls for each of them.
+import type { NatsConnection } from "nats";
+import { connectNats } from "../../shared/nats/connection.ts";
+import { type ProvisionConfig, readConfig } from "../../tools/provision/config.ts";
+import { provision } from "../../tools/provision/provision.ts";
+import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
+import type { Settings } from "../../tools/servers/service_process.ts";
+
+export type User = "entitlement" | "notification" | "provision" | "operator";
+
+const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
+
+/** With other permissions, where they are given. */
+export function startGuardedNats(change = (users: string) => users): Promise<NatsServer> {
+  // The server is started with an empty environment, so the passwords stand in the text.
+  return startNats({ users: change(file).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"') });
+}
+
+export function urlFor(user: User, { port }: NatsServer): string {
+  return `nats://${user}:${user.toUpperCase()}%20secret@localhost:${port}`;
+}
+
+/** The names that the file is for. */
+export const names = {
+  stream: "entitlement-events",
+  subject: "entitlement.events",
+  durable: "notification-entitlement-consumer",
+};
+
+export const nameSettings: Settings = {
+  ENTITLEMENT_NATS_STREAM: names.stream,
+  ENTITLEMENT_NATS_SUBJECT: names.subject,
+  NOTIFICATION_NATS_STREAM: names.stream,
+  NOTIFICATION_NATS_SUBJECT: names.subject,
+  NOTIFICATION_NATS_DURABLE: names.durable,
+};
+
+export async function withUser<Result>(
+  user: User,
+  server: NatsServer,
+  work: (connection: NatsConnection) => Promise<Result>,
+): Promise<Result> {
+  const connection = await connectNats({ urls: urlFor(user, server) }, { name: user });
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** The streams and consumers as `deno task provision` makes them. */
+export function provisionOn(server: NatsServer, user: User = "provision"): Promise<void> {
+  return provision(provisionConfig({ ...nameSettings, NATS_URL: urlFor(user, server) }), () => {});
+}
+
+export const provisionConfig = (settings: Settings): ProvisionConfig =>
+  readConfig((name) => settings[name]);

@@ -1,0 +1,85 @@
+// The transcripts of docs/operations.md are what the commands say, told of one story: a channel fails
+// for some users, is repaired, and then the notification service loses an event.
+//
+// KENRI_WRITE_DOCS=true writes what they say into the page.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { grant } from "../support/api.ts";
+import { ask } from "../support/entitlement.ts";
+import { countsOf, startNotification, untilAllAcked, untilSent } from "../support/notification.ts";
+import { ops } from "./ops.ts";
+import { failingSends, type Stack, startStack } from "../support/stack.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const page = fileURLToPath(new URL("../../docs/operations.md", import.meta.url));
+
+Deno.test("each transcript of the page of operations is what the command says", async () => {
+  await using stack = await startStack({
+    entitlement: { ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms" },
+    notification: { ...failingSends, NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms" },
+  });
+  const { entitlement, notification, place } = stack;
+  await grant(entitlement.url, { user_id: "ann" }, "purchase-1");
+  await grant(entitlement.url, { user_id: "unlucky-bob" }, "purchase-2");
+  const dead = (count: number) =>
+    until(`${count} are dead`, async () => (await countsOf(place)).notification_dlq === count);
+  await dead(1);
+  await grant(entitlement.url, { user_id: "unlucky-eve" }, "purchase-3");
+  await dead(2);
+  await untilSent(place, 1);
+  await untilAllAcked(place);
+
+  const repair = async () => {
+    await notification.stop();
+    return await startNotification(place, {
+      NOTIFICATION_DEBUG_ENABLED: "true",
+      NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",
+      NOTIFICATION_HTTP_PORT: new URL(notification.url).port,
+    });
+  };
+  const text = await Deno.readTextFile(page);
+  const ids = new Map<string, string>(); // of the page → of this run
+  await using after = new AsyncDisposableStack();
+  let written = text;
+  for (const [block, command = "", expected = ""] of text.matchAll(transcript)) {
+    if (/send-back .*--reason/.test(command)) after.use(await repair());
+    if (command.includes("reconcile --since 1h --dry-run")) await lose(stack);
+    const args = argumentsOf(command).map((word) => ids.get(word) ?? word);
+    const { output } = await ops(stack, ...args);
+    if (/send-back .*--reason/.test(command)) await untilSent(place, 3);
+    const shown = output.trimEnd();
+    expected.match(uuid)?.forEach((id, i) => ids.set(id, output.match(uuid)?.[i] ?? ""));
+    if (Deno.env.get("KENRI_WRITE_DOCS") === "true") {
+      written = written.replace(block, () => `\`\`\`console\n$ ${command}\n${shown}\n\`\`\``);
+    } else assert.equal(normal(shown), normal(expected), command);
+  }
+  await Deno.writeTextFile(page, written);
+});
+
+const transcript = /^```console\n\$ (deno task ops .*)\n([^]*?)\n?```$/gm;
+const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** As a shell would split it. */
+function argumentsOf(command: string): string[] {
+  return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "")
+    .slice(3);
+}
+
+/** Without what differs from run to run. */
+function normal(output: string): string {
+  return output.replaceAll(uuid, "ID")
+    .replaceAll(/[0-9a-f]{32}/g, "TRACE")
+    .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, "TIME")
+    .replaceAll(/\b\d+ (ms|s|min|h|d)\b/g, "AGE")
+    .replaceAll(/\(worker \S+,/g, "(worker W,")
+    .replaceAll(/ +/g, " ");
+}
+
+/** As if the message of Ann's event had never come. */
+async function lose({ place }: Stack): Promise<void> {
+  const [lost] = await ask<{ event_id: string }>(
+    place.ownerUrl,
+    "delete from notifications where user_id = 'ann' returning event_id",
+  );
+  await ask(place.ownerUrl, "delete from processed_events where event_id = $1", [lost?.event_id]);
+}

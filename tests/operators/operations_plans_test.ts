@@ -1,0 +1,121 @@
+// What operators ask is found by index, however large the tables have grown, also by plans from when
+// they were empty.
+import assert from "node:assert/strict";
+import { ask } from "../support/entitlement.ts";
+import { look, operate, type Stack, startStack } from "../support/stack.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const finished = 20_000;
+const rounds = 10;
+
+Deno.test("no look and no operation reads through what is finished", async () => {
+  await using stack = await startStack({ entitlement: { ENTITLEMENT_RECONCILE_ENABLED: "false" } });
+  const { entitlement, notification, place } = stack;
+  await askAll(stack); // by now PostgreSQL keeps the plans
+  await fill(stack);
+  for (const { ownerUrl } of [entitlement.database, place]) {
+    // What a session has read it tells when it ends.
+    await until("those who filled are gone", async () =>
+      (await ask(
+        ownerUrl,
+        `select from pg_stat_activity
+         where datname = current_database() and usename = current_user and pid <> pg_backend_pid()`,
+      )).length === 0);
+    await ask(ownerUrl, "select pg_stat_reset()");
+  }
+  await askAll(stack);
+  await entitlement.service.stop(); // with their sessions their counters are complete
+  await notification.stop();
+  for (const ownerUrl of [entitlement.database.ownerUrl, place.ownerUrl]) {
+    const read = await ask<{ table: string; rows: number }>(
+      ownerUrl,
+      `select relname as table, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
+       from pg_stat_user_tables
+       where relname ~ '^(outbox|entitlement|notification|processed|delivery|operations)'
+         and seq_tup_read + coalesce(idx_tup_fetch, 0) > $1`,
+      [finished / 4],
+    );
+    assert.deepEqual(read, []);
+  }
+});
+
+async function askAll({ entitlement, notification }: Stack): Promise<void> {
+  const id = crypto.randomUUID();
+  const [own, other] = ["/debug/entitlement", "/debug/notification"];
+  const [from, to] = ["2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z"];
+  const ids = { ids: [id], error: undefined };
+  for (let i = 0; i < rounds; i++) {
+    for (
+      const path of [
+        ...["status", "dead-letters", "dead-letters/errors", "dead-letters?error=e", "operations"],
+        ...[`dead-letters?id=${id}`, "reconciliation", "timeline?user_id=user-1"],
+        ...[`timeline?event_id=${id}`, "timeline?idempotency_key=key-1"],
+      ]
+    ) await look(entitlement.url, `${own}/${path}`);
+    for (
+      const path of [
+        ...["status", "dead-letters", "dead-letters/errors", "dead-letters?error=e", "operations"],
+        ...["dead-letters?layer=advisory", "dead-letters?layer=advisory&error=e"],
+        ...["dead-letters?id=1", "dead-letters?layer=advisory&id=1"],
+        ...["timeline?user_id=user-1", `timeline?event_id=${id}`],
+      ]
+    ) await look(notification.url, `${other}/${path}`);
+    await operate(entitlement.url, "/operations/entitlement/dead-letters/send-back", ids);
+    await operate(entitlement.url, "/operations/entitlement/replay", { from, to });
+    await operate(entitlement.url, "/operations/entitlement/replay", { from, to, dry_run: true });
+    const since = new Date(Date.now() - 1_000).toISOString();
+    await operate(entitlement.url, "/operations/entitlement/reconcile", {
+      since,
+      grace_seconds: 0,
+    });
+    for (const layer of ["delivery", "advisory"]) {
+      const body = { layer, ids: ["1"] };
+      await operate(notification.url, "/operations/notification/dead-letters/send-back", body);
+    }
+  }
+}
+
+// A day's worth, long before what is asked for.
+async function fill({ entitlement, place }: Stack): Promise<void> {
+  await ask(
+    entitlement.database.ownerUrl,
+    `insert into entitlements
+       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
+     select 'user-' || n, 'sku', 'ACTIVE', now(), 's', 'p', 1, now() - interval '2 hours' - n * interval '1 ms'
+     from generate_series(1, ${finished}) as n`,
+  );
+  await ask(
+    entitlement.database.ownerUrl,
+    `insert into entitlement_audit
+       (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id, detail)
+     select gen_random_uuid(), updated_at, user_id, 'sku', 'GRANT', 's', 'p', 'k', '{"version": 1}'
+     from entitlements`,
+  );
+  await ask(
+    entitlement.database.ownerUrl,
+    `insert into outbox_events
+       (event_id, event_type, aggregate_key, payload, status, created_at, published_at, stream_seq)
+     select audit_id, 'T', user_id || ':sku', '{}', 'PUBLISHED', occurred_at, occurred_at, 1
+     from entitlement_audit`,
+  );
+  await ask(
+    entitlement.database.ownerUrl,
+    `insert into idempotency_keys
+       (idem_key, request_hash, response_code, response_body, created_at, expires_at)
+     select 'key-' || n, '', 200, '{}', now(), now() + interval '1 day'
+     from generate_series(1, ${finished}) as n`,
+  );
+  await ask(
+    place.ownerUrl,
+    `insert into notifications
+       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
+        status, sent_at, created_at)
+     select gen_random_uuid(), gen_random_uuid(), 'user-' || n, 'user-' || n || ':sku', 1, 'T', now(),
+       '{}', 'SENT', now(), now() - interval '2 hours'
+     from generate_series(1, ${finished}) as n`,
+  );
+  await ask(
+    place.ownerUrl,
+    "insert into processed_events (event_id) select event_id from notifications",
+  );
+}

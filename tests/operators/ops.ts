@@ -1,0 +1,32 @@
+// `deno task ops` as an operator calls it.
+import { fileURLToPath } from "node:url";
+import { keep } from "../../tools/servers/evidence.ts";
+
+export interface Said {
+  code: number;
+  output: string;
+  errors: string;
+}
+
+interface Urls {
+  entitlement: { url: string };
+  notification: { url: string };
+}
+
+export async function ops(
+  { entitlement, notification }: Urls,
+  ...args: string[]
+): Promise<Said> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--quiet", "--no-remote", "--allow-net", "--allow-env"],
+      fileURLToPath(import.meta.resolve("../../tools/ops/ops.ts")),
+      ...[...args, "--entitlement", entitlement.url, "--notification", notification.url],
+    ],
+    env: { NO_COLOR: "1", USER: "kim" },
+    stdin: "null",
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  keep("debug.ops", `${text(stdout)}${text(stderr)}`);
+  return { code, output: text(stdout), errors: text(stderr) };
+}

@@ -1,0 +1,56 @@
+// The steps of docs/runbook.md for a new version; those for a restore are in tests/restore_*_test.ts,
+// and those for the night in tests/runbook_*_test.ts.
+import assert from "node:assert/strict";
+import { withClient } from "../support/databases.ts";
+import { blocksOf, headings, runCommand, runQuery } from "./runbook.ts";
+import { migrationSettings, startSystem } from "../support/system.ts";
+
+const newVersion = "A new version";
+
+Deno.test("the steps of a new version can be taken while the services run", async () => {
+  await using system = await startSystem({ replicas: 1 });
+  const { ownerUrl } = system.entitlement;
+  await withClient(ownerUrl, async (holder) => {
+    await holder.query("begin; select from entitlements");
+    const { rows: [self] } = await holder.query("select pg_backend_pid() as pid");
+    const [longest] = await runQuery<{ pid: number }>(newVersion, 0, ownerUrl);
+    assert.equal(longest?.pid, self.pid);
+  });
+  const said = await runCommand(newVersion, 0, migrationSettings(system));
+  assert.match(said, /up to date at.*as the settings want it/s);
+  for (const service of ["entitlement", "notification"] as const) await system.restart(service);
+});
+
+// Whoever adds a command or a query adds it here, and runs it in a test.
+Deno.test("the runbook has no command and no query that the tests do not run", () => {
+  const run: Record<string, [commands: number, queries: number]> = {
+    "First look": [1, 0],
+    "A service is down": [1, 0],
+    "A process stands still or grows": [0, 0],
+    "A database is away": [1, 1],
+    "A database is slow": [0, 2],
+    "Changes fail": [0, 0],
+    "NATS is away": [2, 0],
+    "A certificate is refused": [0, 0],
+    "NATS does not permit": [0, 0],
+    "A stream is missing or differs": [1, 0],
+    "Events do not reach the stream": [2, 0],
+    "Events are not received": [2, 0],
+    "Dead letters": [4, 0],
+    "The channel fails": [1, 0],
+    "Notifications are late": [2, 1],
+    "Events are missing": [4, 0],
+    "Where is one event?": [1, 0],
+    "Tables grow": [0, 1],
+    "The audit is not what was written": [2, 0],
+    "A new version": [1, 1],
+    "The entitlement database was restored from a backup": [1, 1],
+    "The notification database was restored from a backup": [1, 1],
+    "NATS was lost": [0, 1],
+  };
+  const found = headings.map((heading) => [
+    heading,
+    [blocksOf(heading, "sh").length, blocksOf(heading, "sql").length],
+  ]);
+  assert.deepEqual(Object.fromEntries(found), run);
+});

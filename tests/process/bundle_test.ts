@@ -1,0 +1,101 @@
+// The bundles, in a folder of their own with nothing around them: no deno.json, no node_modules, an
+// empty cache, and no permission to fetch or import anything.
+import assert from "node:assert/strict";
+import { bundleAll } from "../../tools/bundle.ts";
+import type { ProgramName, ServiceName } from "../../tools/services.ts";
+import { grant, revoke } from "../support/api.ts";
+import { bothUnmigrated } from "../support/both.ts";
+import { variable } from "../faults/crash/fault_point.ts";
+import { ask } from "../support/entitlement.ts";
+import { entryPoint, imageCommand } from "./image.ts";
+import { read } from "../support/pages.ts";
+import { type Settings, startService } from "../../tools/servers/service_process.ts";
+import { deleteStream, natsUrl } from "../support/streams.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+Deno.test("the bundles migrate and carry a change to its notification, without any module around", async () => {
+  await using folder = await temporaryFolder();
+  await bundleAll(folder.path, () => {});
+  await assertNoFaultPoint(folder.path);
+  await using place = bothUnmigrated();
+  const settings: Settings = {
+    ...place.settings,
+    NOTIFICATION_DEBUG_ENABLED: "true",
+    DENO_DIR: `${folder.path}/empty-cache`,
+  };
+  await migrateWithBundle(folder.path, settings);
+  await provisionWithBundle(folder.path, settings);
+
+  const program = {
+    cwd: folder.path,
+    arguments: (name: ServiceName, read: Read) => argumentsIn(folder.path, name, read),
+  };
+  {
+    await using entitlement = await startService("entitlement", settings, program);
+    await using notification = await startService("notification", settings, program);
+    const granted = await grant(entitlement.url, {}, "k1");
+    assert.equal(granted.status, 200, granted.text);
+    assert.equal((await revoke(entitlement.url, {}, "k2")).json.version, 2);
+    await until("both are sent", async () => {
+      const [row] = await ask<{ sent: number }>(
+        place.owners.notification,
+        "select count(*)::int as sent from notifications where status = 'SENT'",
+      );
+      return row?.sent === 2;
+    });
+    const inbox = await fetch(`${notification.url}/debug/notification/inbox/ann`);
+    const { notifications } = await inbox.json();
+    assert.deepEqual(
+      notifications.map(({ status }: { status: string }) => status),
+      ["SENT", "SENT"],
+    );
+    assert.deepEqual([await entitlement.stop(), await notification.stop()], [0, 0]);
+  }
+  await deleteStream(natsUrl, place.stream);
+});
+
+type Read = (variable: string) => string | undefined;
+
+async function temporaryFolder() {
+  const path = await Deno.makeTempDir({ prefix: "kenri-bundle-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+// Programs die at chosen points in tests only (tests/faults/crash); what is deployed does not know how.
+async function assertNoFaultPoint(folder: string): Promise<void> {
+  for await (const { name, isFile } of Deno.readDir(folder)) {
+    if (!isFile) continue;
+    const text = await Deno.readTextFile(`${folder}/${name}`);
+    assert.ok(!text.includes(variable), name);
+  }
+}
+
+// As the image does it.
+function argumentsIn(folder: string, name: ProgramName, read: Read): string[] {
+  return [...entryPoint(), ...imageCommand(name, read, folder)];
+}
+
+async function provisionWithBundle(folder: string, settings: Settings): Promise<void> {
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: argumentsIn(folder, "provision", (name) => settings[name]),
+    cwd: folder,
+    env: settings,
+    stdin: "null",
+  }).output();
+  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+  assert.match(said, /, and its consumer .*: there, and as the settings want it/);
+}
+
+// As docs/deploy.md says it for bundles without the image.
+async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
+  const [, commands = ""] = /^cd dist\/bundle\n(.*?)^```/ms.exec(read("docs/deploy.md")) ?? [];
+  assert.match(commands, /migrate\.js$/m);
+  const { success, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-ec", commands],
+    cwd: folder,
+    env: settings,
+    stdin: "null",
+  }).output();
+  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+  assert.ok(success, said);
+}

@@ -1,0 +1,92 @@
+// A program in the image is started with flags that somebody wrote down, not with those that follow
+// from its settings. When the two differ it ends, and says what to write.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { mainFile, type ProgramName } from "../../tools/services.ts";
+import { settingsOf } from "../support/entitlement.ts";
+import { entryPoint, imageCommand } from "./image.ts";
+import type { Settings } from "../../tools/servers/service_process.ts";
+
+const database = "postgres://kenri:pa55word@127.0.0.1:9/kenri";
+const settings: Settings = {
+  ...settingsOf(database),
+  ENTITLEMENT_HTTP_PORT: "0",
+  NATS_URL: "nats://127.0.0.1:9",
+  NOTIFICATION_DATABASE_URL: database,
+};
+
+// From the sources, because the flags that make it a bundle are nothing that is looked at here.
+async function start(name: ProgramName, flags: string[], settings: Settings) {
+  const [run = "", ...fixed] = entryPoint().filter((flag) => !/^--(no-config|no-npm)/.test(flag));
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [run, ...fixed, ...flags, mainFile(name)],
+    env: { ...settings, NO_COLOR: "1" },
+    stdin: "null",
+  }).output();
+  return { code, said: [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("") };
+}
+
+const folder = fileURLToPath(new URL("../../migrations", import.meta.url));
+const flagsFor = (name: ProgramName, settings: Settings) =>
+  imageCommand(name, (variable) => settings[variable], folder).slice(0, -1);
+
+for (const name of ["entitlement", "migrate"] as const) {
+  Deno.test(`${name} ends when its settings name other servers than its flags, and says which flags`, async () => {
+    const moved = Object.fromEntries(
+      Object.entries(settings).map(([key, value]) => [key, value.replace(/@127.0.0.1/, "@db")]),
+    );
+    for (const flags of [[], flagsFor(name, settings)]) {
+      const { code, said } = await start(name, flags, moved);
+      assert.equal(code, 1);
+      assert.match(said, new RegExp(`permissions that ${name} was not started with`));
+      assert.ok(said.includes(`Start it with ${flagsFor(name, moved).join(" ")} (`), said);
+      assert.doesNotMatch(said, /NotCapable|pa55word|Uncaught/);
+    }
+  });
+
+  Deno.test(`${name} ends when it may not read a file that its settings name, and says which flag`, async () => {
+    const more = {
+      ...settings,
+      ENTITLEMENT_DATABASE_URL: `${database}?sslmode=verify-full`,
+      ENTITLEMENT_DATABASE_TLS_CA: "/etc/kenri/ca.crt",
+    };
+    const { code, said } = await start(name, flagsFor(name, settings), more);
+    assert.equal(code, 1);
+    assert.match(said, /Start it with --allow-net=\S+ --allow-read=\S*\/etc\/kenri\/ca\.crt \(/);
+  });
+}
+
+Deno.test("settings that are wrong are reported before flags that are missing", async () => {
+  const { code, said } = await start("entitlement", [], { ...settings, NATS_URL: "nats:" });
+  assert.equal(code, 1);
+  assert.match(said, /NATS_URL must be/);
+  assert.doesNotMatch(said, /not started with/);
+});
+
+Deno.test("without its environment a program asks for that", async () => {
+  const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", mainFile("entitlement")],
+    env: settings,
+  }).output();
+  assert.equal(code, 1);
+  assert.match(new TextDecoder().decode(stdout), /Start it with --allow-env=ACCESS_BURST,/);
+});
+
+Deno.test("permissions says what the command of a container needs, and --all what anything needs", async () => {
+  const say = async (...args: string[]) => {
+    const file = fileURLToPath(new URL("../../tools/permissions.ts", import.meta.url));
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-env", file, ...args],
+      env: settings,
+    }).output();
+    return { code, lines: new TextDecoder().decode(stdout).trim().split("\n") };
+  };
+  const read = (name: string) => settings[name];
+  assert.deepEqual((await say("migrate")).lines, imageCommand("migrate", read).slice(0, -1));
+  const { lines } = await say("entitlement", "--all");
+  assert.deepEqual(lines.slice(0, 1), imageCommand("entitlement", read).slice(0, -1));
+  assert.deepEqual(lines.map((line) => line.split("=")[0]), [
+    ...["--allow-net", "--allow-env", "--ignore-env", "--allow-sys"],
+  ]);
+  assert.equal((await say("nothing")).code, 2);
+});

@@ -1,0 +1,103 @@
+// What the log says of a failure leads to its event, and gives nothing away.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { call, grant, post, someFields } from "../support/api.ts";
+import { ask, startEntitlement } from "../support/entitlement.ts";
+import { eventOf, publish } from "../support/events.ts";
+import { freshPlace, publishTo, startNotification } from "../support/notification.ts";
+import { insertEvents, untilAll } from "../support/outbox.ts";
+import type { LogLine, ServiceProcess } from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+async function lineOf({ log }: ServiceProcess, message: RegExp): Promise<LogLine> {
+  await until(`${message} is logged`, () => log.some((line) => message.test(line.message)));
+  return log.find((line) => message.test(line.message)) as LogLine;
+}
+
+Deno.test("a request that failed is found by its trace, and its key stands there hashed only", async () => {
+  await using kenri = await startEntitlement();
+  await ask(kenri.database.ownerUrl, "drop table idempotency_keys");
+  const key = "secret-purchase-17";
+  const fields = { ...someFields, user_id: "ann-of-the-log", purchase_id: "purchase-of-the-log" };
+  const answer = await post(kenri.url, "grants", fields, key, { "X-Trace-Id": "order-17" });
+  assert.equal(answer.status, 500);
+  const line = await lineOf(kenri.service, /^A request failed/);
+  assert.equal(line["trace_id"], "order-17");
+  assert.equal(line["idempotency_key_sha256"], createHash("sha256").update(key).digest("hex"));
+  const all = JSON.stringify(kenri.service.log);
+  for (const secret of [key, "ann-of-the-log", "purchase-of-the-log"]) {
+    assert.ok(!all.includes(secret), secret);
+  }
+});
+
+Deno.test("an event that was given up is named with its trace, by the worker that did", async () => {
+  await using kenri = await startEntitlement();
+  const [id] = await insertEvents(kenri.database.ownerUrl, [
+    { key: "ann:sku", version: 1, payload: { trace_id: "order-18" } },
+  ]);
+  await untilAll(kenri.database.ownerUrl, "FAILED");
+  const line = await lineOf(kenri.service, /gave up/);
+  const { worker, event_id, trace_id, outcome } = line;
+  assert.deepEqual([worker, event_id, trace_id, outcome], ["relay", id, "order-18", "failed"]);
+});
+
+Deno.test("a message that can't be read is named by what its headers say", async () => {
+  await using place = await freshPlace();
+  await using service = await startNotification(place);
+  const id = crypto.randomUUID();
+  const headers = { "Nats-Msg-Id": id, trace_id: "order-19" };
+  await publish(place.natsUrl, place.subject, [{ headers, body: new Uint8Array([255]) }]);
+  const line = await lineOf(service, /is refused for good/);
+  const { event_id, trace_id, outcome } = line;
+  assert.deepEqual([event_id, trace_id, outcome], [id, "order-19", "unreadable"]);
+});
+
+for (const userIds of ["shown", "hashed", "hidden"]) {
+  Deno.test(`where users are ${userIds}, no line says more of them`, async () => {
+    await using place = await freshPlace();
+    await using service = await startNotification(place, { LOG_USER_IDS: userIds });
+    await publishTo(place, [eventOf({ userId: "ann-of-the-log" })]);
+    const { user_id, user_id_sha256, notification_id } = await lineOf(service, /^Notification /);
+    assert.ok(notification_id);
+    const digest = createHash("sha256").update("ann-of-the-log").digest("hex");
+    assert.deepEqual([user_id, user_id_sha256], [
+      userIds === "shown" ? "ann-of-the-log" : undefined,
+      userIds === "hashed" ? digest : undefined,
+    ]);
+    const isShown = JSON.stringify(service.log).includes("ann-of-the-log");
+    assert.equal(isShown, userIds === "shown");
+  });
+}
+
+Deno.test("refusals are no problem of the service, and leave no line", async () => {
+  await using kenri = await startEntitlement();
+  const lines = kenri.service.log.length;
+  await grant(kenri.url);
+  await grant(kenri.url);
+  await post(kenri.url, "grants", {}, "key");
+  await call(`${kenri.url}/nowhere`);
+  assert.equal(kenri.service.log.length, lines, JSON.stringify(kenri.service.log));
+});
+
+Deno.test("no line of the log steers the terminal on which it is read, and each says what it should", async () => {
+  const log = new URL("../../shared/process/log.ts", import.meta.url).href;
+  // By their numbers, so that they are in this program as little as in its output.
+  const written = "a\u001b[2J\u009b2J\u202e\u2028\u200b\u{e0041}b";
+  const program = `
+    import { startLog } from ${JSON.stringify(log)};
+    const log = startLog("test");
+    log.info("Said {text}", { text: ${JSON.stringify(written)}, error: new Error(${
+    JSON.stringify(written)
+  }) });
+  `;
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-lock", program],
+    cwd: fileURLToPath(new URL("../../", import.meta.url)),
+  }).output();
+  const line = new TextDecoder().decode(stdout);
+  assert.match(line, /^[\x20-\x7e]+\n$/);
+  const { message, text } = JSON.parse(line);
+  assert.equal(text, written);
+  assert.ok(message.includes(text) || message.includes(JSON.stringify(text)), message);
+});

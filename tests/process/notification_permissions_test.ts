@@ -1,0 +1,106 @@
+// The notification service may do what its settings ask for, and nothing else; and so it is started
+// by `deno task notification`.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { call } from "../support/api.ts";
+import { eventOf } from "../support/events.ts";
+import {
+  allSent,
+  consumerInfo,
+  countsOf,
+  freshPlace,
+  publishTo,
+  settingsOf,
+  untilAllAcked,
+  untilSent,
+} from "../support/notification.ts";
+import { all, outcomesFor } from "./permissions.ts";
+import { type Settings, startService } from "../../tools/servers/service_process.ts";
+import { freshStreamNames } from "../support/streams.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const task = { arguments: () => ["task", "--quiet", "notification"], cwd: root };
+
+const settings: Settings = {
+  ...settingsOf({
+    ...freshStreamNames(),
+    serviceUrl: "postgres://kenri:secret@127.0.0.1:15432/notification",
+    ownerUrl: "",
+    natsUrl: "nats://127.0.0.1:14222",
+  }),
+  NOTIFICATION_HTTP_PORT: "18081",
+};
+
+Deno.test("its own address, its database and its broker are open to it, and no other address", async () => {
+  const open = [["connect", "127.0.0.1", "15432"], ["connect", "127.0.0.1", "14222"]];
+  const closed = [
+    ["connect", "127.0.0.1", "15433"],
+    ["connect", "localhost", "15432"],
+    ["connect", "127.0.0.1", "22"],
+    ["connect", "example.org", "443"],
+    ["listen", "0.0.0.0", "18081"],
+    ["listen", "127.0.0.1", "18080"],
+    ["resolve", "example.org"],
+    ["fetch", "http://example.org/"],
+  ];
+  const listen = [["listen", "127.0.0.1", "18081"]];
+  assert.deepEqual(await outcomesFor("notification", settings, [...open, ...listen, ...closed]), [
+    ...all(open, "ConnectionRefused"),
+    ...all(listen, "allowed"),
+    ...all(closed, "NotCapable"),
+  ]);
+});
+
+Deno.test("with these permissions alone it receives, delivers, captures and cleans up", async () => {
+  await using place = await freshPlace();
+  await using service = await startService("notification", {
+    ...settingsOf(place),
+    NOTIFICATION_DEBUG_ENABLED: "true",
+  }, task);
+  await until("it consumes", () => consumerInfo(place).then(() => true, () => false));
+  await publishTo(place, [eventOf(), eventOf({ version: 2 }), eventOf({ eventId: "no UUID" })]);
+  await untilSent(place, 2);
+  await untilAllAcked(place);
+  await until("it is captured", async () => (await countsOf(place)).notification_nats_dlq === 1);
+  assert.deepEqual(await countsOf(place), { ...allSent(2), notification_nats_dlq: 1 });
+  for (
+    const path of [
+      "livez",
+      "readyz",
+      "metrics",
+      "openapi.json",
+      "docs",
+      "debug/notification/inbox/ann",
+    ]
+  ) {
+    assert.equal((await call(`${service.url}/${path}`)).status, 200, path);
+  }
+  assert.equal(await service.stop(), 0);
+});
+
+Deno.test("settings that can't be used end it with exit code 1, and each is named", async () => {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: task.arguments(),
+    cwd: root,
+    env: {
+      NATS_URL: "nats://127.0.0.1",
+      NOTIFICATION_NATS_STREAM: "a.b",
+      NOTIFICATION_NATS_SUBJECT: "events",
+      NOTIFICATION_DELIVERY_LEASE: "0s",
+      NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: "fail-",
+      NO_COLOR: "1",
+    },
+  }).output();
+  const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  assert.equal(code, 1, output);
+  for (
+    const problem of [
+      "NOTIFICATION_DATABASE_URL is required",
+      "NOTIFICATION_NATS_STREAM must not contain",
+      "NOTIFICATION_NATS_DURABLE is required",
+      "NOTIFICATION_DELIVERY_LEASE must be a duration",
+      "NOTIFICATION_DELIVERY_FAILURE_INJECTION_ENABLED must be true",
+    ]
+  ) assert.ok(output.includes(problem), `${problem} is missing in ${output}`);
+});

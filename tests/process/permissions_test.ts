@@ -1,0 +1,157 @@
+// A service may do what its settings ask for, and nothing else.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { servicePermissions } from "../../tools/services.ts";
+import { settingsOf } from "../support/entitlement.ts";
+import { all, outcomesFor } from "./permissions.ts";
+import type { Settings } from "../../tools/servers/service_process.ts";
+
+const settings: Settings = {
+  ...settingsOf("postgres://kenri:secret@127.0.0.1:15432/entitlement"),
+  NATS_URL: "nats://127.0.0.1:14222,nats://localhost:14223",
+  ENTITLEMENT_HTTP_PORT: "18080",
+};
+
+const outcomes = (attempts: string[][], more: Settings = {}) =>
+  outcomesFor("entitlement", { ...settings, ...more }, attempts);
+
+Deno.test("the addresses of its settings are open to it, by the name they are written with", async () => {
+  const attempts = [
+    ["connect", "127.0.0.1", "15432"],
+    ["connect", "127.0.0.1", "14222"],
+    ["connect", "localhost", "14223"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "ConnectionRefused"));
+  assert.deepEqual(await outcomes([["listen", "127.0.0.1", "18080"], ["hostname"]]), [
+    "listen 127.0.0.1 18080: allowed",
+    "hostname: allowed",
+  ]);
+});
+
+Deno.test("a port of the system's choice opens no other port", async () => {
+  const attempts = [["connect", "127.0.0.1", "22"], ["listen", "127.0.0.1", "18081"]];
+  const results = await outcomes(attempts, { ENTITLEMENT_HTTP_PORT: "0" });
+  assert.deepEqual(results, all(attempts, "NotCapable"));
+});
+
+Deno.test("no other address is open to it", async () => {
+  const attempts = [
+    ["connect", "127.0.0.1", "15433"],
+    ["connect", "127.0.0.1", "22"],
+    ["connect", "localhost", "15432"],
+    ["connect", "127.0.0.1", "14223"],
+    ["connect", "::1", "15432"],
+    ["connect", "127.0.0.2", "15432"],
+    ["connect", "example.org", "443"],
+    ["connect", "169.254.169.254", "80"],
+    ["listen", "0.0.0.0", "18080"],
+    ["listen", "127.0.0.1", "18081"],
+    ["listen", "localhost", "0"],
+    ["resolve", "example.org"],
+    ["fetch", "http://example.org/"],
+    ["unixSocket", "/run/kenri.sock"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
+});
+
+Deno.test("the host of its issuer's keys is open to it, and no other for their sake", async () => {
+  const issuer = {
+    ACCESS_JWT_ISSUER: "https://issuer.example",
+    ACCESS_JWT_AUDIENCE: "kenri",
+    ACCESS_JWT_JWKS_URL: "http://127.0.0.1:18443/keys",
+  };
+  const open = [["connect", "127.0.0.1", "18443"]];
+  const closed = [["connect", "127.0.0.1", "18444"], ["fetch", "https://issuer.example/"]];
+  const results = await outcomes([...open, ...closed], issuer);
+  assert.deepEqual(results, [...all(open, "ConnectionRefused"), ...all(closed, "NotCapable")]);
+  const flagsWith = (url: string) =>
+    servicePermissions(
+      "entitlement",
+      (name) => ({ ...settings, ...issuer, ACCESS_JWT_JWKS_URL: url })[name],
+    );
+  assert.match(flagsWith("https://issuer.example/keys")[0] ?? "", /,issuer\.example:443$/);
+  assert.match(flagsWith("http://localhost/keys")[0] ?? "", /,localhost:80$/);
+  assert.match(flagsWith("https://[fe80::1]:8443/keys")[0] ?? "", /,\[fe80::1\]:8443$/);
+});
+
+Deno.test("no file is open to it, to read or to write", async () => {
+  const root = fileURLToPath(new URL("../../", import.meta.url));
+  const attempts = [
+    ["readFile", `${root}deno.json`],
+    ["readFile", `${root}entitlement/main.ts`],
+    ["readFile", "/etc/passwd"],
+    ["readFile", "/proc/self/environ"],
+    ["readFolder", root],
+    ["readFolder", "/"],
+    ["writeFile", "/tmp/kenri-probe"],
+    ["writeFile", `${root}kenri-probe`],
+    ["makeTempFile"],
+    ["remove", "/tmp/kenri-probe"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
+});
+
+Deno.test("the files with which servers prove who they are are open to it, to read", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "kenri-files-" });
+  for (const name of ["ca", "other"]) await Deno.writeTextFile(`${folder}/${name}`, "");
+  const more = {
+    ENTITLEMENT_DATABASE_URL: `${settings["ENTITLEMENT_DATABASE_URL"]}?sslmode=verify-full`,
+    ENTITLEMENT_DATABASE_TLS_CA: `${folder}/ca`,
+  };
+  const attempts = [
+    ["readFile", `${folder}/ca`],
+    ["writeFile", `${folder}/ca`],
+    ["readFile", `${folder}/other`],
+    ["readFolder", folder],
+  ];
+  const [open = [], ...closed] = attempts;
+  assert.deepEqual(await outcomes(attempts, more), [
+    ...all([open], "allowed"),
+    ...all(closed, "NotCapable"),
+  ]);
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("no environment variable but its settings is there for it", async () => {
+  const attempts = [
+    ...["PATH", "SECRET", "ENTITLEMENT_SECRET", "SHELL", "NATS_URLS"].map((
+      name,
+    ) => ["getEnv", name]),
+    ["setEnv", "PATH"],
+    ["setEnv", "SECRET"],
+  ];
+  assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
+  const own = [["getEnv", "NATS_URL"], ["getEnv", "HOSTNAME"], ["getEnv", "PGPASSWORD"]];
+  assert.deepEqual(await outcomes(own), all(own, "allowed"));
+  const listed = Object.keys(settings).sort().join();
+  assert.deepEqual(await outcomes([["allEnv"]]), [`allEnv: ${listed}`]);
+});
+
+Deno.test("IPv6 addresses make permissions of one address like any other", async () => {
+  const more = {
+    ENTITLEMENT_HTTP_HOST: "::1",
+    ENTITLEMENT_DATABASE_URL: "postgres://kenri@[::1]/entitlement",
+    NATS_URL: "nats://[fe80::1]",
+  };
+  const flags = servicePermissions("entitlement", (name) => ({ ...settings, ...more })[name]);
+  assert.equal(flags[0], "--allow-net=[::1]:18080,[::1]:5432,[fe80::1]:4222");
+  const results = await outcomes([["listen", "::1", "18080"], ["listen", "::", "18080"]], more);
+  assert.deepEqual(results, ["listen ::1 18080: allowed", "listen :: 18080: NotCapable"]);
+});
+
+Deno.test("no flag gives more than a name: none is open-ended", () => {
+  const flags = servicePermissions("entitlement", (name) => settings[name]);
+  for (const flag of flags) {
+    const [name, list = ""] = flag.split("=");
+    assert.ok(
+      ["--allow-net", "--allow-env", "--ignore-env", "--allow-sys"].includes(name ?? ""),
+      flag,
+    );
+    const entry = name === "--allow-net"
+      ? /^[\w.-]+:\d+$/
+      : name === "--allow-sys"
+      ? /^hostname$/
+      : /^\w+$/;
+    for (const one of list.split(",")) assert.match(one, entry, flag);
+  }
+});

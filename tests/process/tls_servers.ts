@@ -1,0 +1,90 @@
+// PostgreSQL and NATS that speak TLS, with the certificates that a test gives them.
+import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
+import { type PostgresServer, startPostgres } from "../../tools/servers/postgres.ts";
+import { makeTempFolder, unprivilegedUser } from "../../tools/servers/other_user.ts";
+import { newPassword } from "../../tools/servers/password.ts";
+import type { Certificate } from "./certificates.ts";
+
+export interface TlsServer<Server> extends AsyncDisposable {
+  server: Server;
+  /** From its next start on. */
+  present(certificate: Certificate): Promise<void>;
+}
+
+interface Options {
+  certificate: Certificate;
+  clientAuthority?: string; // then clients have to show a certificate of it
+}
+
+/** The administrator may come without TLS, everybody else only with it. */
+export async function startTlsPostgres(options: Options): Promise<TlsServer<PostgresServer>> {
+  const files = await makeFiles(options, await unprivilegedUser());
+  const { clientAuthority } = options;
+  await files.write(
+    "hba",
+    "host all postgres 127.0.0.1/32 scram-sha-256\n" +
+      `hostssl all all all ${clientAuthority ? "cert" : "scram-sha-256"}\n`,
+  );
+  const server = await startPostgres({
+    settings: {
+      hba_file: `${files.path}/hba`,
+      ssl: "on",
+      ssl_cert_file: `${files.path}/cert`,
+      ssl_key_file: `${files.path}/key`,
+      ...(clientAuthority ? { ssl_ca_file: `${files.path}/authority` } : {}),
+    },
+  });
+  return together(server, files);
+}
+
+/** All with the same password, as clients have one for all servers. */
+const natsPassword = newPassword();
+
+export async function startTlsNats(options: Options): Promise<TlsServer<NatsServer>> {
+  const files = await makeFiles(options);
+  const verify = `ca_file: "${files.path}/authority", verify: true`;
+  const server = await startNats({
+    password: natsPassword,
+    settings: `tls { cert_file: "${files.path}/cert", key_file: "${files.path}/key", ${
+      options.clientAuthority ? verify : ""
+    } }`,
+  });
+  return together(server, files);
+}
+
+interface Files extends AsyncDisposable {
+  path: string;
+  write(name: string, text: string): Promise<void>;
+}
+
+async function makeFiles(
+  { certificate, clientAuthority }: Options,
+  user?: { uid: number; gid: number },
+): Promise<Files> {
+  const path = await makeTempFolder({ prefix: "kenri-tls-" }, user);
+  const give = async (file: string) => {
+    if (user) await Deno.chown(file, user.uid, user.gid);
+  };
+  const write = async (name: string, text: string) => {
+    await Deno.writeTextFile(`${path}/${name}`, text, { mode: 0o600 });
+    await give(`${path}/${name}`);
+  };
+  await write("cert", certificate.cert);
+  await write("key", certificate.key);
+  if (clientAuthority) await write("authority", clientAuthority);
+  return { path, write, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+function together<Server extends AsyncDisposable>(server: Server, files: Files): TlsServer<Server> {
+  return {
+    server,
+    present: async ({ cert, key }) => {
+      await files.write("cert", cert);
+      await files.write("key", key);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await files[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,150 @@
+// compose.yaml and the Dockerfile open nothing that is not needed.
+import assert from "node:assert/strict";
+import { parse } from "yaml";
+import { readConfig as provisionConfig } from "../../tools/provision/config.ts";
+import { fixedFlags } from "../../shared/process/program.ts";
+import { bundleFlags, type ProgramName, programs } from "../../tools/services.ts";
+import { entryPoint, imageCommand } from "../process/image.ts";
+
+// deno-lint-ignore no-explicit-any
+type Any = any;
+
+const read = (name: string) => Deno.readTextFileSync(new URL(`../../${name}`, import.meta.url));
+const text = read("compose.yaml");
+const { services, networks }: Any = parse(text, { merge: true });
+const ours = ["migrate", "provision", "entitlement", "notification"];
+
+for (const [name, service] of Object.entries<Any>(services)) {
+  Deno.test(`the container ${name} has a read-only root, no capabilities and limits`, () => {
+    assert.equal(service.read_only, true);
+    assert.deepEqual(service.cap_drop, ["ALL"]);
+    // Nothing else here: seccomp and AppArmor stay as the engine has them.
+    assert.deepEqual(service.security_opt, ["no-new-privileges:true"]);
+    assert.deepEqual(service.cap_add, name === "nats-volume" ? ["CHOWN"] : undefined);
+    for (const open of ["privileged", "pid", "ipc", "userns_mode", "devices", "cgroup"]) {
+      assert.equal(service[open], undefined, open);
+    }
+    assert.ok(service.mem_limit && service.pids_limit > 0);
+    assert.ok(service.logging.options["max-size"]);
+    assert.match(service.image, /:-[\w./-]+:(v?\d[\w.-]+|local)\}$/, "a version");
+  });
+
+  Deno.test(`the container ${name} is no root, and sees no file of the machine that it could change`, () => {
+    // Those of the observability profile come with a user of their own.
+    const withoutUser = ["prometheus", "grafana", "traces"];
+    if (name === "nats-volume") assert.equal(service.network_mode, "none");
+    else if (!withoutUser.includes(name)) {
+      assert.match(service.user, /^(65532:65532|postgres)$/);
+    }
+    for (const volume of service.volumes ?? []) {
+      if (/^[./]/.test(volume)) assert.match(volume, /^\.\/deploy\/.*:ro$/);
+      assert.doesNotMatch(volume, /docker\.sock/);
+    }
+    for (const tmpfs of service.tmpfs ?? []) assert.match(tmpfs, /size=\d+m/);
+  });
+
+  Deno.test(`the container ${name} can be reached from this machine only, or not at all`, () => {
+    for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:/);
+    if (["postgres", "nats", "migrate", "provision"].includes(name)) {
+      assert.equal(service.ports, undefined);
+    }
+    assert.notEqual(service.network_mode, "host");
+  });
+}
+
+Deno.test("the servers are in a network without a way out, with the programs that need them", () => {
+  assert.equal(networks.servers.internal, true);
+  const there = Object.keys(services).filter((name) =>
+    services[name].networks?.includes("servers")
+  );
+  assert.deepEqual(there.sort(), ["nats", "postgres", ...ours].sort());
+});
+
+Deno.test("each program is given its own passwords, and none stands in the file", () => {
+  const given = (
+    name: string,
+  ) => [
+    ...new Set(JSON.stringify(services[name].environment).match(/\w+_PASSWORD(?=[:}])/g) ?? []),
+  ];
+  assert.deepEqual(given("entitlement"), ["ENTITLEMENT_PASSWORD", "ENTITLEMENT_NATS_PASSWORD"]);
+  assert.deepEqual(given("notification"), ["NOTIFICATION_PASSWORD", "NOTIFICATION_NATS_PASSWORD"]);
+  assert.deepEqual(given("postgres"), ["OWNER_PASSWORD"]);
+  const sealing = Object.keys(services).filter((name) =>
+    services[name].environment?.ENTITLEMENT_SEAL_KEY
+  );
+  assert.deepEqual(sealing, ["entitlement"]);
+  assert.deepEqual(given("provision"), ["PROVISION_NATS_PASSWORD"]);
+  assert.ok(!given("migrate").some((name) => name.includes("NATS")));
+  assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);
+});
+
+Deno.test("the streams are made as the services want them, before the services start", () => {
+  const { environment } = services.provision;
+  assert.match(provisionConfig((key) => environment[key]).nats.urls, /^nats:\/\/provision:/);
+  for (const name of ["entitlement", "notification"]) {
+    for (const [key, value] of Object.entries(services[name].environment)) {
+      if (/^\w+_NATS_/.test(key)) assert.equal(environment[key], value, key);
+    }
+    for (const first of ["migrate", "provision"]) {
+      assert.deepEqual(services[name].depends_on[first], {
+        condition: "service_completed_successfully",
+      });
+    }
+  }
+  assert.equal(services.provision.restart, "no");
+});
+
+// With a value in the place of each secret and each choice of .env.
+function settingsOf(name: string): Record<string, string> {
+  const given = Object.entries<string>(services[name].environment).map(([setting, value]) => [
+    setting,
+    String(value).replaceAll(/\$\{\w+(?::-([^}]*))?[^}]*\}/g, (_, standard) => standard ?? "x"),
+  ]);
+  return Object.fromEntries(given);
+}
+
+for (const name of ours as ProgramName[]) {
+  Deno.test(`the command of ${name} gives just the permissions that its settings need`, () => {
+    const settings = settingsOf(name);
+    assert.deepEqual(services[name].command, imageCommand(name, (setting) => settings[setting]));
+  });
+}
+
+Deno.test("the image runs one program as nobody in particular, and starts no other, without a shell", () => {
+  const lines = read("Dockerfile").replaceAll("\\\n", " ").split("\n");
+  const last = lines.slice(lines.findLastIndex((line) => line.startsWith("FROM")));
+  const all = (instruction: string) => lines.filter((line) => line.startsWith(`${instruction} `));
+  assert.deepEqual(all("USER"), ["USER 65532:65532"]);
+  assert.ok(last.includes("USER 65532:65532"));
+  assert.deepEqual(all("ADD"), []);
+  assert.deepEqual(last.filter((line) => line.startsWith("RUN")), []);
+  assert.deepEqual(last.filter((line) => line.startsWith("COPY")), [
+    "COPY --from=bundles /bundles /kenri",
+  ]);
+  for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
+  assert.equal(all("ENTRYPOINT").length, 1);
+  // What differs with the settings stands in each container's command.
+  assert.deepEqual(entryPoint().filter((flag) => !/^--(allow|ignore)-env=/.test(flag)), [
+    "run",
+    ...bundleFlags,
+    ...fixedFlags.filter((flag) => !flag.includes("env")),
+  ]);
+  assert.ok(entryPoint().includes(fixedFlags[0] ?? ""));
+});
+
+Deno.test("in the image programs see the variables of their settings, and no open-ended rest", () => {
+  const flag = entryPoint().find((one) => one.startsWith("--allow-env=")) ?? "";
+  const names = flag.replace("--allow-env=", "").split(",");
+  for (const name of names) assert.match(name, /^([A-Z]+_\*|HOSTNAME)$/);
+  const isSeen = (variable: string) =>
+    names.some((name) => name === variable || variable.startsWith(name.replace(/\*$/, "")));
+  for (const { program } of Object.values(programs)) {
+    assert.deepEqual(program.settings.filter((setting) => !isSeen(setting)), []);
+  }
+  const used = names.filter((name) =>
+    Object.values(programs).some(({ program }) =>
+      program.settings.some((setting) => setting.startsWith(name.replace("*", "")))
+    )
+  );
+  assert.deepEqual(used, names);
+});

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { freshDatabase } from "../support/databases.ts";
+import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
+import {
+  type ServiceProcess,
+  type Settings,
+  startService,
+} from "../../tools/servers/service_process.ts";
+import { deleteStream, natsUrl } from "../support/streams.ts";
+
+Deno.test("the demo shows all kinds of requests, and every change arrives", async () => {
+  await using stack = await startStack();
+  const { code, output } = await demo(stack, "--changes", "120", "--rate", "60");
+  assert.equal(code, 0, output);
+  assert.match(output, /grant {2}→ \w+-\w+ +[\w-]+ +200 ACTIVE +version \d+/);
+  assert.match(output, /inbox ← \w+-\w+ +[\w-]+ +EntitlementGranted 1 after \d+ ms/);
+  const [made, arrived] = output.match(/all changes +(\d+) +(\d+)/)?.slice(1).map(Number) ?? [];
+  const [outbox] = await stack.entitlement.rows<{ count: number }>(
+    "select count(*)::int as count from outbox_events",
+  );
+  assert.deepEqual([made, arrived], [outbox?.count, outbox?.count]);
+  assert.match(output, /Every change arrived, and each of them once\.\n$/);
+  assert.ok(
+    !output.includes("\x1b") && !output.includes("\r"),
+    "It is plain where there is no terminal",
+  );
+});
+
+Deno.test("the demo fails when something does not arrive", async () => {
+  await using stack = await startStack({
+    NOTIFICATION_DELIVERY_MAX_ATTEMPTS: "1",
+    NOTIFICATION_DELIVERY_FAILURE_INJECTION_ENABLED: "true",
+    NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: "a",
+  });
+  const { code, output } = await demo(stack, "--changes", "60", "--rate", "60");
+  assert.equal(code, 1, output);
+  assert.match(output, /Could not be delivered: ann-\w+ [\w-]+ EntitlementGranted 1\n/);
+  assert.ok(!output.includes("Every change arrived"), output);
+});
+
+Deno.test("the demo says what keeps it from starting", async () => {
+  await using stack = await startStack({ NOTIFICATION_DEBUG_ENABLED: "false" });
+  const closed = await demo(stack);
+  assert.equal(closed.code, 1);
+  assert.match(
+    closed.output,
+    /The inbox answers 404.*\n.*NOTIFICATION_DEBUG_ENABLED=true, and KENRI_TOKEN/,
+  );
+  await stack.notification.stop();
+  const away = await demo(stack);
+  assert.equal(away.code, 1);
+  assert.match(away.output, /^No service answers at http:\S+: start `deno task dev` in another/);
+  const bad = await demo(stack, "--changes", "many");
+  assert.deepEqual(bad, {
+    code: 1,
+    output: `--changes must be a whole number from 1 to 10000, not "many"\n`,
+  });
+});
+
+interface Stack extends AsyncDisposable {
+  entitlement: Entitlement;
+  notification: ServiceProcess;
+}
+
+async function startStack(more: Settings = {}): Promise<Stack> {
+  const entitlement = await startEntitlement();
+  const database = await freshDatabase("notification");
+  const notification = await startService("notification", {
+    NOTIFICATION_DATABASE_URL: database.serviceUrl,
+    NOTIFICATION_NATS_STREAM: entitlement.stream,
+    NOTIFICATION_NATS_SUBJECT: entitlement.subject,
+    NOTIFICATION_NATS_DURABLE: "notifications",
+    NOTIFICATION_DEBUG_ENABLED: "true",
+    NATS_URL: natsUrl,
+    ...more,
+  });
+  return {
+    entitlement,
+    notification,
+    async [Symbol.asyncDispose]() {
+      await notification.kill();
+      await entitlement.close();
+      await database.drop();
+      await deleteStream(natsUrl, entitlement.stream);
+    },
+  };
+}
+
+async function demo({ entitlement, notification }: Stack, ...args: string[]) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--allow-all", fileURLToPath(import.meta.resolve("../../tools/demo/demo.ts"))],
+      ...["--entitlement", entitlement.url, "--notification", notification.url, ...args],
+    ],
+    env: { NO_COLOR: "1" },
+    stdin: "null",
+  }).output();
+  const output = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+  return { code, output };
+}

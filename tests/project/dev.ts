@@ -1,0 +1,97 @@
+// `deno task dev` as a developer starts it, with ports and a data folder of its own.
+import { keep } from "../../tools/servers/evidence.ts";
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../../tools/servers/free_port.ts";
+import type { Settings } from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+export interface Dev extends AsyncDisposable {
+  pid: number; // of the task, and of the process group
+  output: { text: string };
+  exited: Promise<number>;
+  entitlement: string;
+  notification: string;
+  ready(): Promise<void>;
+  // As a terminal does it: to the whole group.
+  pressCtrlC(): Promise<void>;
+}
+
+export interface DataFolder extends AsyncDisposable {
+  path: string;
+  /** Another clone than this one; its data is where it keeps it by itself. */
+  clone?: string;
+}
+
+export async function dataFolder(): Promise<DataFolder> {
+  const path = await Deno.makeTempDir({ prefix: "kenri-dev-" });
+  await Deno.chmod(path, 0o755); // PostgreSQL may have to run as another user
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+export function startDev(folder: DataFolder, settings: Settings = {}, args: string[] = []): Dev {
+  const ports = { ENTITLEMENT_HTTP_PORT: `${freePort()}`, NOTIFICATION_HTTP_PORT: `${freePort()}` };
+  const given = { ...ports, ...settings };
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["task", "dev", ...args],
+    cwd: folder.clone ?? root,
+    env: { ...given, ...(folder.clone ? {} : { KENRI_DATA: folder.path }), NO_COLOR: "1" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    detached: true,
+  }).spawn();
+  const output = { text: "" };
+  const follow = async (stream: ReadableStream<Uint8Array>) => {
+    for await (const text of stream.pipeThrough(new TextDecoderStream() as never)) {
+      output.text += text;
+      keep("dev", String(text));
+    }
+  };
+  const read = Promise.all([follow(child.stdout), follow(child.stderr)]);
+  const exited = Promise.all([child.status, read]).then(([{ code }]) => code);
+  let ended = false;
+  void exited.then(() => ended = true);
+  const ready = () =>
+    until("the banner is shown", () => {
+      assert.ok(!ended, output.text);
+      return output.text.includes("Ctrl-C stops everything");
+    }, 60_000);
+  return {
+    pid: child.pid,
+    output,
+    exited,
+    entitlement: `http://127.0.0.1:${given.ENTITLEMENT_HTTP_PORT}`,
+    notification: `http://127.0.0.1:${given.NOTIFICATION_HTTP_PORT}`,
+    ready,
+    pressCtrlC: async () => {
+      await new Deno.Command("sh", { args: ["-c", `kill -s INT -- -${child.pid}`] }).output();
+    },
+    [Symbol.asyncDispose]: async () => {
+      try {
+        child.kill("SIGKILL");
+      } catch { /* It has ended already. */ }
+      await exited;
+      await until("nothing is left of it", async () => (await processesOf(folder)).length === 0);
+    },
+  };
+}
+
+/** All that works for this folder: they have its name in their arguments, folder or environment. */
+export async function processesOf({ path }: DataFolder): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name } of Deno.readDir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const [command = "", environment, cwd] = await Promise.all([
+      Deno.readTextFile(`/proc/${name}/cmdline`),
+      Deno.readTextFile(`/proc/${name}/environ`),
+      Deno.readLink(`/proc/${name}/cwd`),
+    ]).catch(() => ["", "", ""]); // ended meanwhile, or not ours to look at
+    if (`${command} ${environment} ${cwd}`.includes(path)) {
+      found.push(`${name} ${command.replaceAll("\0", " ").slice(0, 100)}`);
+    }
+  }
+  return found;
+}

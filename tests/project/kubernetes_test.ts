@@ -1,0 +1,151 @@
+// The manifests in docs/kubernetes fit together, and with the services as they are. (That each is
+// what Kubernetes takes is for `deno task kubernetes:check`.)
+import assert from "node:assert/strict";
+import {
+  readConfig as entitlementConfig,
+  schema as entitlementSchema,
+} from "../../entitlement/config.ts";
+import { readDatabaseUrls } from "../../migrations/config.ts";
+import {
+  readConfig as notificationConfig,
+  schema as notificationSchema,
+} from "../../notification/config.ts";
+import { environmentName } from "../../shared/process/settings.ts";
+import {
+  readConfig as provisionConfig,
+  schema as provisionSchema,
+} from "../../tools/provision/config.ts";
+import type { ServiceName } from "../../tools/services.ts";
+import { imageCommand } from "../process/image.ts";
+import { type Any, containerOf, folder, guide, named, workloads } from "./manifests.ts";
+
+// As the guide says to put it into the secrets.
+const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
+
+const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
+
+const secrets: Record<string, string> = {
+  key: "k".repeat(32),
+  url: databaseUrl,
+  "entitlement-url": databaseUrl,
+  "notification-url": databaseUrl,
+  tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
+};
+
+// The container's environment; secrets as values that only look like those.
+function environmentOf(workload: Any): Record<string, string> {
+  const { env, envFrom = [] } = containerOf(workload);
+  const maps = envFrom.map(({ configMapRef }: Any) => named("ConfigMap", configMapRef.name).data);
+  const own = env.map(({ name, value, valueFrom }: Any) => [
+    name,
+    value ??
+      (name === "NATS_URL" || name === "NATS_PROVISION_URL"
+        ? natsUrls
+        : secrets[valueFrom.secretKeyRef.key]),
+  ]);
+  return Object.assign({}, ...maps, Object.fromEntries(own));
+}
+
+const services = {
+  entitlement: { readConfig: entitlementConfig, schema: entitlementSchema },
+  notification: { readConfig: notificationConfig, schema: notificationSchema },
+};
+
+for (const [name, { readConfig, schema }] of Object.entries(services)) {
+  Deno.test(`${name} can start with its manifest's settings, and is found where it listens`, () => {
+    const deployment = named("Deployment", name);
+    const container = containerOf(deployment);
+    const environment = environmentOf(deployment);
+    const known = Object.keys(schema.shape).map(environmentName);
+    assert.deepEqual(Object.keys(environment).filter((key) => !known.includes(key)), []);
+    const config = readConfig((variable) => environment[variable]);
+    assert.deepEqual(
+      container.args,
+      imageCommand(name as ServiceName, (variable) => environment[variable]),
+    );
+    assert.equal(config.http.hostname, "0.0.0.0");
+    assert.deepEqual(container.ports, [{ name: "http", containerPort: config.http.port }]);
+    const { spec } = named("Service", name);
+    assert.deepEqual(spec.ports, [{ name: "http", port: config.http.port, targetPort: "http" }]);
+
+    const pod = deployment.spec.template.spec;
+    const stopSeconds = container.lifecycle.preStop.sleep.seconds + config.shutdownGraceMs / 1_000;
+    assert.ok(pod.terminationGracePeriodSeconds > stopSeconds, `${stopSeconds} s`);
+    assert.equal(container.startupProbe.httpGet.path, "/readyz");
+    assert.equal(container.livenessProbe.httpGet.path, "/livez");
+    assert.match(container.readinessProbe.httpGet.path, /^\/(livez|readyz)$/);
+    assert.equal(pod.volumes.find(({ name }: Any) => name === "tmp").emptyDir.medium, "Memory");
+  });
+}
+
+Deno.test("there are as many nodes of NATS as copies of a stream, and all are named", () => {
+  const nats = named("StatefulSet", "nats");
+  const { NATS_REPLICAS } = named("ConfigMap", "kenri").data;
+  const config: string = named("ConfigMap", "nats").data["nats.conf"];
+  const nodes = Array.from({ length: nats.spec.replicas }, (_, i) => `nats://nats-${i}.nats`);
+  assert.equal(NATS_REPLICAS, `${nodes.length}`);
+  assert.equal(natsUrls.replace(/\w+:\w+@/, ""), nodes.map((node) => `${node}:4222`).join());
+  assert.ok(config.includes(`routes: [${nodes.map((node) => `${node}:6222`).join(", ")}]`));
+  assert.equal(nats.spec.serviceName, named("Service", "nats").metadata.name);
+  assert.equal(named("Service", "nats").spec.clusterIP, "None");
+  const ports = containerOf(nats).ports.map(({ containerPort }: Any) => containerPort);
+  assert.deepEqual(
+    ports,
+    [...config.matchAll(/(?:listen|http): [\d.]+:(\d+)/g)]
+      .map(([, port]) => Number(port)).sort(),
+  );
+});
+
+Deno.test("NATS knows the users of deploy/nats-users.conf, and each service the url of its own", () => {
+  const { data } = named("ConfigMap", "nats");
+  const users = Deno.readTextFileSync(new URL("../../deploy/nats-users.conf", folder));
+  assert.equal(data["users.conf"], users);
+  assert.match(data["nats.conf"], /^include users.conf$/m);
+  const passwords = [...users.matchAll(/password: \$(\w+)/g)].map(([, name]) => name);
+  const given = containerOf(named("StatefulSet", "nats")).env.map(({ name }: Any) => name);
+  assert.deepEqual(passwords, given.filter((name: string) => name !== "POD_NAME"));
+  for (const workload of workloads) {
+    const { name } = workload.metadata;
+    for (const { name: variable, valueFrom } of containerOf(workload).env) {
+      if (!/^NATS_.*URL$/.test(variable)) continue;
+      assert.equal(variable === "NATS_PROVISION_URL", name === "provision");
+      assert.equal(valueFrom.secretKeyRef.name, `${name}-nats`);
+    }
+  }
+});
+
+Deno.test("the streams are made as the services want them", () => {
+  const environment = environmentOf(named("Job", "provision"));
+  const known = Object.keys(provisionSchema.shape).map(environmentName);
+  const others = Object.keys(named("ConfigMap", "kenri").data);
+  assert.deepEqual(
+    Object.keys(environment).filter((key) => ![...known, ...others].includes(key)),
+    [],
+  );
+  const { published, consumed } = provisionConfig((name) => environment[name]);
+  const configOf = (name: keyof typeof services) => {
+    const settings = environmentOf(named("Deployment", name));
+    return (variable: string) => settings[variable];
+  };
+  const { stream, consumer, advisories } = notificationConfig(configOf("notification"));
+  assert.deepEqual(published, entitlementConfig(configOf("entitlement")).stream);
+  assert.deepEqual(consumed, { stream, consumer, advisories });
+  assert.deepEqual(
+    containerOf(named("Job", "provision")).args,
+    imageCommand("provision", (variable) => environment[variable]),
+  );
+});
+
+Deno.test("the migrations get the settings they ask for, and only they get the owner's", () => {
+  const job = named("Job", "migrate");
+  const environment = environmentOf(job);
+  assert.equal(readDatabaseUrls((name) => environment[name]).length, 2);
+  assert.deepEqual(Object.keys(environment).filter((key) => key.includes("MIGRATION")).length, 2);
+  assert.deepEqual(
+    containerOf(job).args,
+    imageCommand("migrate", (variable) => environment[variable]),
+  );
+  for (const other of workloads.filter((workload) => workload !== job)) {
+    assert.ok(!JSON.stringify(other).includes("database-owner"));
+  }
+});

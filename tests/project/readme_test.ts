@@ -1,0 +1,159 @@
+// What README.md tells a newcomer to type works as it says. The blocks are run as they stand, with
+// this test's ports in place of the usual ones.
+import assert from "node:assert/strict";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { freePort } from "../../tools/servers/free_port.ts";
+import { startServers } from "../../tools/servers/servers.ts";
+import { type Answer, call, grant } from "../support/api.ts";
+import { withClient } from "../support/databases.ts";
+import { dataFolder, startDev } from "./dev.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const readme = await Deno.readTextFile(`${root}README.md`);
+const blocks = [...readme.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = ""]) => block);
+const blockWith = (text: string): string => {
+  const found = blocks.filter((block) => block.includes(text));
+  assert.equal(found.length, 1, `blocks with ${text}`);
+  return found[0] ?? "";
+};
+
+// The shell takes the lines apart as it does for a reader. The requests are made here, because not
+// every machine that runs the tests has curl.
+async function runCurls(block: string, replace: (text: string) => string): Promise<Answer[]> {
+  const script = `curl() { printf '%s\\0' "$@"; printf '\\0'; }\n${replace(block)}`;
+  const { success, stdout } = await new Deno.Command("sh", { args: ["-ec", script] }).output();
+  assert.ok(success);
+  const commands = new TextDecoder().decode(stdout).split("\0\0").slice(0, -1);
+  const answers: Answer[] = [];
+  for (const command of commands) answers.push(await curl(command.split("\0")));
+  return answers;
+}
+
+function curl([url = "", ...options]: string[]): Promise<Answer> {
+  const headers = new Headers();
+  let body: string | undefined;
+  for (let at = 0; at < options.length; at += 2) {
+    const [name, value = ""] = options.slice(at);
+    assert.ok(name === "-H" || name === "-d", `curl ${name}`);
+    if (name === "-d") body = value;
+    else headers.set(value.split(": ")[0] ?? "", value.split(": ")[1] ?? "");
+  }
+  return call(url, body === undefined ? { headers } : { method: "POST", headers, body });
+}
+
+Deno.test({
+  name: "the commands of the README exist, and so do the files that documents lead to",
+  fn: async () => {
+    const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
+    const folders = ["", "docs/"];
+    for (const folder of folders) {
+      for await (const { name } of Deno.readDir(root + folder)) {
+        if (!name.endsWith(".md")) continue;
+        const text = await Deno.readTextFile(root + folder + name);
+        for (const [, task = ""] of text.matchAll(/deno(?:@[\d.]+)? task ([\w:]+)/g)) {
+          assert.ok(Object.hasOwn(tasks, task), `"deno task ${task}" in ${name}`);
+        }
+        for (const [, path = ""] of text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+          await Deno.stat(new URL(path, pathToFileURL(`${root}${folder}`))).catch(() => {
+            assert.fail(`"${path}" in ${name} leads nowhere`);
+          });
+        }
+      }
+    }
+    for (const [, version] of readme.matchAll(/deno@([\d.]+)/g)) {
+      assert.equal(version, Deno.version.deno);
+    }
+  },
+});
+
+Deno.test({
+  name: "the README's first steps: start it, grant a right, see it arrive, revoke it, watch a shop",
+  ignore: Deno.build.os !== "linux", // as in dev_test.ts
+  fn: async () => {
+    assert.match(blockWith("task dev"), /^npx -y deno@[\d.]+ task dev /m);
+    await using folder = await dataFolder();
+    await using dev = startDev(folder);
+    await dev.ready();
+    const here = (text: string) =>
+      text.replaceAll("http://127.0.0.1:8080", dev.entitlement)
+        .replaceAll("http://127.0.0.1:8081", dev.notification);
+
+    const [granted] = await runCurls(blockWith("/grants"), here);
+    assert.deepEqual([granted?.status, granted?.json.status], [200, "ACTIVE"]);
+    await until("the reader sees it", async () => {
+      const [again, inbox] = await runCurls(blockWith("/grants"), here);
+      assert.deepEqual(
+        [again?.text, again?.headers.get("Idempotency-Replayed")],
+        [granted?.text, "true"],
+      );
+      return inbox?.json.notifications[0]?.status === "SENT";
+    });
+    const [revoked, rights] = await runCurls(blockWith("/revokes"), here);
+    assert.deepEqual([revoked?.json.status, revoked?.json.version], ["REVOKED", 2]);
+    assert.equal(rights?.json.entitlements[0].stock_keeping_unit, "book");
+
+    const { success } = await new Deno.Command(Deno.execPath(), {
+      args: ["task", "demo", "--changes", "20", "--rate", "40"],
+      cwd: root,
+      env: {
+        ENTITLEMENT_HTTP_PORT: new URL(dev.entitlement).port,
+        NOTIFICATION_HTTP_PORT: new URL(dev.notification).port,
+      },
+      stdout: "null",
+    }).output();
+    assert.ok(success);
+    await dev.pressCtrlC();
+    await dev.exited;
+  },
+});
+
+Deno.test("the README's settings are enough to migrate and to run the services one by one", async () => {
+  await using servers = await startServers();
+  await withClient(servers.postgres.url, async (admin) => {
+    await admin.query("create role owner superuser login password 'secret'");
+  });
+  const { postgres, nats } = servers;
+  const block = blockWith("export NATS_URL")
+    .replaceAll("127.0.0.1:5432", `127.0.0.1:${postgres.port}`)
+    .replaceAll("nats://127.0.0.1:4222", nats.url);
+  const [exports = "", ...commands] = block.split(/^(?=deno task)/m);
+  const tasks = commands.map((line) => line.split(" ")[2]?.trim());
+  assert.deepEqual(tasks, ["migrate", "entitlement", "notification"]);
+
+  const ports = { entitlement: freePort(), notification: freePort() };
+  const run = (task: string) =>
+    new Deno.Command("sh", {
+      args: ["-ec", `${exports}\nexec "$DENO" task ${task}`],
+      cwd: root,
+      env: {
+        DENO: Deno.execPath(),
+        ENTITLEMENT_HTTP_PORT: `${ports.entitlement}`,
+        NOTIFICATION_HTTP_PORT: `${ports.notification}`,
+        NOTIFICATION_DEBUG_ENABLED: "true",
+      },
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+  assert.equal((await run("migrate").status).code, 0);
+  const services = [run("entitlement"), run("notification")];
+  try {
+    const url = (port: number) => `http://127.0.0.1:${port}`;
+    for (const port of Object.values(ports)) {
+      await until("it is ready", async () => {
+        const answer = await call(`${url(port)}/readyz`).catch(() => undefined);
+        return answer?.status === 200;
+      });
+    }
+    assert.equal((await grant(url(ports.entitlement))).status, 200);
+    await until("it arrives", async () => {
+      const inbox = await call(`${url(ports.notification)}/debug/notification/inbox/ann`);
+      return inbox.json.notifications[0]?.status === "SENT";
+    });
+  } finally {
+    for (const service of services) service.kill("SIGTERM");
+    const ended = await Promise.all(services.map((service) => service.status));
+    assert.deepEqual(ended.map(({ code }) => code), [0, 0]);
+  }
+});

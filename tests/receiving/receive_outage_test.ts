@@ -1,0 +1,195 @@
+// While the database is away, for whatever reason and however long, messages wait in the stream and
+// none of their deliveries is used up.
+import assert from "node:assert/strict";
+import { uniqueName, withClient } from "../support/databases.ts";
+import { ask } from "../support/entitlement.ts";
+import { eventOf, eventsOf, messageOf, tooLongForAnIndex } from "../support/events.ts";
+import {
+  advisoriesSent,
+  allSent,
+  consumerInfo,
+  countsOf,
+  freshPlace,
+  type Place,
+  publishRaw,
+  publishTo,
+  startNotification,
+  untilAllAcked,
+  untilSent,
+} from "../support/notification.ts";
+import { type OwnDatabase, ownDatabase } from "../support/own_database.ts";
+import type { LogLine } from "../../tools/servers/service_process.ts";
+import { natsUrl } from "../support/streams.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+// An outage of 4 s would use up all deliveries, were they not held.
+const brief = {
+  NOTIFICATION_NATS_ACK_WAIT: "1s",
+  NOTIFICATION_NATS_MAX_DELIVER: "2",
+  NOTIFICATION_DELIVERY_LEASE: "2s",
+};
+const outageMs = 5_000;
+
+Deno.test("a database that is stopped for long uses up no deliveries, and nothing is lost", async () => {
+  await using database = await ownDatabase("notification");
+  const place = placeOf(database);
+  await using service = await startNotification(place, brief);
+  const [before, during, later] = [
+    eventsOf({ users: 20, versions: 5 }),
+    eventsOf({ users: 30, versions: 5 }).map((event) => ({ ...event, stockKeepingUnit: "film" })),
+    eventsOf({ users: 40, versions: 5 }).map((event) => ({ ...event, stockKeepingUnit: "song" })),
+  ];
+  await publishTo(place, before);
+  await untilSent(place, 100);
+
+  await database.server.stop();
+  const stoppedAt = performance.now();
+  await publishTo(place, during);
+  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await until("it pulls no more", async () => (await consumerInfo(place)).num_waiting === 0);
+  await publishTo(place, later);
+  await until("the outage was long", () => performance.now() - stoppedAt > outageMs);
+  assert.equal((await consumerInfo(place)).num_pending, later.length, "it went on pulling");
+  await database.server.start();
+
+  await assertAllOnce(place, 450);
+  assertToldOnce(service.log);
+  assert.equal(await service.stop(), 0);
+});
+
+Deno.test("nor does one that is killed under load, again and again", async () => {
+  await using database = await ownDatabase("notification");
+  const place = placeOf(database);
+  // A machine that recovers its database and runs other tests may be short of time for a second.
+  const settings = { ...brief, NOTIFICATION_NATS_ACK_WAIT: "3s" };
+  await using service = await startNotification(place, settings);
+  const events = eventsOf({ users: 100, versions: 30 });
+  const publishing = inPieces(events, 50, (piece) => publishTo(place, piece));
+  for (let kills = 0; kills < 3; kills++) {
+    const { sent } = await countsOf(place);
+    await untilSent(place, sent + 200);
+    await database.server.kill();
+    await publishing.next(10);
+    await database.server.start();
+  }
+  await publishing.rest();
+  await assertAllOnce(place, 3_000);
+  assert.equal(await service.stop(), 0);
+});
+
+Deno.test("a database that only reads, as after a failover, is away as well", async () => {
+  await using place = await freshPlace();
+  const name = new URL(place.ownerUrl).pathname.slice(1);
+  await using service = await startNotification(place, brief);
+  await publishTo(place, [eventOf()]);
+  await untilSent(place, 1);
+  await beginAnew(place, `alter database ${name} set default_transaction_read_only = on`);
+  await publishTo(place, eventsOf({ users: 30, versions: 1 }));
+  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await new Promise((over) => setTimeout(over, outageMs));
+  await beginAnew(place, `alter database ${name} reset default_transaction_read_only`);
+  await assertAllOnce(place, 31);
+});
+
+Deno.test("when the only message in hand proves bad after an outage, consuming goes on", async () => {
+  await using place = await freshPlace();
+  await using service = await startNotification(place);
+  await publishTo(place, [eventOf()]);
+  await untilSent(place, 1);
+  await ask(place.ownerUrl, "alter table processed_events rename to away");
+  await publishRaw(place, [messageOf({ userId: tooLongForAnIndex() })]);
+  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await ask(place.ownerUrl, "alter table away rename to processed_events");
+  await until("it is refused", () => count(service.log, / could not be stored/) === 1);
+  await publishTo(place, [eventOf({ version: 2 })]);
+  await untilSent(place, 2);
+});
+
+Deno.test("a stop during an outage gives back what is in hand, in time and with exit code 0", async () => {
+  await using database = await ownDatabase("notification");
+  const place = placeOf(database);
+  const service = await startNotification(place, { ...brief, SHUTDOWN_GRACE: "2s" });
+  await publishTo(place, [eventOf()]);
+  await untilSent(place, 1);
+  await database.server.kill();
+  await publishTo(place, eventsOf({ users: 100, versions: 2 }));
+  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  const stoppedAt = performance.now();
+  assert.equal(await service.stop(), 0);
+  assert.ok(performance.now() - stoppedAt < 4_000, "the grace is 2 s");
+  assert.equal(count(service.log, / could not be stored/), 0);
+  await database.server.start();
+  await using _next = await startNotification(place, brief);
+  await assertAllOnce(place, 201, { redeliveries: true });
+});
+
+function placeOf({ ownerUrl, serviceUrl }: OwnDatabase): Place {
+  const stream = uniqueName("events");
+  return { stream, subject: `${stream}.events`, natsUrl, ownerUrl, serviceUrl };
+}
+
+async function assertAllOnce(
+  place: Place,
+  events: number,
+  { redeliveries = false } = {},
+): Promise<void> {
+  await untilSent(place, events, 60_000);
+  await untilAllAcked(place);
+  assert.deepEqual(await countsOf(place), allSent(events));
+  assert.deepEqual(await advisoriesSent(place), { MAX_DELIVERIES: 0, MSG_TERMINATED: 0 });
+  const { delivered } = await consumerInfo(place);
+  if (!redeliveries) assert.equal(delivered.consumer_seq, events, "each was delivered once");
+}
+
+// Each loop says once that it fails and once that it works again.
+function assertToldOnce(log: LogLine[]): void {
+  const problems = log.filter(({ level, message }) => level !== "info" && !/replica/.test(message));
+  const told = Map.groupBy(problems, ({ message }) => message.replace(/:.*/s, ""));
+  assert.deepEqual([...told].filter(([, lines]) => lines.length > 1), []);
+  assert.ok(problems.length <= 3, JSON.stringify(problems));
+}
+
+function count(log: LogLine[], message: RegExp): number {
+  return log.filter((line) => message.test(line.message)).length;
+}
+
+/** Changes the database for all sessions, by ending them. */
+async function beginAnew(place: Place, statement: string): Promise<void> {
+  await withClient(place.ownerUrl, async (owner) => {
+    await owner.query("set default_transaction_read_only = off");
+    await owner.query(statement);
+    await owner.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+  });
+}
+
+interface Pieces {
+  next(pieces: number): Promise<void>;
+  rest(): Promise<void>;
+}
+
+// Goes on by itself; `next` waits until so many more pieces are out.
+function inPieces<Item>(
+  items: Item[],
+  size: number,
+  send: (piece: Item[]) => Promise<unknown>,
+): Pieces {
+  let sent = 0;
+  const running = (async () => {
+    for (let from = 0; from < items.length; from += size) {
+      await send(items.slice(from, from + size));
+      sent++;
+      await new Promise((over) => setTimeout(over, 20));
+    }
+  })();
+  const total = Math.ceil(items.length / size);
+  return {
+    next: async (pieces) => {
+      const wanted = Math.min(total, sent + pieces);
+      await until("more is published", () => sent >= wanted);
+    },
+    rest: () => running,
+  };
+}

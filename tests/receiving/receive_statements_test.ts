@@ -1,0 +1,119 @@
+// What the statements of receiving do to single rows: who waits for a predecessor, for how long, and
+// what ends the wait.
+import assert from "node:assert/strict";
+import { claimNotifications, settleNotifications } from "../../notification/delivery.ts";
+import { readNotification } from "../../notification/notification.ts";
+import { receiveEvents } from "../../notification/receive_events.ts";
+import { ask, withClient } from "../../tools/servers/asking.ts";
+import { bodyOf, type Event, eventOf } from "../support/events.ts";
+import { waitingForLocks } from "../support/locks.ts";
+import { type Opened, openFresh } from "../support/databases.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+const waitMs = 90_000;
+
+Deno.test("a version waits for the one before it, as long as the setting says and no older one will do", async () => {
+  await using tables = await openFresh("notification");
+  await receive(tables, [eventOf({ version: 1 })]);
+  await receive(tables, [eventOf({ version: 3 })]);
+  assert.deepEqual(await waitsIn(tables), [[1, false, null], [3, true, 90]]);
+  await receive(tables, [eventOf({ version: 2 })]);
+  assert.deepEqual(await waitsIn(tables), [[1, false, null], [2, false, null], [3, false, null]]);
+});
+
+Deno.test("one whose predecessor was sent already is handed over at once", async () => {
+  await using tables = await openFresh("notification");
+  await receive(tables, [eventOf({ version: 1 })]);
+  const claimed = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
+  const result = { sentAt: performance.now() };
+  await settleNotifications(
+    tables.database,
+    claimed.map((row) => ({ row, kind: "done" as const, result })),
+  );
+  assert.equal((await receive(tables, [eventOf({ version: 2 })])).leased.length, 1);
+});
+
+Deno.test("one that comes with its predecessor is handed over with it", async () => {
+  await using tables = await openFresh("notification");
+  const { leased } = await receive(tables, [eventOf({ version: 2 }), eventOf({ version: 1 })]);
+  assert.equal(leased.length, 2);
+});
+
+Deno.test("a duplicate of its predecessor does not bring back a row that waits for its next try", async () => {
+  await using tables = await openFresh("notification");
+  const first = eventOf({ version: 1 });
+  await receive(tables, [first, eventOf({ version: 2 })]);
+  await ask(
+    tables.ownerUrl,
+    "update notifications set next_retry_at = now() + interval '1 hour' where version = 2",
+  );
+  // Somebody waits, so that waits are looked for at all.
+  await receive(tables, [first, eventOf({ userId: "other", version: 7 })]);
+  const [row] = await ask<{ is_later: boolean }>(
+    tables.ownerUrl,
+    `select next_retry_at > now() + interval '50 minutes' as is_later
+     from notifications where user_id = 'ann' and version = 2`,
+  );
+  assert.equal(row?.is_later, true);
+});
+
+Deno.test("rows whose wait ends are locked from the lowest id to the highest", async () => {
+  await using tables = await openFresh("notification");
+  const users = Array.from({ length: 7 }, (_, i) => `user-${i}`);
+  await receive(tables, users.map((userId) => eventOf({ userId, version: 2 })));
+  const rows = await ask<{ id: string }>(
+    tables.ownerUrl,
+    "select notification_id as id from notifications order by notification_id",
+  );
+  const ids = rows.map(({ id }) => id);
+  await withClient(tables.ownerUrl, async (holder) => {
+    await holder.query("begin");
+    await holder.query("select from notifications where notification_id = $1 for update", [ids[3]]);
+    const receiving = receive(tables, users.map((userId) => eventOf({ userId, version: 1 })));
+    await until("it waits", async () => await waitingForLocks(tables.ownerUrl) === 1);
+    const free = await ask<{ id: string }>(
+      tables.ownerUrl,
+      "select notification_id as id from notifications where version = 2 for update skip locked",
+    );
+    assert.deepEqual(free.map(({ id }) => id).sort(), ids.slice(4));
+    await holder.query("commit");
+    await receiving;
+  });
+});
+
+Deno.test("sent_at is the time of the claim and what passed until the channel took it", async () => {
+  await using tables = await openFresh("notification");
+  await receive(tables, [eventOf()]);
+  const [row] = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
+  assert.ok(row);
+  const timeOf = async (column: string) => {
+    const [found] = await ask<{ at: Date }>(
+      tables.ownerUrl,
+      `select ${column} as at from notifications`,
+    );
+    return Number(found?.at);
+  };
+  const claimedAt = await timeOf("locked_at");
+  const result = { sentAt: row.claimedAt + 250 };
+  await settleNotifications(tables.database, [{ row, kind: "done", result }]);
+  const afterMs = await timeOf("sent_at") - claimedAt;
+  assert.ok(Math.abs(afterMs - 250) <= 1, `${afterMs}`);
+});
+
+function receive({ database }: Opened, events: Event[]) {
+  const lease = { worker: "test", leaseMs: 1, token: crypto.randomUUID() };
+  const received = events.map((event) => readNotification(bodyOf(event)));
+  return receiveEvents(database, received, waitMs, lease);
+}
+
+/** Of each version: whether it awaits its predecessor, and for how many seconds. */
+async function waitsIn({ ownerUrl }: Opened): Promise<unknown[]> {
+  const rows = await ask<{ version: number; awaits: boolean; seconds: number | null }>(
+    ownerUrl,
+    `select version::int, awaits_predecessor as awaits,
+       round(extract(epoch from next_retry_at - created_at))::int as seconds
+     from notifications
+     order by version`,
+  );
+  return rows.map(({ version, awaits, seconds }) => [version, awaits, seconds]);
+}

@@ -1,0 +1,224 @@
+// A broker that lost what it had acknowledged: the relay puts exactly that into the stream again.
+import assert from "node:assert/strict";
+import { type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
+import { openDatabase } from "../../shared/postgres/postgres.ts";
+import { uuidv7 } from "../../shared/process/uuid.ts";
+import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
+import { ask } from "../support/entitlement.ts";
+import {
+  assertAllStored,
+  assertOnceAndInOrder,
+  countOf,
+  goodPayload,
+  insertEvents,
+  manyEvents,
+  outboxRows,
+  storedEvents,
+  untilAll,
+} from "../support/outbox.ts";
+import { type FreshPlace, freshPlace, startRelay } from "../support/relays.ts";
+import { withNats } from "../support/streams.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+Deno.test("after a wiped broker the new stream holds every published event", async () => {
+  await using nats = await startNats();
+  await using place = await freshPlace({ natsUrl: nats.url });
+  await using relay = startRelay(place);
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 50, versions: 10 }));
+  const before = await untilAll(place.ownerUrl, "PUBLISHED");
+  await nats.kill();
+  await nats.wipe();
+  await nats.start();
+  await until("they were put back", () => relay.log.some((line) => line.includes("500 events")));
+  const rows = await untilAll(place.ownerUrl, "PUBLISHED");
+  const stored = await storedEvents(place.natsUrl, place.stream);
+  assertOnceAndInOrder(stored, rows);
+  assertAllStored(stored, rows);
+  const generation = before[0]?.stream_generation ?? 0;
+  assert.ok(rows.every(({ stream_generation }) => stream_generation > generation));
+  assert.ok(rows.every(({ attempt_count }) => attempt_count === 0));
+});
+
+Deno.test("so it does when two relays are publishing meanwhile, and it happens again", async () => {
+  await using nats = await startNats();
+  await using place = await freshPlace({ natsUrl: nats.url });
+  await using _one = startRelay(place);
+  await using _two = startRelay(place);
+  for (let wipes = 0; wipes < 3; wipes++) {
+    await insertEvents(place.ownerUrl, manyEvents({ keys: 50, versions: 40 }));
+    const published = await countOf(place.ownerUrl, "PUBLISHED");
+    await until(
+      "they are at it",
+      async () => await countOf(place.ownerUrl, "PUBLISHED") > published + 300,
+    );
+    await nats.kill();
+    await nats.wipe();
+    await nats.start();
+  }
+  const rows = await untilStored(place);
+  assert.ok(rows.every(({ attempt_count }) => attempt_count === 0));
+});
+
+Deno.test("of a stream that lost its end exactly the end is put back", async () => {
+  await using nats = await startNats();
+  await using place = await freshPlace({ natsUrl: nats.url });
+  await using relay = startRelay(place);
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 10, versions: 10 }));
+  const kept = await untilAll(place.ownerUrl, "PUBLISHED");
+  await using copy = await copyOf(nats);
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 10, versions: 7 }));
+  const lost = (await untilAll(place.ownerUrl, "PUBLISHED")).slice(kept.length);
+  await copy.restore();
+  await until("they were put back", () => relay.log.some((line) => line.includes("70 events")));
+  const rows = await untilStored(place);
+  assert.deepEqual(rows.slice(0, kept.length), kept);
+  const publishedAt = new Map(lost.map(({ event_id, published_at }) => [event_id, published_at]));
+  for (const { event_id, published_at } of rows.slice(kept.length)) {
+    assert.ok(Number(published_at) > Number(publishedAt.get(event_id)));
+  }
+});
+
+Deno.test("an event is found whose settle came after the loss, and whose relay is no more", async () => {
+  await using nats = await startNats();
+  await using place = await freshPlace({ natsUrl: nats.url });
+  await using copy = await copyOf(nats);
+  await using _busy = startRelay(place);
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 1, versions: 3 }));
+  await untilAll(place.ownerUrl, "PUBLISHED");
+  await copy.take();
+  await until("it is back", async () => (await generations(place)) === 2);
+
+  // Another relay publishes an event; then it is slow to settle it.
+  const slow = await publishWithoutSettling(place);
+  await copy.restore();
+  await until("the busy one is back", async () => (await generations(place)) === 3);
+  await insertEvents(place.ownerUrl, [{ key: "next:sku", version: 1 }]);
+  await until("the place is taken", async () => await countOf(place.ownerUrl, "PUBLISHED") === 4);
+  assert.deepEqual(await slow.settle(), new Set([slow.id]));
+  const stored = await storedEvents(place.natsUrl, place.stream);
+  assert.ok(!stored.some(({ id }) => id === slow.id));
+
+  await untilStored(place); // although its place is taken
+});
+
+Deno.test("neither a purge nor a restart is taken for a loss", async () => {
+  await using nats = await startNats();
+  await using place = await freshPlace({ natsUrl: nats.url });
+  await using relay = startRelay(place);
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 10, versions: 10 }));
+  const before = await untilAll(place.ownerUrl, "PUBLISHED");
+  await withNats(nats.url, async (connection) => {
+    const manager = await connection.jetstreamManager();
+    await manager.streams.purge(place.stream, { seq: 60 });
+  });
+  await nats.stop();
+  await nats.start();
+  await until("it is back", async () => (await generations(place)) === 2);
+  await insertEvents(place.ownerUrl, [{ key: "new:sku", version: 1 }]);
+  const after = await untilAll(place.ownerUrl, "PUBLISHED");
+  assert.deepEqual(after.slice(0, 100), before);
+  assert.equal((await storedEvents(nats.url, place.stream)).length, 42);
+  assert.deepEqual(relay.log.filter((line) => line.startsWith("error")), []);
+});
+
+// Rows may be published for a moment before their loss is noticed.
+async function untilStored(place: FreshPlace): ReturnType<typeof outboxRows> {
+  let problem: unknown;
+  await until("all is stored", async () => {
+    const rows = await untilAll(place.ownerUrl, "PUBLISHED");
+    try {
+      assertAllStored(await storedEvents(place.natsUrl, place.stream), rows);
+      return true;
+    } catch (error) {
+      problem = error;
+      return false;
+    }
+  }).catch((late) => {
+    throw problem ?? late;
+  });
+  return await outboxRows(place.ownerUrl);
+}
+
+async function generations({ ownerUrl }: FreshPlace): Promise<number> {
+  const [row] = await ask<{ count: number }>(
+    ownerUrl,
+    "select count(*)::int as count from stream_generations",
+  );
+  return row?.count ?? 0;
+}
+
+interface Unsettled {
+  id: string;
+  settle(): Promise<Set<string>>;
+}
+
+// The first half of what a relay does with a row.
+async function publishWithoutSettling(place: FreshPlace): Promise<Unsettled> {
+  const generation = await generations(place);
+  const database = openDatabase(place.databaseUrl, "slow");
+  const row = await insertLeased(place.ownerUrl, "slow:sku");
+  const { id } = row;
+  const sequence = await withNats(
+    place.natsUrl,
+    async (connection) =>
+      (await connection.jetstream().publish(place.subject, "", { msgID: id })).seq,
+  );
+  const ackedAt = performance.now();
+  const settle = async () => {
+    const result = { generation, sequence, ackedAt };
+    const owned = await settleEvents(database, [{ row, kind: "done", result }]);
+    await database.end();
+    return owned;
+  };
+  return { id, settle };
+}
+
+// Leased from the beginning, because the other relay would be faster than a claim.
+async function insertLeased(ownerUrl: string, key: string): Promise<OutboxRow> {
+  const id = uuidv7();
+  const token = crypto.randomUUID();
+  const content = { event_type: "EntitlementGranted", payload: goodPayload(id, key, 1) };
+  await ask(
+    ownerUrl,
+    `insert into outbox_events
+       (event_id, event_type, aggregate_key, payload, status, locked_at, lease_until, claim_token)
+     values ($1, $2, $3, $4, 'IN_FLIGHT', now(), now() + interval '1 minute', $5)`,
+    [id, content.event_type, key, JSON.stringify(content.payload), token],
+  );
+  const claimedAt = performance.now();
+  const none = { attempts: 0, takenOver: false };
+  return {
+    id,
+    key,
+    token,
+    claimedAt,
+    ...none,
+    content: { ...content, traceparent: null, age_seconds: 0 },
+  };
+}
+
+interface StoreCopy extends AsyncDisposable {
+  take(): Promise<void>;
+  restore(): Promise<void>;
+}
+
+// Of what the server has on its disk; it is restarted for it.
+async function copyOf(nats: NatsServer): Promise<StoreCopy> {
+  const folder = await Deno.makeTempDir();
+  const copy = async (from: string, to: string) => {
+    await new Deno.Command("cp", { args: ["-a", `${from}/.`, to] }).output();
+  };
+  const take = async () => {
+    await nats.stop();
+    await copy(nats.storeDir, folder);
+    await nats.start();
+  };
+  const restore = async () => {
+    await nats.stop();
+    await nats.wipe();
+    await copy(folder, nats.storeDir);
+    await nats.start();
+  };
+  await take();
+  return { take, restore, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+}

@@ -1,0 +1,95 @@
+// The entitlement API as its callers use it. Bad input goes through fetch as well, so `fields` may
+// be anything; a string is sent as it is.
+import assert from "node:assert/strict";
+import { plantedKey } from "../../tools/planted.ts";
+import { keep } from "../../tools/servers/evidence.ts";
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // deno-lint-ignore no-explicit-any
+  json: any; // undefined where the text is not JSON
+}
+
+export interface Fields {
+  user_id: string;
+  stock_keeping_unit: string;
+  reason: string;
+  purchase_id: string;
+}
+
+export const someFields: Fields = {
+  user_id: "ann",
+  stock_keeping_unit: "book",
+  reason: "purchase",
+  purchase_id: "p-1",
+};
+
+export function post(
+  url: string,
+  action: "grants" | "revokes",
+  fields: unknown,
+  key: string | undefined,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return call(`${url}/v1/entitlements/${action}`, {
+    method: "POST",
+    headers: {
+      "Content-Type": "application/json",
+      ...(key === undefined ? {} : { "Idempotency-Key": key }),
+      ...headers,
+    },
+    body: typeof fields === "string" ? fields : JSON.stringify(fields),
+  });
+}
+
+// Each with a key of its own where none is given.
+export function grant(
+  url: string,
+  fields: Partial<Fields> = {},
+  key: string = `${plantedKey}-${crypto.randomUUID()}`,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return post(url, "grants", { ...someFields, ...fields }, key, headers);
+}
+
+export function revoke(
+  url: string,
+  fields: Partial<Fields> = {},
+  key: string = `${plantedKey}-${crypto.randomUUID()}`,
+): Promise<Answer> {
+  return post(url, "revokes", { ...someFields, ...fields }, key);
+}
+
+export function list(url: string, userId: string): Promise<Answer> {
+  return call(`${url}/v1/users/${encodeURIComponent(userId)}/entitlements`);
+}
+
+export async function call(url: string, init?: RequestInit): Promise<Answer> {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  keep(url.includes("/debug/") ? "debug" : "answers", text);
+  return { status: response.status, headers: response.headers, text, json: parsed(text) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+// The shape of every error: these two members, and no more.
+export function assertError(
+  answer: Answer,
+  status: number,
+  code: string,
+  message?: string,
+): void {
+  assert.equal(answer.status, status, answer.text);
+  assert.equal(answer.headers.get("Content-Type"), "application/json");
+  assert.deepEqual(answer.json, { code, message: message ?? answer.json.message });
+  assert.deepEqual(Object.keys(answer.json), ["code", "message"]);
+}

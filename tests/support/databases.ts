@@ -1,0 +1,156 @@
+// Databases for tests, on the server that KENRI_TEST_POSTGRES_URL names, else on one of their own.
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { migrate } from "../../migrations/migrate.ts";
+import { admitToDatabase } from "../../migrations/service_role.ts";
+import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
+import { startPostgres } from "../../tools/servers/postgres.ts";
+import { plantedPassword } from "../../tools/planted.ts";
+import { withClient } from "../../tools/servers/asking.ts";
+import { keepErrors } from "../../tools/servers/evidence.ts";
+
+export { withClient };
+
+export interface TestDatabase extends AsyncDisposable {
+  ownerUrl: string;
+  serviceUrl: string;
+  drop(): Promise<void>;
+}
+
+export type Service = "entitlement" | "notification";
+
+/** The url of the server's administrator. */
+export const serverUrl = Deno.env.get("KENRI_TEST_POSTGRES_URL") ?? await startOwnServer();
+
+async function startOwnServer(): Promise<string> {
+  const server = await startPostgres();
+  Deno.test.afterAll(() => server.close());
+  return server.url;
+}
+
+/** A migrated database of its own, as the service finds it. */
+export async function freshDatabase(service: Service): Promise<TestDatabase> {
+  const template = await templateOf(service);
+  const database = uniqueName(service);
+  await withClient(serverUrl, async (admin) => {
+    await admin.query(
+      `create database ${pg.escapeIdentifier(database)} template ${pg.escapeIdentifier(template)}`,
+    );
+    await admitToDatabase(admin, database, roleOf(service));
+  });
+  const drop = async () => {
+    await keepErrors(urlOf({ database }));
+    await dropDatabase(database);
+  };
+  return {
+    ownerUrl: urlOf({ database }),
+    serviceUrl: serviceUrlOf(service, database),
+    drop,
+    [Symbol.asyncDispose]: drop,
+  };
+}
+
+export interface Opened extends AsyncDisposable {
+  database: Database; // the service's pool
+  ownerUrl: string;
+}
+
+/** The same, opened as the service does. */
+export async function openFresh(service: Service): Promise<Opened> {
+  const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
+  const database = openDatabase(serviceUrl, "test");
+  return {
+    database,
+    ownerUrl,
+    [Symbol.asyncDispose]: async () => {
+      await database.end();
+      await drop();
+    },
+  };
+}
+
+const templates = new Map<Service, Promise<string>>();
+
+function templateOf(service: Service): Promise<string> {
+  const known = templates.get(service) ?? makeTemplate(service);
+  templates.set(service, known);
+  return known;
+}
+
+/** Once per server and state of the files; the name says which, and comes only when it is done. */
+async function makeTemplate(service: Service): Promise<string> {
+  const folder = folderOf(service);
+  const template = `kenri_template_${service}_${await hashOf(folder)}`;
+  await withClient(serverUrl, async (admin) => {
+    await admin.query("select pg_advisory_lock(hashtextextended('kenri test templates', 0))");
+    if (await databaseExists(admin, template)) return;
+    const unfinished = `${template}_unfinished`;
+    await admin.query(`drop database if exists ${unfinished} with (force)`);
+    await migrate({
+      folder,
+      ownerUrl: urlOf({ database: unfinished }),
+      serviceUrl: serviceUrlOf(service, unfinished),
+      say: () => {},
+    });
+    await admin.query(`alter database ${unfinished} rename to ${template}`);
+  });
+  return template;
+}
+
+async function databaseExists(admin: pg.Client, database: string): Promise<boolean> {
+  const found = await admin.query("select from pg_database where datname = $1", [database]);
+  return found.rowCount === 1;
+}
+
+async function hashOf(folder: string): Promise<string> {
+  const hash = createHash("sha256");
+  for (const name of (await readdir(folder)).sort()) {
+    hash.update(name).update(await readFile(join(folder, name)));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+export function folderOf(service: Service): string {
+  return fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
+}
+
+export function uniqueName(prefix: string): string {
+  return `kenri_${prefix}_${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
+}
+
+function roleOf(service: Service): string {
+  return `kenri_test_${service}`;
+}
+
+function serviceUrlOf(service: Service, database: string): string {
+  return urlOf({ database, user: roleOf(service), password: plantedPassword });
+}
+
+/** The administrator's url, with other parts where they are given. */
+export function urlOf(
+  { database, user, password }: { database: string; user?: string; password?: string },
+): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${encodeURIComponent(database)}`;
+  if (user !== undefined) {
+    url.username = encodeURIComponent(user);
+    url.password = encodeURIComponent(password ?? "");
+  }
+  return url.href;
+}
+
+export async function dropDatabase(database: string): Promise<void> {
+  await withClient(serverUrl, async (admin) => {
+    await admin.query(`drop database if exists ${pg.escapeIdentifier(database)} with (force)`);
+  });
+}
+
+/** After the databases in which it has rights. */
+export async function dropRole(role: string): Promise<void> {
+  await withClient(serverUrl, async (admin) => {
+    await admin.query(`drop role if exists ${pg.escapeIdentifier(role)}`);
+  });
+}

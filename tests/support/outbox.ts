@@ -1,0 +1,170 @@
+// Rows of the outbox as the API would have written them, and what became of them.
+import assert from "node:assert/strict";
+import { type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
+import type { Database } from "../../shared/postgres/postgres.ts";
+import { uuidv7 } from "../../shared/process/uuid.ts";
+import { ask } from "./entitlement.ts";
+import { withNats } from "./streams.ts";
+import { until } from "../../tools/servers/wait.ts";
+
+export interface NewEvent {
+  key: string;
+  version: number;
+  payload?: unknown; // other than the API would have written
+  traceparent?: string;
+}
+
+let born = 0; // in the order of their writing, as microseconds
+
+export async function insertEvents(ownerUrl: string, events: NewEvent[]): Promise<string[]> {
+  const rows = events.map((event) => ({ ...event, event_id: uuidv7(), born: born++ }))
+    .map(({ key, version, payload, event_id, born, traceparent }) => ({
+      event_id,
+      aggregate_key: key,
+      traceparent,
+      born,
+      payload: payload === undefined ? goodPayload(event_id, key, version) : payload,
+    }));
+  await ask(
+    ownerUrl,
+    `insert into outbox_events (event_id, event_type, aggregate_key, payload, traceparent, created_at)
+     select event_id, 'EntitlementGranted', aggregate_key, coalesce(payload, 'null'), traceparent,
+       date_trunc('day', now()) - interval '1 day' + born * interval '1 microsecond'
+     from json_to_recordset($1) as (
+       event_id uuid, aggregate_key text, payload jsonb, traceparent text, born int)`,
+    [JSON.stringify(rows)],
+  );
+  return rows.map(({ event_id }) => event_id);
+}
+
+export function goodPayload(id: string, key: string, version: number): Record<string, unknown> {
+  const [user_id, stock_keeping_unit] = key.split(":");
+  return {
+    event_id: id,
+    event_type: "EntitlementGranted",
+    occurred_at: "2026-01-02T03:04:05.678901Z",
+    user_id,
+    stock_keeping_unit,
+    source: "purchase",
+    source_id: "p-1",
+    version,
+    trace_id: "0af7651916cd43dd8448eb211c80319c",
+  };
+}
+
+// Versions 1 to `versions` of each of the keys, as many changes at once would have written them.
+export function manyEvents({ keys, versions }: { keys: number; versions: number }): NewEvent[] {
+  return Array.from({ length: keys * versions }, (_, i) => ({
+    key: `user-${i % keys}:sku`,
+    version: Math.floor(i / keys) + 1,
+  }));
+}
+
+export interface OutboxState {
+  event_id: string;
+  aggregate_key: string;
+  status: "PENDING" | "IN_FLIGHT" | "PUBLISHED" | "FAILED";
+  attempt_count: number;
+  last_error: string | null;
+  stream_generation: number;
+  stream_seq: number;
+  published_at: Date | null;
+}
+
+export function outboxRows(ownerUrl: string): Promise<OutboxState[]> {
+  return ask<OutboxState>(
+    ownerUrl,
+    `select event_id, aggregate_key, status, attempt_count, last_error, published_at,
+       stream_generation::int, stream_seq::int
+     from outbox_events
+     order by created_at`,
+  );
+}
+
+export async function untilAll(
+  ownerUrl: string,
+  ...statuses: OutboxState["status"][]
+): Promise<OutboxState[]> {
+  await until(`all rows are ${statuses.join(" or ")}`, async () => {
+    const [row] = await ask<{ others: number }>(
+      ownerUrl,
+      "select count(*)::int as others from outbox_events where status <> all ($1)",
+      [statuses],
+    );
+    return row?.others === 0;
+  }, 60_000);
+  return await outboxRows(ownerUrl);
+}
+
+export async function countOf(ownerUrl: string, status: OutboxState["status"]): Promise<number> {
+  const [row] = await ask<{ count: number }>(
+    ownerUrl,
+    "select count(*)::int as count from outbox_events where status = $1",
+    [status],
+  );
+  return row?.count ?? 0;
+}
+
+export interface StoredEvent {
+  seq: number;
+  id: string;
+  key: string;
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+// All that the stream holds, in its order.
+export function storedEvents(url: string, stream: string): Promise<StoredEvent[]> {
+  return withNats(url, async (connection) => {
+    const manager = await connection.jetstreamManager();
+    const { first_seq, last_seq, messages } = (await manager.streams.info(stream)).state;
+    const sequences = Array.from({ length: messages ? last_seq - first_seq + 1 : 0 }, (_, i) => i);
+    const stored: StoredEvent[] = [];
+    while (sequences.length > 0) {
+      stored.push(
+        ...await Promise.all(
+          sequences.splice(0, 500).map(async (i) => {
+            const message = await manager.streams.getMessage(stream, { seq: first_seq + i });
+            const headers = Object.fromEntries(
+              message.header.keys().map((name) => [name, message.header.get(name)]),
+            );
+            return {
+              seq: message.seq,
+              id: headers["Nats-Msg-Id"] ?? "",
+              key: headers["aggregate_key"] ?? "",
+              headers,
+              body: message.data,
+            };
+          }),
+        ),
+      );
+    }
+    return stored;
+  });
+}
+
+// Each row once, and those of one key in the order in which they were written.
+export function assertOnceAndInOrder(stored: StoredEvent[], rows: OutboxState[]): void {
+  assert.equal(stored.length, rows.length, "each event is in the stream once");
+  const written = Map.groupBy(rows, ({ aggregate_key }) => aggregate_key);
+  const arrived = Map.groupBy(stored, ({ key }) => key);
+  for (const [key, rowsOfKey] of written) {
+    const ids = (arrived.get(key) ?? []).map(({ id }) => id);
+    assert.deepEqual(ids, rowsOfKey.map(({ event_id }) => event_id), `the events of ${key}`);
+  }
+}
+
+// Every published row lies where it says, in the stream as it is now.
+export function assertAllStored(stored: StoredEvent[], rows: OutboxState[]): void {
+  const idAt = new Map(stored.map(({ seq, id }) => [seq, id]));
+  for (const { event_id, status, stream_seq } of rows) {
+    assert.equal(status, "PUBLISHED");
+    assert.equal(idAt.get(stream_seq), event_id);
+  }
+}
+
+/** Settles what was claimed, as if a stream had taken it. */
+export async function publishAll(database: Database, rows: OutboxRow[]): Promise<void> {
+  const result = { generation: 1, sequence: 1, ackedAt: performance.now() };
+  await settleEvents(database, rows.map((row) => ({ row, kind: "done", result })));
+}

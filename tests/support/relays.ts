@@ -1,0 +1,104 @@
+// Relays in the process of the test, each with a pool and a connection of its own.
+import type { OutboxRow } from "../../entitlement/outbox.ts";
+import { type RelayOptions, runRelay } from "../../entitlement/relay.ts";
+import { NatsLink } from "../../shared/nats/link.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { metrics } from "../../shared/telemetry/metrics.ts";
+import { openDatabase } from "../../shared/postgres/postgres.ts";
+import { Handover } from "../../shared/queue/handover.ts";
+import { freshDatabase, type TestDatabase } from "./databases.ts";
+import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
+
+export interface RelayPlace extends StreamNames {
+  databaseUrl: string;
+  natsUrl: string;
+}
+
+export interface RunningRelay extends AsyncDisposable {
+  log: string[];
+  committed: Handover<OutboxRow>;
+  stop(): Promise<void>;
+}
+
+const quick: Omit<RelayOptions, "stream"> = {
+  worker: "test",
+  batchSize: 50,
+  leaseMs: 30_000,
+  pollIntervalMs: 50,
+  maxAttempts: 2,
+  backoff: { baseMs: 50, maxMs: 50, minMs: 50, jitterMin: 1, jitterMax: 1 },
+};
+
+export function startRelay(
+  place: RelayPlace,
+  options: Partial<Omit<RelayOptions, "stream">> = {},
+): RunningRelay {
+  const { log, lines } = collectingLog();
+  const database = openDatabase(place.databaseUrl, "relay");
+  const link = new NatsLink({ urls: place.natsUrl }, "relay", log);
+  const committed = new Handover<OutboxRow>();
+  const stopping = new AbortController();
+  const abandon = new AbortController();
+  const stream = {
+    name: place.stream,
+    subject: place.subject,
+    duplicateWindowMs: 120_000,
+    replicas: 1,
+  };
+  const running = runRelay(
+    { database, link, committed, log, abandon: abandon.signal },
+    { ...quick, ...options, stream },
+    stopping.signal,
+  );
+  let stopped: Promise<void> | undefined;
+  const stop = () =>
+    stopped ??= (async () => {
+      stopping.abort();
+      const grace = setTimeout(() => abandon.abort(), 10_000);
+      await running;
+      clearTimeout(grace);
+      await link.close();
+      await database.end();
+    })();
+  return { log: lines, committed, stop, [Symbol.asyncDispose]: stop };
+}
+
+export interface FreshPlace extends RelayPlace, AsyncDisposable {
+  ownerUrl: string;
+  database: TestDatabase;
+}
+
+export async function freshPlace(more: Partial<RelayPlace> = {}): Promise<FreshPlace> {
+  const database = await freshDatabase("entitlement");
+  return {
+    ...freshStreamNames(),
+    natsUrl,
+    databaseUrl: database.serviceUrl,
+    ownerUrl: database.ownerUrl,
+    database,
+    ...more,
+    [Symbol.asyncDispose]: () => database.drop(),
+  };
+}
+
+// As the log of the services, kept as one line each: "warn The connection to NATS was lost".
+export function collectingLog(): { log: Log; lines: string[] } {
+  const lines: string[] = [];
+  const at = (level: string) => (message: string, properties: Record<string, unknown> = {}) =>
+    void lines.push(
+      `${level} ${message.replaceAll(/\{(\w+)\}/g, (_, name) => String(properties[name]))}`,
+    );
+  const levels = { info: at("info"), warn: at("warn"), error: at("error"), fatal: at("fatal") };
+  return { log: levels as unknown as Log, lines };
+}
+
+// The sum over the labels that fit, of all workers of this process.
+export async function metricOf(name: string, labels: Record<string, string> = {}): Promise<number> {
+  const metric = (await metrics.getMetricsAsJSON()).find((metric) => metric.name === name);
+  const fits = metric?.values.filter((value) =>
+    Object.entries(labels).every(([label, wanted]) =>
+      (value.labels as Record<string, unknown>)[label] === wanted
+    )
+  );
+  return fits?.reduce((sum, { value }) => sum + value, 0) ?? 0;
+}

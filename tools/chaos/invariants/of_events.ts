@@ -1,0 +1,83 @@
+// Each event ends in the stream, arrives once in the other database, and ends there.
+import type { SendRecord } from "./invariants.ts";
+import { changeOf, type Invariant, invariant, type Told } from "./invariant.ts";
+
+export function eventsEnd({ events }: Told): Invariant {
+  const places = Map.groupBy(events, ({ place }) => place);
+  return invariant(
+    "2. An outbox row ends PUBLISHED, in a place of its own in the stream, or FAILED with an error",
+    events,
+    ({ status, place, last_error }) =>
+      status === "PUBLISHED"
+        ? place !== null && places.get(place)?.length === 1
+        : status === "FAILED" && last_error !== null,
+  );
+}
+
+export function eventsArriveOnce({ events, processed, notificationsOf }: Told): Invariant {
+  const published = events.filter(({ status }) => status === "PUBLISHED");
+  return invariant(
+    "3. A published event has one processed_events row and one notification",
+    [...new Set([...published.map(({ event_id }) => event_id), ...processed])],
+    (eventId) => processed.has(eventId) && notificationsOf.get(eventId)?.length === 1,
+  );
+}
+
+export function nothingIsInvented(
+  { notifications, auditOf, notificationsOfChange }: Told,
+): Invariant {
+  return invariant(
+    "3. A notification tells of a change that was committed, and of no change there are two",
+    notifications,
+    (row) =>
+      auditOf.get(changeOf(row))?.length === 1 &&
+      notificationsOfChange.get(changeOf(row))?.length === 1,
+  );
+}
+
+export function notificationsEnd({ notifications, deadLettersOf }: Told): Invariant {
+  return invariant(
+    "4. A notification ends SENT without a dead letter, or FAILED with exactly one",
+    notifications,
+    ({ notification_id, status, has_time }) => {
+      const letters = deadLettersOf.get(notification_id)?.length ?? 0;
+      return status === "SENT" ? has_time && letters === 0 : status === "FAILED" && letters === 1;
+    },
+  );
+}
+
+export function deadLettersAreOfFailures({ notifications, deadLetters }: Told): Invariant {
+  const failed = notifications.filter(({ status }) => status === "FAILED");
+  const ids = new Set(failed.map(({ notification_id }) => notification_id));
+  return invariant(
+    "4. A dead letter is of a notification that FAILED",
+    deadLetters,
+    ({ notification_id }) => ids.has(notification_id),
+  );
+}
+
+export function everySendIsKnown({ notifications }: Told, sends: SendRecord[]): Invariant {
+  const eventOf = new Map(notifications.map((row) => [row.notification_id, row.event_id]));
+  return invariant(
+    "4. Every send was of a notification, each time under the same id",
+    sends,
+    ({ notification_id, event_id }) => eventOf.get(notification_id) === event_id,
+  );
+}
+
+export function whatIsSentWasSent({ notifications }: Told, sends: SendRecord[]): Invariant {
+  const sent = new Set(sends.map(({ notification_id }) => notification_id));
+  return invariant(
+    "4. What is SENT the channel has sent",
+    notifications.filter(({ status }) => status === "SENT"),
+    ({ notification_id }) => sent.has(notification_id),
+  );
+}
+
+export function noLeaseIsLeft({ events, notifications }: Told): Invariant {
+  return invariant(
+    "5. A worker that lost its lease leaves nothing: what has ended holds no lease",
+    [...events, ...notifications],
+    ({ leased }) => !leased,
+  );
+}
