@@ -15,6 +15,7 @@ COPY notification/deno.json notification/
 COPY shared/deno.json shared/
 COPY proto/deno.json proto/
 COPY client/deno.json client/
+COPY ops/deno.json ops/
 RUN --mount=type=secret,id=ca \
   if [ -s /run/secrets/ca ]; then export DENO_CERT=/run/secrets/ca; fi; \
   deno install --quiet --frozen \

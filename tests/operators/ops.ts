@@ -20,7 +20,7 @@ export async function ops(
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--no-remote", "--allow-net", "--allow-env"],
-      fileURLToPath(import.meta.resolve("../../tools/ops/ops.ts")),
+      fileURLToPath(import.meta.resolve("../../ops/ops.ts")),
       ...[...args, "--entitlement", entitlement.url, "--notification", notification.url],
     ],
     env: { NO_COLOR: "1", USER: "kim" },

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const parts = ["deno.json", "deno.lock", "node_modules", "entitlement", "notification", "shared"]
-  .concat("proto", "client", "migrations", "tools");
+  .concat("proto", "client", "ops", "migrations", "tools");
 
 export interface PlantedProject extends AsyncDisposable {
   path: string;

@@ -18,7 +18,7 @@ const packages = await readPackages();
 const readJson = async (file: string) => JSON.parse(await Deno.readTextFile(pathOf(file)));
 
 Deno.test("every import is of an exact version from npm, and every lock is frozen", async () => {
-  const members = ["entitlement", "notification", "shared", "proto", "client"];
+  const members = ["entitlement", "notification", "shared", "proto", "client", "ops"];
   for (const file of [...configs, ...members.map((member) => `${member}/deno.json`)]) {
     const { imports = {}, lock } = await readJson(file);
     for (const target of Object.values<string>(imports)) {
@@ -46,7 +46,7 @@ Deno.test("nothing is locked without a hash, nor from anywhere but the registry"
 
 Deno.test("no source imports from an address", async () => {
   const files = await filesOf([
-    ...["entitlement", "notification", "shared", "proto", "client"],
+    ...["entitlement", "notification", "shared", "proto", "client", "ops"],
     "tools",
   ]);
   const addressed = /(from|import\()\s*["\x60](https?|jsr|npm|git|file):/;

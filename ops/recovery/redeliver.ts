@@ -1,8 +1,8 @@
 // deno task redeliver: the notification database was restored from a backup. JetStream has the acks of
 // what came in after it, and would not deliver that again. A new durable consumer does: it begins with
 // the oldest message, and the service drops what it has already.
-import { readConfig } from "../../notification/config.ts";
-import { ensureEvents } from "../../notification/durables.ts";
+import { readConfig } from "@kenri/notification/config.ts";
+import { ensureEvents } from "@kenri/notification/durables.ts";
 import { run, withJetStream } from "./run.ts";
 
 await run(async (say) => {

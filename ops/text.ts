@@ -1,6 +1,6 @@
 // What people read: tables, ages and times.
-import { age as ageOnPages, ageOf } from "../../shared/console/text.ts";
-import { printable } from "../../shared/process/printable.ts";
+import { age as ageOnPages, ageOf } from "@kenri/shared/console/text.ts";
+import { printable } from "@kenri/shared/process/printable.ts";
 
 export { ageOf };
 

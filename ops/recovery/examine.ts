@@ -1,12 +1,12 @@
 // Which events of the stream `recover` may trust. Everybody who may publish to the subject can put
 // anything there, and NATS does not say who did.
 import type { MsgHdrs } from "nats";
-import { isSealed, sealHeader } from "../../proto/entitlement/seal.ts";
+import { isSealed, sealHeader } from "@kenri/proto/entitlement/seal.ts";
 import {
   decodeEvent,
   type EventFields,
   UnreadableMessage,
-} from "../../proto/entitlement/decode.ts";
+} from "@kenri/proto/entitlement/decode.ts";
 
 export interface Candidate {
   payload: EventFields;

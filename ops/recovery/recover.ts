@@ -7,19 +7,19 @@
 // writes the audit with times of the past, which only the owner of the database may do.
 import type { JetStreamClient } from "nats";
 import { z } from "zod";
-import { auditHash } from "../../entitlement/audit/hash.ts";
-import { readConfig } from "../../entitlement/config.ts";
-import { parseSettings } from "../../shared/process/settings.ts";
-import { databaseUrl } from "../../shared/process/server_urls.ts";
+import { auditHash } from "@kenri/entitlement/audit/hash.ts";
+import { readConfig } from "@kenri/entitlement/config.ts";
+import { parseSettings } from "@kenri/shared/process/settings.ts";
+import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
 import {
   type Database,
   openDatabase,
   query,
   type Transaction,
   transaction,
-} from "../../shared/postgres/postgres.ts";
+} from "@kenri/shared/postgres/postgres.ts";
 import { type Candidate, describe, examine } from "./examine.ts";
-import type { EventFields } from "../../proto/entitlement/decode.ts";
+import type { EventFields } from "@kenri/proto/entitlement/decode.ts";
 import { run, withJetStream } from "./run.ts";
 
 const perBatch = 500;

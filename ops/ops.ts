@@ -1,7 +1,7 @@
 // deno task ops: see every event and mend what went wrong, over HTTP from both services.
 import { parseArgs } from "node:util";
-import { printableJson, printableLines } from "../../shared/process/printable.ts";
-import { devSettings } from "../dev/settings.ts";
+import { printableJson, printableLines } from "@kenri/shared/process/printable.ts";
+import { devSettings } from "../tools/dev/settings.ts";
 import { auditVerify } from "./audit.ts";
 import { type Command, text, UsageError } from "./command.ts";
 import { deadErrors, deadList, deadSendBack, deadShow } from "./dead.ts";

@@ -1,9 +1,9 @@
 // What the commands of a recovery have in common.
 import type { JetStreamClient } from "nats";
-import { SettingsError } from "../../shared/process/settings.ts";
-import { reasonOf } from "../../shared/http/errors.ts";
-import { connectNats, type NatsServers } from "../../shared/nats/connection.ts";
-import { printableLines } from "../../shared/process/printable.ts";
+import { SettingsError } from "@kenri/shared/process/settings.ts";
+import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { connectNats, type NatsServers } from "@kenri/shared/nats/connection.ts";
+import { printableLines } from "@kenri/shared/process/printable.ts";
 
 export async function run(command: (say: (line: string) => void) => Promise<void>): Promise<void> {
   // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.

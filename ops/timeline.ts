@@ -1,5 +1,5 @@
-import { shortKey } from "../../shared/console/text.ts";
-import { printable } from "../../shared/process/printable.ts";
+import { shortKey } from "@kenri/shared/console/text.ts";
+import { printable } from "@kenri/shared/process/printable.ts";
 import { type Call, type Command, text, UsageError } from "./command.ts";
 import type { Service } from "./service.ts";
 import { list, table, time } from "./text.ts";
