@@ -1,11 +1,11 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Door } from "@kenri/shared/access/door.ts";
+import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { Batch } from "@kenri/shared/queue/batch.ts";
 import { addRoute, type Checks, createApp } from "@kenri/shared/http/app.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
-import { tellOfBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
 import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
@@ -16,10 +16,10 @@ import type { OutboxRow } from "./outbox.ts";
 
 export interface AppParts {
   database: Database;
-  committed: Handover<OutboxRow>;
+  toRelay: Handover<OutboxRow>;
   operators?: OperatorParts | undefined; // nothing of their side exists unless it is switched on
   checks: Checks;
-  door: Door;
+  authenticator: Authenticator;
   log: Log;
 }
 
@@ -33,15 +33,15 @@ const queriesAtOnce = 2;
 const maxWaiting = 1_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
-  const { database, committed, operators, checks, door, log } = parts;
-  const app = createApp("Kenri entitlement", checks, door, log);
+  const { database, toRelay, operators, checks, authenticator, log } = parts;
+  const app = createApp("Kenri entitlement", checks, authenticator, log);
   const changes = new Batch({
     flush: (items: Change[]) =>
       stepTogether(
         "commit",
         items,
         (items) =>
-          committed.write(items.length, (lease) => commitChanges(database, items, options, lease)),
+          toRelay.write(items.length, (lease) => commitChanges(database, items, options, lease)),
       ),
     keysOf: (change) => keysOf(change, options.maxPerUser !== undefined),
     mayBeOneItem: (error) => !isUnavailable(error),
@@ -59,7 +59,7 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
   });
   addRoute(app, listRoute, listEntitlements(lists));
   if (operators) addOperatorRoutes(app, operators);
-  tellOfBatch("changes", changes);
-  tellOfBatch("lists", lists);
+  observeBatch("changes", changes);
+  observeBatch("lists", lists);
   return app;
 }

@@ -78,13 +78,13 @@ async function commitRequests(
   return await transaction(database, async (tx) => {
     const { maxPerUser } = options;
     const locked = lockRequests(tx, requests, maxPerUser !== undefined);
-    const [situations, areRoom] = await Promise.all([
+    const [situations, hasCapacity] = await Promise.all([
       findSituations(tx, requests),
-      maxPerUser === undefined ? undefined : findRoom(tx, requests, maxPerUser),
+      maxPerUser === undefined ? undefined : findCapacity(tx, requests, maxPerUser),
       locked,
     ]);
     const decisions = requests.map((request, i) =>
-      decide(request, situations[i] as Situation, areRoom?.[i] ?? true)
+      decide(request, situations[i] as Situation, hasCapacity?.[i] ?? true)
     );
     const commits = decisions.flatMap(({ commit }) => commit ?? []);
     const refusals = decisions.flatMap(({ refusal }) => refusal ?? []);
@@ -194,7 +194,7 @@ function findSituations(tx: Transaction, requests: Request[]): Promise<Situation
 }
 
 // Whether the user of each request may have one more.
-async function findRoom(
+async function findCapacity(
   tx: Transaction,
   requests: Request[],
   maxPerUser: number,

@@ -47,13 +47,13 @@ export interface Decision {
 
 // What a request comes to, by what was found under its locks. For a first change there must be room
 // among the entitlements of its user.
-export function decide(request: Request, situation: Situation, isRoom: boolean): Decision {
+export function decide(request: Request, situation: Situation, hasCapacity: boolean): Decision {
   const { stored_hash, status, version, at } = situation;
   if (stored_hash !== null) return { answer: replayOf(request, situation) ?? keyConflict };
   const before = status && version ? { status, version } : undefined;
   const after = changed(before, request.action);
   if (!after) return refusal(request, stateConflict[request.action], at);
-  if (!before && !isRoom) return refusal(request, overLimit, at);
+  if (!before && !hasCapacity) return refusal(request, overLimit, at);
   const body = JSON.stringify({
     user_id: request.userId,
     stock_keeping_unit: request.stockKeepingUnit,

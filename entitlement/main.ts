@@ -1,10 +1,10 @@
-import { doorOf } from "@kenri/shared/access/door.ts";
-import { atRate } from "@kenri/shared/access/rate.ts";
+import { authenticatorOf } from "@kenri/shared/access/authenticator.ts";
+import { rateLimited } from "@kenri/shared/access/rate.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { NatsLink } from "@kenri/shared/nats/link.ts";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres/postgres.ts";
 import { runRetention } from "@kenri/shared/process/retention.ts";
-import { askDatabase, tellOfPool } from "@kenri/shared/telemetry/scrape.ts";
+import { collectFromDatabase, observePool } from "@kenri/shared/telemetry/scrape.ts";
 import { runService } from "@kenri/shared/process/service.ts";
 import { entitlementApp } from "./app.ts";
 import { readConfig } from "./config.ts";
@@ -22,9 +22,12 @@ const schemaVersion = 8; // the newest of migrations/entitlement
 await runService(program, readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "entitlement", config.databaseTls);
   const link = new NatsLink(config.nats, "entitlement", log);
-  const committed = new Handover<OutboxRow>();
+  const toRelay = new Handover<OutboxRow>();
   const ask = receiverOver(link, config.stream.subject);
-  const door = atRate(doorOf("entitlement", config.access, log), config.rate);
+  const authenticator = rateLimited(
+    authenticatorOf("entitlement", config.access, log),
+    config.rate,
+  );
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),
@@ -35,22 +38,31 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   };
   const operators = {
     database,
-    committed: committed.bell,
+    wakeRelay: toRelay.wake,
     ask,
     graceSeconds: config.reconcile.graceSeconds,
     natsIsThere: checks["NATS can't be reached"],
   };
   const app = entitlementApp(
-    { database, committed, operators: config.debug ? operators : undefined, checks, door, log },
+    {
+      database,
+      toRelay,
+      operators: config.debug ? operators : undefined,
+      checks,
+      authenticator,
+      log,
+    },
     config.commit,
   );
-  tellOfPool(database);
-  askDatabase(() => outboxFigures(database), log);
-  const console = config.debug ? [addEntitlementConsole(app, door, config.consolePeerUrl)] : [];
+  observePool(database);
+  collectFromDatabase(() => outboxFigures(database), log);
+  const console = config.debug
+    ? [addEntitlementConsole(app, authenticator, config.consolePeerUrl)]
+    : [];
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
-      runRelay({ database, link, committed, log, abandon }, {
+      runRelay({ database, link, toRelay, log, abandon }, {
         ...config.outbox,
         stream: config.stream,
         sealKey: config.sealKeys[0],
@@ -70,7 +82,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     name: "reconciliation",
     run: (signal: AbortSignal) =>
       runReconciliation(
-        { database, ask, committed: committed.bell, log },
+        { database, ask, wakeRelay: toRelay.wake, log },
         config.reconcile,
         signal,
       ),

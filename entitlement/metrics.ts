@@ -8,7 +8,7 @@ import {
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { askedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
+import { collectedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
 import type { Action } from "./entitlement.ts";
 import type { OutboxRow, Published } from "./outbox.ts";
 
@@ -50,15 +50,15 @@ export function observePublished(
   }
 }
 
-const backlog = askedGauge(
+const backlog = collectedGauge(
   "entitlement_outbox_backlog_current",
   "events that wait for the stream, counted up to 100,000",
 );
-const backlogAge = askedGauge(
+const backlogAge = collectedGauge(
   "entitlement_outbox_backlog_age_seconds",
   "age of the oldest of them; 0 when none waits",
 );
-const failed = askedGauge(
+const failed = collectedGauge(
   "entitlement_outbox_failed_current",
   "events that were given up (`FAILED`), counted up to 100,000",
 );

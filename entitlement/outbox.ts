@@ -28,8 +28,8 @@ export const outbox: LeasedTable = {
   id: "event_id",
   attempts: "outbox_attempts",
   working: "IN_FLIGHT",
-  orderOfKey: "created_at",
-  oldestFirst: "created_at",
+  positionColumn: "created_at",
+  claimOrder: "created_at",
   columns: "event_type, payload, traceparent, " +
     "extract(epoch from locked_at - created_at)::float8 as age_seconds",
 };

@@ -38,7 +38,7 @@ export interface RelayOptions {
 export interface RelayParts {
   database: Database;
   link: NatsLink;
-  committed: Handover<OutboxRow>;
+  toRelay: Handover<OutboxRow>;
   log: Log;
   abandon: AbortSignal;
 }
@@ -122,7 +122,7 @@ async function relayRound(
   );
   const watching = watchStream(parts, options.stream.name, round, publisher, until)
     .then(() => doubt.abort());
-  await worker.run(parts.committed, until);
+  await worker.run(parts.toRelay, until);
   publisher.close();
   doubt.abort();
   await watching;

@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Door } from "@kenri/shared/access/door.ts";
+import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { type Checks, createApp } from "@kenri/shared/http/app.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
@@ -7,12 +7,12 @@ import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 export interface AppParts {
   operators: OperatorParts | undefined; // nothing of their side exists unless it is switched on
   checks: Checks;
-  door: Door;
+  authenticator: Authenticator;
   log: Log;
 }
 
-export function notificationApp({ operators, checks, door, log }: AppParts): OpenAPIHono {
-  const app = createApp("Kenri notification", checks, door, log);
+export function notificationApp({ operators, checks, authenticator, log }: AppParts): OpenAPIHono {
+  const app = createApp("Kenri notification", checks, authenticator, log);
   if (operators) addOperatorRoutes(app, operators);
   return app;
 }

@@ -36,7 +36,7 @@ export interface DeliveryOptions extends WorkerOptions {
 export interface DeliveryParts {
   database: Database;
   channel: Channel;
-  received: Handover<NotificationRow>;
+  toDelivery: Handover<NotificationRow>;
   log: Log;
   abandon: AbortSignal;
 }
@@ -46,8 +46,8 @@ export const notifications: LeasedTable = {
   id: "notification_id",
   attempts: "delivery_attempts",
   working: "PROCESSING",
-  orderOfKey: "version",
-  oldestFirst: "created_at, version",
+  positionColumn: "version",
+  claimOrder: "created_at, version",
   columns: "event_id, user_id, type, payload_json as payload, traceparent, " +
     "extract(epoch from locked_at - occurred_at)::float8 as age_seconds",
   // A predecessor that comes later must not bring a retry forward.
@@ -65,7 +65,7 @@ export interface Sent {
 }
 
 export async function deliverNotifications(
-  { database, channel, received, log, abandon }: DeliveryParts,
+  { database, channel, toDelivery, log, abandon }: DeliveryParts,
   options: DeliveryOptions,
   stop: AbortSignal,
 ): Promise<void> {
@@ -91,7 +91,7 @@ export async function deliverNotifications(
     log,
     abandon,
   );
-  await worker.run(received, stop);
+  await worker.run(toDelivery, stop);
 }
 
 async function sendInTime(

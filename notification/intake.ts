@@ -3,8 +3,8 @@ import { reasonOf } from "@kenri/shared/http/errors.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
-import { tellOfBatch } from "@kenri/shared/telemetry/scrape.ts";
-import { Bell, pause } from "@kenri/shared/process/signals.ts";
+import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { pause, Wakeup } from "@kenri/shared/process/signals.ts";
 import { stepTogether, tracing } from "@kenri/shared/telemetry/tracing.ts";
 import type { NotificationRow } from "./delivery.ts";
 import { messagesReceived } from "./metrics.ts";
@@ -21,7 +21,7 @@ import { receiveEvents } from "./receive_events.ts";
 
 export interface IntakeParts {
   database: Database;
-  received: Handover<NotificationRow>;
+  toDelivery: Handover<NotificationRow>;
   log: Log;
   abandon: AbortSignal;
 }
@@ -47,7 +47,7 @@ export class Intake {
   readonly #parts: IntakeParts;
   readonly #inHand = new Set<Pulled>();
   readonly #asked = new Set<PullLimits>(); // what may still come of each open pull
-  readonly #room = new Bell();
+  readonly #room = new Wakeup();
   readonly #storing: Batch<Notification, boolean>;
   readonly #ended = new AbortController();
   readonly #heartbeat: Promise<void>;
@@ -61,7 +61,7 @@ export class Intake {
     this.#storing = new Batch({
       flush: (received: Notification[]) =>
         stepTogether("receive", received, (received) =>
-          parts.received.write(
+          parts.toDelivery.write(
             received.length,
             (lease) => receiveEvents(parts.database, received, predecessorWaitMs, lease),
           )),
@@ -71,7 +71,7 @@ export class Intake {
       maxFlushes: 2,
       maxWaiting: Infinity, // bounded by what is in hand
     });
-    tellOfBatch("received", this.#storing);
+    observeBatch("received", this.#storing);
     this.#heartbeat = this.#sayStillWorking(ackWaitMs / 3);
   }
 
@@ -83,8 +83,8 @@ export class Intake {
       if (signal.aborted) return;
       limits = this.#limitsOfNext(durable);
     }
-    const isOver = new Bell();
-    void this.#pull(durable, limits).then(() => isOver.ring());
+    const isOver = new Wakeup();
+    void this.#pull(durable, limits).then(() => isOver.trigger());
     await isOver.wait(renewMs, signal);
     if (this.#pullFailed) throw this.#pullFailed;
   }
@@ -102,7 +102,7 @@ export class Intake {
       this.#pullFailed ??= error;
     } finally {
       this.#asked.delete(left);
-      this.#room.ring();
+      this.#room.trigger();
     }
   }
 
@@ -147,7 +147,7 @@ export class Intake {
     } finally {
       this.#inHand.delete(message);
       this.#bytesInHand -= message.data.length;
-      this.#room.ring();
+      this.#room.trigger();
     }
   }
 

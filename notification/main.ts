@@ -1,10 +1,14 @@
-import { doorOf } from "@kenri/shared/access/door.ts";
-import { atRate } from "@kenri/shared/access/rate.ts";
+import { authenticatorOf } from "@kenri/shared/access/authenticator.ts";
+import { rateLimited } from "@kenri/shared/access/rate.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { NatsLink } from "@kenri/shared/nats/link.ts";
 import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres/postgres.ts";
 import { runRetention } from "@kenri/shared/process/retention.ts";
-import { askDatabase, askStream, tellOfPool } from "@kenri/shared/telemetry/scrape.ts";
+import {
+  collectFromDatabase,
+  collectFromStream,
+  observePool,
+} from "@kenri/shared/telemetry/scrape.ts";
 import { runService } from "@kenri/shared/process/service.ts";
 import { answerChecks } from "./answer_checks.ts";
 import { notificationApp } from "./app.ts";
@@ -24,11 +28,14 @@ const schemaVersion = 7; // the newest of migrations/notification
 await runService(program, readConfig, (config, { log, abandon }) => {
   const database = openDatabase(config.databaseUrl, "notification", config.databaseTls);
   const link = new NatsLink(config.nats, "notification", log);
-  const received = new Handover<NotificationRow>();
+  const toDelivery = new Handover<NotificationRow>();
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
-  const door = atRate(doorOf("notification", config.access, log), config.rate);
+  const authenticator = rateLimited(
+    authenticatorOf("notification", config.access, log),
+    config.rate,
+  );
   const checks = {
     "the database can't be reached or lacks migrations": () =>
       schemaIsCurrent(database, schemaVersion),
@@ -39,32 +46,34 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const operators = {
     database,
     link,
-    received: received.bell,
+    wakeDelivery: toDelivery.wake,
     consumer: { stream: config.stream.name, durable: config.consumer.durable },
     predecessorWaitMs: config.predecessorWaitMs,
   };
   const app = notificationApp({
     operators: config.debug ? operators : undefined,
     checks,
-    door,
+    authenticator,
     log,
   });
-  tellOfPool(database);
-  askDatabase(() => tableFigures(database), log);
-  askStream(() => streamFigures(link, config.stream.name, config.consumer.durable));
-  const console = config.debug ? [addNotificationConsole(app, door, config.consolePeerUrl)] : [];
+  observePool(database);
+  collectFromDatabase(() => tableFigures(database), log);
+  collectFromStream(() => streamFigures(link, config.stream.name, config.consumer.durable));
+  const console = config.debug
+    ? [addNotificationConsole(app, authenticator, config.consolePeerUrl)]
+    : [];
   const loops = [
     ...console,
     {
       name: "consumer",
       run: (signal: AbortSignal) =>
-        consumeEvents({ database, link, received, log, abandon }, config, signal),
+        consumeEvents({ database, link, toDelivery, log, abandon }, config, signal),
     },
     {
       name: "delivery",
       run: (signal: AbortSignal) =>
         deliverNotifications(
-          { database, channel, received, log, abandon },
+          { database, channel, toDelivery, log, abandon },
           config.delivery,
           signal,
         ),

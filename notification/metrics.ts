@@ -8,7 +8,7 @@ import {
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { askedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
+import { collectedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
 import type { NotificationRow, Sent } from "./delivery.ts";
 
 const received = counter(
@@ -57,15 +57,15 @@ export const overdueNotifications = gauge(
   "notifications older than the retention that are not finished, at the last clean-up",
 );
 
-const backlog = askedGauge(
+const backlog = collectedGauge(
   "notification_backlog_current",
   "notifications that wait to be sent, counted up to 100,000",
 );
-const backlogAge = askedGauge(
+const backlogAge = collectedGauge(
   "notification_backlog_age_seconds",
   "time since the oldest of them was received; 0 when none waits",
 );
-const dead = askedGauge(
+const dead = collectedGauge(
   "notification_dlq_current",
   "dead letters, counted up to 100,000 in each layer",
   ["layer"],
@@ -101,7 +101,7 @@ export async function tableFigures(database: Database): Promise<Figure[]> {
   ];
 }
 
-const pending = askedGauge(
+const pending = collectedGauge(
   "notification_stream_pending_current",
   "messages of the stream that were not given out yet; left out while NATS is away",
 );

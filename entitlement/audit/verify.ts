@@ -7,7 +7,7 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { type Chain, findChains, findMore } from "./chains.ts";
 import { headsOf } from "./heads.ts";
-import { type Bounds, ChainJudge, type Problem } from "./verify_chain.ts";
+import { type Bounds, ChainVerifier, type Problem } from "./verify_chain.ts";
 import { findMissingVersions, marksOf } from "./missing_versions.ts";
 
 // Follows the chains of the audit, a page of entitlements for each call. Whoever asks adds the pages
@@ -82,9 +82,9 @@ export function verifyAudit(database: Database): Handler {
       limit: chainsAtOnce,
       depth: rowsAtOnce,
     });
-    const judges: ChainJudge[] = [];
-    for (const chain of chains) judges.push(await judgeChain(database, chain, bounds));
-    const gaps = judges.flatMap((judge) => judge.gaps);
+    const verifiers: ChainVerifier[] = [];
+    for (const chain of chains) verifiers.push(await verifyChain(database, chain, bounds));
+    const gaps = verifiers.flatMap((verifier) => verifier.gaps);
     // What was written without a hash may be among the months that were dropped.
     const isWhole = bounds.dropped_until === "";
     const isSearch = asked.search === "true" || asked.user_id !== undefined || !isWhole;
@@ -96,7 +96,7 @@ export function verifyAudit(database: Database): Handler {
       )
       : [];
     const sum = (figure: "reached" | "unhashed" | "erased") =>
-      judges.reduce((total, judge) => total + judge[figure], 0);
+      verifiers.reduce((total, verifier) => total + verifier[figure], 0);
     const last = chains.at(-1);
     return Response.json({
       before: bounds.before,
@@ -104,10 +104,12 @@ export function verifyAudit(database: Database): Handler {
       reached: sum("reached"),
       unhashed: sum("unhashed"),
       erased: sum("erased"),
-      marks: `${judges.reduce((total, { marks }) => total + marks, 0n)}`,
+      marks: `${verifiers.reduce((total, { marks }) => total + marks, 0n)}`,
       unhashed_marks: isWhole ? `${marksOf(gaps)}` : undefined,
-      problems: [...judges.flatMap(({ problems }): Problem[] => problems), ...missing],
-      heads: asked.heads === "true" ? headsOf(judges.map((judge) => judge.last)) : undefined,
+      problems: [...verifiers.flatMap(({ problems }): Problem[] => problems), ...missing],
+      heads: asked.heads === "true"
+        ? headsOf(verifiers.map((verifier) => verifier.last))
+        : undefined,
       next_cursor: chains.length === chainsAtOnce && last
         ? writeCursor([last.user_id, last.stock_keeping_unit])
         : undefined,
@@ -117,21 +119,21 @@ export function verifyAudit(database: Database): Handler {
 
 const placeSchema = z.tuple([z.string(), z.string()]);
 
-async function judgeChain(
+async function verifyChain(
   database: Database,
   chain: Chain,
   bounds: Bounds,
-): Promise<ChainJudge> {
-  const judge = new ChainJudge(chain, bounds);
+): Promise<ChainVerifier> {
+  const verifier = new ChainVerifier(chain, bounds);
   let rows = chain.rows;
-  for (let depth = 1; judge.next; depth++) {
+  for (let depth = 1; verifier.next; depth++) {
     if (depth > rowsAtOnce) {
-      rows = await findMore(database, chain, judge.next, rowsAtOnce);
+      rows = await findMore(database, chain, verifier.next, rowsAtOnce);
       depth = 1;
     }
-    judge.judge(rows.filter((row) => row.depth === depth));
+    verifier.verify(rows.filter((row) => row.depth === depth));
   }
-  return judge;
+  return verifier;
 }
 
 // After that no replica of the release before serves any more, which wrote no hashes.

@@ -80,7 +80,7 @@ export interface Problem {
   says: string;
 }
 
-export class ChainJudge {
+export class ChainVerifier {
   readonly problems: Problem[] = [];
   next: Link | undefined; // undefined where the chain begins
   last: string | undefined; // the hash at which the chain ended then
@@ -102,7 +102,7 @@ export class ChainJudge {
   }
 
   // What was found where `next` leads: one row, unless somebody meddled with it.
-  judge(found: Entry[]): void {
+  verify(found: Entry[]): void {
     const link = this.next as Link;
     const entry = found.find(({ hash }) => hash === link.hash) ?? found[0];
     this.next = undefined;

@@ -5,17 +5,17 @@ import { listOf } from "@kenri/shared/queue/leases.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
-import type { Bell } from "@kenri/shared/process/signals.ts";
+import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { renewsKey } from "../outbox.ts";
 
 // The dead letters of the outbox: events that are FAILED.
 
-export function deadEvents(database: Database, committed: Bell): SendBack {
+export function deadEvents(database: Database, wakeRelay: Wakeup): SendBack {
   return {
     layer: "outbox",
     idSchema: z.uuid().transform((id) => id.toLowerCase()),
     ...deadRows<DeadLetter>(database, deadOutbox),
-    sendBack: (dead, operation) => sendBackEvents(database, dead, operation, committed),
+    sendBack: (dead, operation) => sendBackEvents(database, dead, operation, wakeRelay),
   };
 }
 
@@ -34,7 +34,7 @@ async function sendBackEvents(
   database: Database,
   dead: DeadLetter[],
   { id, who, reason }: Operation,
-  committed: Bell,
+  wakeRelay: Wakeup,
 ): Promise<SentBack> {
   const rows = await query<{ event_id: string }>(
     database,
@@ -64,6 +64,6 @@ async function sendBackEvents(
      returning row.event_id`,
     [listOf(dead.map(({ id }) => id)), id, who, reason],
   );
-  if (rows.length > 0) committed.ring();
+  if (rows.length > 0) wakeRelay.trigger();
   return { moved: rows.map(({ event_id }) => event_id) };
 }

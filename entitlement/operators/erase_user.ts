@@ -9,7 +9,7 @@ import {
   readErasure,
 } from "@kenri/shared/operators/erasure.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
-import { inLine } from "@kenri/shared/queue/leases.ts";
+import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
 import {
   type Database,
   query,
@@ -191,7 +191,7 @@ async function countUnpublished(tx: Transaction, userId: string): Promise<number
     `select
      from entitlements head
      join outbox_events row
-       on ${inLine("row")}
+       on ${isUnfinishedByKey("row")}
        and row.aggregate_key = aggregate_key_of(head.user_id, head.stock_keeping_unit)
      where head.user_id = $1`,
     [userId],

@@ -9,7 +9,7 @@ import {
   readOperation,
 } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import type { Bell } from "@kenri/shared/process/signals.ts";
+import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import type { Handler } from "hono";
 import { renewsKey } from "../outbox.ts";
 
@@ -39,7 +39,7 @@ export const replayRoute = operationRoute(
   answerSchema,
 );
 
-export function replay(database: Database, committed: Bell): Handler {
+export function replay(database: Database, wakeRelay: Wakeup): Handler {
   return async (context) => {
     const { from, to, limit, who, reason, dry_run } = await readOperation(context, bodySchema);
     if (Date.parse(from) > Date.parse(to)) {
@@ -57,7 +57,7 @@ export function replay(database: Database, committed: Bell): Handler {
     }
     const operation = newOperation({ who, reason });
     const { found, replayed } = await putBackSome(database, { from, to, limit }, operation);
-    if (replayed > 0) committed.ring();
+    if (replayed > 0) wakeRelay.trigger();
     return Response.json({
       operation_id: replayed > 0 ? operation.id : null,
       replayed,

@@ -10,7 +10,7 @@ import { listOperations, operationsRoute } from "@kenri/shared/operators/operati
 import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { sendBack, sendBackRoute } from "@kenri/shared/operators/send_back.ts";
-import type { Bell } from "@kenri/shared/process/signals.ts";
+import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { deadEvents } from "./dead_events.ts";
 import { status, statusRoute } from "./status.ts";
 import { eraseUser } from "./erase_user.ts";
@@ -28,7 +28,7 @@ import { verifyAudit, verifyAuditRoute } from "../audit/verify.ts";
 
 export interface OperatorParts {
   database: Database;
-  committed: Bell;
+  wakeRelay: Wakeup;
   ask: AskReceiver;
   graceSeconds: number;
   natsIsThere: () => boolean;
@@ -36,8 +36,8 @@ export interface OperatorParts {
 
 // What operators see and change.
 export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
-  const { database, committed, natsIsThere } = parts;
-  const tables = [deadEvents(database, committed)];
+  const { database, wakeRelay, natsIsThere } = parts;
+  const tables = [deadEvents(database, wakeRelay)];
   addRoute(app, statusRoute, status(database, tables, natsIsThere));
   addRoute(app, eventsRoute, timeline(database));
   addRoute(app, deadLettersRoute("entitlement"), listDeadLetters(tables));
@@ -47,7 +47,7 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   addRoute(app, verifyAuditRoute, verifyAudit(database));
   addRoute(app, strayRowsRoute, strayRows(database));
   addRoute(app, sendBackRoute("entitlement"), sendBack(tables));
-  addRoute(app, replayRoute, replay(database, committed));
+  addRoute(app, replayRoute, replay(database, wakeRelay));
   addRoute(app, reconcileRoute, reconcileNow(parts));
   addRoute(app, eraseUserRoute("entitlement"), eraseUser(parts));
 }

@@ -1,5 +1,5 @@
 import { findAttempts } from "@kenri/shared/queue/attempts.ts";
-import { inLine, listOf } from "@kenri/shared/queue/leases.ts";
+import { isUnfinishedByKey, listOf } from "@kenri/shared/queue/leases.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import {
   type EventTimeline,
@@ -100,7 +100,7 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
      select row.event_id, row.created_at
      from entitlement
      join outbox_events row
-       on ${inLine("row")}
+       on ${isUnfinishedByKey("row")}
        and row.aggregate_key =
          aggregate_key_of(entitlement.user_id, entitlement.stock_keeping_unit)
      order by created_at desc

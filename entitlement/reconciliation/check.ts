@@ -61,7 +61,7 @@ export async function checkOpen(
 async function check(ask: AskReceiver, rows: Row[], graceSeconds: number): Promise<Checked[]> {
   if (rows.length === 0) return [];
   const receipt = await ask(rows.map(({ event_id }) => event_id));
-  const stateOf = judge(receipt, graceSeconds);
+  const stateOf = classifier(receipt, graceSeconds);
   return rows.map((row) => {
     const { event_id, occurred_at, user_id, stock_keeping_unit, version } = row;
     const event = { event_id, occurred_at, user_id, stock_keeping_unit, version };
@@ -69,7 +69,7 @@ async function check(ask: AskReceiver, rows: Row[], graceSeconds: number): Promi
   });
 }
 
-export function judge(receipt: Receipt, graceSeconds: number): (row: Row) => State {
+export function classifier(receipt: Receipt, graceSeconds: number): (row: Row) => State {
   const missing = new Set(receipt.missing);
   const dead = new Set(receipt.dead);
   const { undelivered, delivered_up_to, unsettled, settled_up_to, remembered_since } = receipt;

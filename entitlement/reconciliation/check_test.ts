@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { judge, type Row, type State } from "./check.ts";
+import { classifier, type Row, type State } from "./check.ts";
 
 const caughtUp = {
   missing: ["missing"],
@@ -91,6 +91,6 @@ const cases: [string, typeof caughtUp, Row, State][] = [
 
 for (const [name, receipt, row, state] of cases) {
   Deno.test(`an event ${name} is ${state}`, () => {
-    assert.equal(judge(receipt, 60)(row), state);
+    assert.equal(classifier(receipt, 60)(row), state);
   });
 }

@@ -2,7 +2,7 @@ import { listOf } from "@kenri/shared/queue/leases.ts";
 import { eventsChecked, eventsMended } from "../metrics.ts";
 import { newOperation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import type { Bell } from "@kenri/shared/process/signals.ts";
+import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { mendEvents } from "./put_back.ts";
 import type { AuditedEvent, Checked, State } from "./check.ts";
 
@@ -11,7 +11,7 @@ import type { AuditedEvent, Checked, State } from "./check.ts";
 
 export interface SettleParts {
   database: Database;
-  committed: Bell;
+  wakeRelay: Wakeup;
 }
 
 export interface Mender {
@@ -22,7 +22,7 @@ export interface Mender {
 
 // Returns the ids of those that were put back.
 export async function settleChecked(
-  { database, committed }: SettleParts,
+  { database, wakeRelay }: SettleParts,
   page: Checked[],
   mender: Mender,
 ): Promise<Set<string>> {
@@ -35,7 +35,7 @@ export async function settleChecked(
   const mendable = new Set(await findMendable(database, idsOf("MISSING"), mender.maxMends));
   const toMend = eventsOf(page, ["MISSING"]).filter(({ event_id }) => mendable.has(event_id));
   const mended = await mendEvents(database, toMend, newOperation(mender));
-  if (mended.length > 0) committed.ring();
+  if (mended.length > 0) wakeRelay.trigger();
   eventsMended.inc(mended.length);
   return new Set(mended);
 }

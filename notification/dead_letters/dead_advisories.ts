@@ -6,7 +6,7 @@ import { listOf } from "@kenri/shared/queue/leases.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, isUnavailable, query } from "@kenri/shared/postgres/postgres.ts";
 import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
-import type { Bell } from "@kenri/shared/process/signals.ts";
+import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { type Notification, readNotification } from "../notification.ts";
 import { receiveEvents } from "../receive_events.ts";
 
@@ -14,7 +14,7 @@ import { receiveEvents } from "../receive_events.ts";
 
 export interface AdvisoryParts {
   database: Database;
-  received: Bell;
+  wakeDelivery: Wakeup;
   predecessorWaitMs: number;
 }
 
@@ -87,7 +87,7 @@ function toDeadLetter({ body, headers, stream_seq, ...row }: AdvisoryRow): DeadL
 // Received as any other message: what was received meanwhile is a duplicate and changes nothing. Only
 // then the row is marked, so whatever ends in between is done again without a second effect.
 async function receiveAgain(
-  { database, received, predecessorWaitMs }: AdvisoryParts,
+  { database, wakeDelivery, predecessorWaitMs }: AdvisoryParts,
   rows: AdvisoryRow[],
   operation: Operation,
 ): Promise<SentBack> {
@@ -108,7 +108,7 @@ async function receiveAgain(
       refused.set(id, reasonOf(error));
     }
   }
-  if (done.length > 0) received.ring();
+  if (done.length > 0) wakeDelivery.trigger();
   return { moved: await markReceived(database, done, operation), refused };
 }
 

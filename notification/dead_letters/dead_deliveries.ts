@@ -5,16 +5,16 @@ import { listOf } from "@kenri/shared/queue/leases.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
-import type { Bell } from "@kenri/shared/process/signals.ts";
+import type { Wakeup } from "@kenri/shared/process/signals.ts";
 
 // The dead letters of the delivery: notifications that are FAILED.
 
-export function deadDeliveries(database: Database, received: Bell): SendBack {
+export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBack {
   return {
     layer: "delivery",
     idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
     ...deadRows<DeadLetter>(database, notificationDlq),
-    sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, received),
+    sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, wakeDelivery),
   };
 }
 
@@ -36,7 +36,7 @@ async function sendBackDeliveries(
   database: Database,
   dead: DeadLetter[],
   { id, who, reason }: Operation,
-  received: Bell,
+  wakeDelivery: Wakeup,
 ): Promise<SentBack> {
   const rows = await query<{ id: string }>(
     database,
@@ -81,6 +81,6 @@ async function sendBackDeliveries(
      select dlq_id::text as id from dead`,
     [listOf(dead.map(({ id }) => id)), id, who, reason],
   );
-  if (rows.length > 0) received.ring();
+  if (rows.length > 0) wakeDelivery.trigger();
   return { moved: rows.map(({ id }) => id) };
 }

@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Door } from "@kenri/shared/access/door.ts";
+import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { addConsole } from "@kenri/shared/console/console.tsx";
 import { Table, When } from "@kenri/shared/console/layout.tsx";
 import { deadOf, flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline.tsx";
@@ -27,10 +27,10 @@ type Rates = Samples<keyof typeof counters>;
 
 export function addNotificationConsole(
   app: OpenAPIHono,
-  door: Door,
+  authenticator: Authenticator,
   peerUrl: string | undefined,
 ): Loop {
-  return addConsole(app, door, {
+  return addConsole(app, authenticator, {
     site: { service: "notification", other: "entitlement", peerUrl },
     ways: [{ by: "user_id", title: "user" }, { by: "event_id", title: "event" }],
     layers: {

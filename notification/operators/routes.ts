@@ -24,8 +24,8 @@ export interface OperatorParts extends AdvisoryParts {
 
 // What operators see and change.
 export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
-  const { database, received, link, consumer } = parts;
-  const tables = [deadDeliveries(database, received), deadAdvisories(parts)];
+  const { database, wakeDelivery, link, consumer } = parts;
+  const tables = [deadDeliveries(database, wakeDelivery), deadAdvisories(parts)];
   addRoute(app, inboxRoute, inbox(database));
   addRoute(app, statusRoute, status(database, tables, link, consumer));
   addRoute(app, eventsRoute, timeline(database));

@@ -3,7 +3,7 @@ import { getCookie } from "hono/cookie";
 import { ApiError } from "../http/errors.ts";
 import { Arrival } from "../http/limits.ts";
 import type { Caller, Scope } from "./caller.ts";
-import type { Door } from "./door.ts";
+import type { Authenticator } from "./authenticator.ts";
 import { badCredential, noCredential, scopeMissing } from "./refusals.ts";
 
 // Who is let in. It stands before all routes, so also a path that does not exist is answered only to
@@ -25,7 +25,7 @@ export function isPublic(path: string): boolean {
 export const signInPath = "/console/sign-in";
 
 // Sets the caller, or throws. Nothing of the body is read.
-export function admit(context: Context, door: Door): undefined | Promise<void> {
+export function admit(context: Context, authenticator: Authenticator): undefined | Promise<void> {
   const { path } = context.req;
   const arrival = context.env instanceof Arrival ? context.env : undefined;
   if (isPublic(path)) {
@@ -36,7 +36,7 @@ export function admit(context: Context, door: Door): undefined | Promise<void> {
     arrival?.enter("caller");
     context.set("caller", caller);
   };
-  const caller = callerOf(context, door);
+  const caller = callerOf(context, authenticator);
   if (!(caller instanceof Promise)) {
     letIn(caller);
     return undefined;
@@ -50,17 +50,17 @@ export function admit(context: Context, door: Door): undefined | Promise<void> {
   return caller.then(letIn);
 }
 
-function callerOf(context: Context, door: Door): Caller | Promise<Caller> {
+function callerOf(context: Context, authenticator: Authenticator): Caller | Promise<Caller> {
   const within = callerWithin(context);
   if (within) return within;
-  if (door.open) return door.authenticate(undefined);
+  if (authenticator.open) return authenticator.authenticate(undefined);
   const token = bearerOf(context.req.raw.headers.get("Authorization"));
-  const session = token === undefined ? sessionOf(context, door) : undefined;
-  return session ?? door.authenticate(token);
+  const session = token === undefined ? sessionOf(context, authenticator) : undefined;
+  return session ?? authenticator.authenticate(token);
 }
 
 // The browser may still have an expired cookie of the other kind.
-function sessionOf(context: Context, { sessions }: Door): Promise<Caller> | undefined {
+function sessionOf(context: Context, { sessions }: Authenticator): Promise<Caller> | undefined {
   if (sessions === undefined || !isOfConsole(context)) return undefined;
   const { encrypted, local } = sessions.cookies;
   const [first, second] = [encrypted, local].flatMap((cookie) => {

@@ -4,13 +4,13 @@ import { Hono } from "hono";
 import { Arrival, Places } from "../http/limits.ts";
 import { admit } from "./admit.ts";
 import type { Caller } from "./caller.ts";
-import type { Door } from "./door.ts";
+import type { Authenticator } from "./authenticator.ts";
 
 const ann: Caller = { name: "ann", scopes: new Set() };
 
 Deno.test("who was refused while the credential was being checked takes no place afterwards", async () => {
   const checks: PromiseWithResolvers<Caller>[] = [];
-  const door: Door = {
+  const authenticator: Authenticator = {
     open: false,
     authenticate: () => {
       const check = Promise.withResolvers<Caller>();
@@ -22,7 +22,7 @@ Deno.test("who was refused while the credential was being checked takes no place
   const app = new Hono();
   app.onError(() => new Response(null, { status: 503 }));
   app.use(async (context, next) => {
-    await admit(context, door);
+    await admit(context, authenticator);
     await next();
   });
   app.get("/", () => new Response());

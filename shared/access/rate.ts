@@ -3,7 +3,7 @@ import { count, number } from "../process/settings.ts";
 import { ApiError } from "../http/errors.ts";
 import { refusedBy } from "../http/limits.ts";
 import type { Caller } from "./caller.ts";
-import type { Door } from "./door.ts";
+import type { Authenticator } from "./authenticator.ts";
 
 // How often one caller may ask: a bucket of tokens for each, of which a request takes one, and which
 // fills again evenly.
@@ -32,16 +32,19 @@ export function rateOf(
   return { perSecond, burst: settings["access.burst"] ?? Math.max(1, Math.ceil(perSecond)) };
 }
 
-// Behind the door, so whoever is answered without one, as health is, is not counted. What the console
+// After authentication, so whoever is answered without one, as health is, is not counted. What the console
 // asks its own service is not either.
-export function atRate(door: Door, rate: RateOptions | undefined): Door {
-  if (!rate) return door;
+export function rateLimited(
+  authenticator: Authenticator,
+  rate: RateOptions | undefined,
+): Authenticator {
+  if (!rate) return authenticator;
   const admit = admitAtRate(rate);
   const counted = (caller: Caller) => {
     admit(caller);
     return caller;
   };
-  const { open, authenticate, sessions } = door;
+  const { open, authenticate, sessions } = authenticator;
   return {
     open,
     authenticate: (credential) => {

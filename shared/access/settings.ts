@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration, environmentName, serverUrl, text } from "../process/settings.ts";
-import type { AccessOptions } from "./door.ts";
+import type { AccessOptions } from "./authenticator.ts";
 import { isLoopback } from "./loopback.ts";
 import { readEntries, type TokenEntry } from "./tokens.ts";
 

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { Child } from "hono/jsx";
 import { needScope, signInPath } from "../access/admit.ts";
 import type { Caller, Scope } from "../access/caller.ts";
-import type { Door } from "../access/door.ts";
+import type { Authenticator } from "../access/authenticator.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Loop } from "../process/loop.ts";
 import { style } from "../http/pages/style.ts";
@@ -52,13 +52,13 @@ export interface Half<Status, Counter extends string> {
 // Returns the loop that keeps its figures.
 export function addConsole<Status, Counter extends string>(
   app: OpenAPIHono,
-  door: Door,
+  authenticator: Authenticator,
   half: Half<Status, Counter>,
 ): Loop {
   const { ways, layers, more } = half;
   const site: Site = {
     ...half.site,
-    asksWho: !door.open,
+    asksWho: !authenticator.open,
     pages: [
       { path: "/console", title: "Pipeline" },
       { path: timelinePath, title: "Timeline" },
@@ -96,9 +96,9 @@ export function addConsole<Status, Counter extends string>(
     { ...file("/console/style.css", style + consoleStyle, "text/css"), scope: "public" },
     { ...file("/console/icon.svg", icon, "image/svg+xml"), scope: "public" },
     { ...get(signInPath, signInPage(site)), scope: "public" },
-    { ...post(signInPath, signIn(site, door.sessions)), scope: "public" },
+    { ...post(signInPath, signIn(site, authenticator.sessions)), scope: "public" },
     get(signOutPath, signOutPage(site)),
-    post(signOutPath, signOut(door.sessions)),
+    post(signOutPath, signOut(authenticator.sessions)),
   ]);
   return { name: "console", run: (signal) => live.run(signal) };
 }

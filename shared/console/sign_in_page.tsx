@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
 import { needScope, signInPath } from "../access/admit.ts";
-import type { PersonsDoor } from "../access/door.ts";
+import type { SignIns } from "../access/authenticator.ts";
 import type { CookieNames } from "../access/sessions.ts";
 import { isLoopback } from "../access/loopback.ts";
 import { ApiError } from "../http/errors.ts";
@@ -57,17 +57,17 @@ const head = (
 
 const longest = 8_000; // a form has 16 KiB
 
-export function signIn(site: Site, door: PersonsDoor | undefined): ShowPage {
+export function signIn(site: Site, authenticator: SignIns | undefined): ShowPage {
   return async (context) => {
-    if (door === undefined) return seeOther(context, "/console");
-    const cookie = cookieFor(context, door.cookies);
+    if (authenticator === undefined) return seeOther(context, "/console");
+    const cookie = cookieFor(context, authenticator.cookies);
     const form = await readForm(context);
     const credential = form.get("credential")?.trim() ?? "";
     try {
       if (!/^[\x21-\x7e]*$/.test(credential) || credential.length > longest) {
         throw new ApiError("BAD_REQUEST", `a token is at most ${longest} visible ASCII characters`);
       }
-      const { caller, session } = await door.begin(credential, cookie.name);
+      const { caller, session } = await authenticator.begin(credential, cookie.name);
       context.set("caller", caller);
       needScope(context, "debug:read");
       setCookie(context, cookie.name, session, cookie.rules);
@@ -99,12 +99,12 @@ export function signOutPage(site: Site): ShowPage {
   };
 }
 
-export function signOut(door: PersonsDoor | undefined): ShowPage {
+export function signOut(authenticator: SignIns | undefined): ShowPage {
   return async (context) => {
     await readForm(context);
-    if (door) {
-      deleteCookie(context, door.cookies.encrypted, rulesOf(true));
-      deleteCookie(context, door.cookies.local, rulesOf(false));
+    if (authenticator) {
+      deleteCookie(context, authenticator.cookies.encrypted, rulesOf(true));
+      deleteCookie(context, authenticator.cookies.local, rulesOf(false));
     }
     return seeOther(context, signInPath);
   };

@@ -2,7 +2,7 @@ import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context, Handler, HonoRequest, Next } from "hono";
 import { admit, isPublic, leadsToSignIn, needScope, signInPath } from "../access/admit.ts";
 import type { Scope } from "../access/caller.ts";
-import type { Door } from "../access/door.ts";
+import type { Authenticator } from "../access/authenticator.ts";
 import { BatchFull } from "../queue/batch.ts";
 import { completed, describeApi, type ScopedRoute } from "./openapi.ts";
 import { ApiError, unavailable } from "./errors.ts";
@@ -23,9 +23,14 @@ import { nameRequest } from "../telemetry/tracing.ts";
 // What the service needs, by what to say when it is missing.
 export type Checks = Record<string, () => Promise<boolean> | boolean>;
 
-export function createApp(title: string, checks: Checks, door: Door, log: Log): OpenAPIHono {
+export function createApp(
+  title: string,
+  checks: Checks,
+  authenticator: Authenticator,
+  log: Log,
+): OpenAPIHono {
   const app = new OpenAPIHono();
-  app.use((context, next) => admitFirst(context, door, next));
+  app.use((context, next) => admitFirst(context, authenticator, next));
   app.notFound(() => {
     observeUnrouted(404);
     return answerError(new ApiError("NOT_FOUND", "there is no such path"));
@@ -80,10 +85,14 @@ declare module "hono" {
 }
 
 // Everybody else is refused before a route is looked for and before any of the body is read.
-function admitFirst(context: Context, door: Door, next: Next): Promise<Response | void> {
+function admitFirst(
+  context: Context,
+  authenticator: Authenticator,
+  next: Next,
+): Promise<Response | void> {
   try {
-    if (door.open) refuseStrangeName(context.req.url);
-    const admitting = admit(context, door);
+    if (authenticator.open) refuseStrangeName(context.req.url);
+    const admitting = admit(context, authenticator);
     if (admitting === undefined) return next();
     return admitting.then(next, (error) => refuseAdmission(context, error));
   } catch (error) {

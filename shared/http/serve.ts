@@ -6,7 +6,7 @@ import type { Log } from "../process/log.ts";
 import { protect } from "./headers.ts";
 import { aborted, pause } from "../process/signals.ts";
 
-// The door of a service: HTTP from the start to the stop signal.
+// The HTTP server of a service, from the start to the stop signal.
 
 export interface App {
   fetch(request: Request, arrival: Arrival): Response | Promise<Response>;
@@ -164,7 +164,7 @@ function refuse(error: ApiError): Response {
   return answerError(error);
 }
 
-// Closing cuts a connection whose request has arrived and was not yet read. So the door stays open
+// Closing cuts a connection whose request has arrived and was not yet read. So the server stays open
 // for a while behind which everybody is refused: who was, and heeds Retry-After, comes back no sooner
 // than a second later.
 const refuseMs = 500;

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { AccessOptions } from "../access/door.ts";
+import type { AccessOptions } from "../access/authenticator.ts";
 import { burstHasRate, rateOf, type RateOptions, rateSettings } from "../access/rate.ts";
 import { accessOptions, accessSettings, issuerIsWhole } from "../access/settings.ts";
 import { count, duration, maxTimerMs, number, prefixed, text } from "./settings.ts";

@@ -3,7 +3,7 @@ import { reasonOf } from "../http/errors.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { MissingFlags, type Program, type Read, readWithin } from "./program.ts";
-import { tellOfProcess } from "../telemetry/scrape.ts";
+import { observeProcess } from "../telemetry/scrape.ts";
 import { type App, type HttpOptions, serve } from "../http/serve.ts";
 import { aborted, pause } from "./signals.ts";
 
@@ -33,7 +33,7 @@ export async function runService<Config extends Settings>(
 ): Promise<never> {
   const { name } = program;
   const log = startLog(name);
-  tellOfProcess(name);
+  observeProcess(name);
   surviveBrokenSockets(log);
   keepDebuggerShut(log);
   const config = orExit(() => readWithin(program, readConfig, environment), log);

@@ -1,7 +1,7 @@
 // Waiting that ends early: every wait of the services ends at once when its signal is aborted.
 
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Bell().wait(ms, signal);
+  return new Wakeup().wait(ms, signal);
 }
 
 // Resolves when the signal is aborted. Ends itself with the other signal, to leave no listener.
@@ -12,18 +12,18 @@ export function aborted(signal: AbortSignal): Promise<void> {
   );
 }
 
-// One waits, others ring. A ring that comes while nobody waits is kept for the next wait.
-export class Bell {
-  #rung = false;
+// One caller waits, others trigger. A trigger while nobody waits is kept for the next wait.
+export class Wakeup {
+  #isTriggered = false;
   #wake: (() => void) | undefined;
 
-  ring(): void {
-    this.#rung = true;
+  trigger(): void {
+    this.#isTriggered = true;
     this.#wake?.();
   }
 
   async wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (!this.#rung && !signal.aborted) {
+    if (!this.#isTriggered && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, ms);
       signal.addEventListener("abort", resolve as () => void, { once: true });
@@ -33,6 +33,6 @@ export class Bell {
       signal.removeEventListener("abort", resolve as () => void);
       this.#wake = undefined;
     }
-    this.#rung = false;
+    this.#isTriggered = false;
   }
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Bell, pause } from "./signals.ts";
+import { pause, Wakeup } from "./signals.ts";
 
 const never = 60_000;
 
@@ -19,31 +19,31 @@ Deno.test("a pause ends at once when its signal is aborted, before it or meanwhi
   assert.ok(performance.now() - from < 1_900);
 });
 
-Deno.test("a ring ends the wait", async () => {
-  const bell = new Bell();
-  const waiting = bell.wait(never, new AbortController().signal);
-  bell.ring();
+Deno.test("a trigger ends the wait", async () => {
+  const wake = new Wakeup();
+  const waiting = wake.wait(never, new AbortController().signal);
+  wake.trigger();
   await waiting;
 });
 
-Deno.test("a ring while nobody waits is kept, once", async () => {
-  const bell = new Bell();
+Deno.test("a trigger while nobody waits is kept, once", async () => {
+  const wake = new Wakeup();
   const { signal } = new AbortController();
-  bell.ring();
-  bell.ring();
-  await bell.wait(never, signal);
+  wake.trigger();
+  wake.trigger();
+  await wake.wait(never, signal);
   const from = performance.now();
-  await bell.wait(20, signal);
+  await wake.wait(20, signal);
   assert.ok(performance.now() - from >= 15);
 });
 
 Deno.test("no wait leaves a listener behind on a signal that lives on", async () => {
   const listeners = countListeners(new AbortController().signal);
-  const bell = new Bell();
+  const wake = new Wakeup();
   for (let i = 0; i < 100; i++) {
     await pause(0, listeners.signal);
-    const waiting = bell.wait(never, listeners.signal);
-    bell.ring();
+    const waiting = wake.wait(never, listeners.signal);
+    wake.trigger();
     await waiting;
   }
   assert.equal(listeners.count, 0);

@@ -1,5 +1,5 @@
 import {
-  inLine,
+  isUnfinishedByKey,
   type Lease,
   type LeasedRow,
   leasedRow,
@@ -46,7 +46,7 @@ async function leaseDue<Content>(
   limit: number,
   since: Since,
 ): Promise<Leased<Content>> {
-  const { name, id, working, orderOfKey, columns, endsWithClaim } = table;
+  const { name, id, working, positionColumn, columns, endsWithClaim } = table;
   const token = crypto.randomUUID();
   const rows = await query<ClaimedRow & Content>(
     database,
@@ -55,12 +55,12 @@ async function leaseDue<Content>(
        from found
        where not exists (
          select from ${name} earlier
-         where ${inLine("earlier")}
+         where ${isUnfinishedByKey("earlier")}
            and earlier.aggregate_key = found.aggregate_key
-           and earlier.${orderOfKey} < found.${orderOfKey}
+           and earlier.${positionColumn} < found.${positionColumn}
            and earlier.ctid not in (select place from found)
          offset 0)
-       order by ${orderOfKey}
+       order by ${positionColumn}
        limit $1
      ), claimed as (
        update ${name} row
@@ -81,7 +81,7 @@ async function leaseDue<Content>(
      select ${id} as id, aggregate_key, attempt_count, taken_over, created_at::text as created,
        ${columns}
      from claimed
-     order by ${orderOfKey}`,
+     order by ${positionColumn}`,
     [
       limit,
       worker,
@@ -137,13 +137,13 @@ function before(created: string): string {
 //
 // `offset 0` keeps each look at a key a look-up of its own. Where little waits among much that is
 // finished, the planner takes the index of what waits for empty, and would rather join with all of
-// it; and plans are kept, while thousands come to wait. See also inLine.
-function findDue({ name, orderOfKey, oldestFirst }: LeasedTable): string {
+// it; and plans are kept, while thousands come to wait. See also isUnfinishedByKey.
+function findDue({ name, positionColumn, claimOrder }: LeasedTable): string {
   const isDue =
     `((row.status = 'PENDING' and (row.next_retry_at is null or row.next_retry_at <= now()))
            or (row.status = $5 and (row.lease_until is null or row.lease_until <= now())))`;
   const columns =
-    `row.ctid as place, row.aggregate_key, row.${orderOfKey}, row.status = $5 as taken_over`;
+    `row.ctid as place, row.aggregate_key, row.${positionColumn}, row.status = $5 as taken_over`;
   const oldest = `
        select ${columns}
        from ${name} row
@@ -153,35 +153,35 @@ function findDue({ name, orderOfKey, oldestFirst }: LeasedTable): string {
            coalesce($6::timestamptz, now() - make_interval(secs => $7::float8 / 1000))
          and not exists (
            select from ${name} earlier
-           where ${inLine("earlier")}
+           where ${isUnfinishedByKey("earlier")}
              and earlier.aggregate_key = row.aggregate_key
-             and earlier.${orderOfKey} < row.${orderOfKey}
+             and earlier.${positionColumn} < row.${positionColumn}
              and (earlier.next_retry_at > now() or earlier.lease_until > now())
            offset 0)
-       order by ${oldestFirst}
+       order by ${claimOrder}
        limit $1
        for update skip locked`;
-  if (oldestFirst === orderOfKey) return `found as materialized (${oldest})`;
+  if (claimOrder === positionColumn) return `found as materialized (${oldest})`;
   // The oldest of a key need not be its earliest, so the earlier ones are fetched to them: else a
   // batch of rows that all wait for younger ones would be found again and again.
   return `due as materialized (${oldest}
      ), earlier as materialized (
        select row.*
        from (
-         select aggregate_key, max(${orderOfKey}) as last from due group by aggregate_key
+         select aggregate_key, max(${positionColumn}) as last from due group by aggregate_key
        ) as line
        cross join lateral (
          select ${columns}
          from ${name} row
-         where ${inLine("row")}
+         where ${isUnfinishedByKey("row")}
            and row.aggregate_key = line.aggregate_key
-           and row.${orderOfKey} < line.last
+           and row.${positionColumn} < line.last
            and ${isDue}
            and row.ctid not in (select place from due)
          offset 0
          for update skip locked
        ) as row
-       order by row.${orderOfKey}
+       order by row.${positionColumn}
        limit $1
      ), found as (
        select * from due union all select * from earlier

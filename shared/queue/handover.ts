@@ -1,5 +1,5 @@
 import type { Lease } from "./leases.ts";
-import { Bell } from "../process/signals.ts";
+import { Wakeup } from "../process/signals.ts";
 
 // Between those who write new rows and the worker that waits for them in the same process. While the
 // worker keeps up, new rows are written as leased to it and handed over after their commit: they
@@ -26,7 +26,7 @@ export interface Written<Row, Result> {
 }
 
 export class Handover<Row> {
-  readonly bell = new Bell();
+  readonly wake = new Wakeup();
   taker: Taker<Row> | undefined; // while it runs
 
   async write<Result>(
@@ -38,7 +38,7 @@ export class Handover<Row> {
     try {
       const written = await commit(offer?.lease);
       leased = written.leased;
-      if (written.othersWait) this.bell.ring();
+      if (written.othersWait) this.wake.trigger();
       return written.result;
     } finally {
       offer?.take(leased);

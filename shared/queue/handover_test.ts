@@ -78,7 +78,7 @@ Deno.test("a claim that came back full says that there is a backlog, though ther
   }, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
   for (let i = 0; i < 10; i++) table.write(`${i}`);
-  run.handover.bell.ring();
+  run.handover.wake.trigger();
   await table.untilSettled(10);
   await run.stop();
   assert.deepEqual(offers, Array(10).fill(false));

@@ -9,8 +9,8 @@ export interface LeasedTable {
   id: string;
   attempts: string; // the table of what befell its rows besides success
   working: string; // the status of a row that is leased
-  orderOfKey: string; // rows of one aggregate_key go by this column
-  oldestFirst: string; // as in the index of unfinished rows
+  positionColumn: string; // rows of one aggregate_key go by this column
+  claimOrder: string; // as in the index of unfinished rows
   columns: string; // what a claimed row carries to its work
   endsWithClaim?: string; // what a claim sets besides
 }
@@ -56,7 +56,7 @@ export const leaseValues = `coalesce(lease.status, 'PENDING'), lease.locked_by, 
          lease.lease_until, lease.claim_token`;
 
 export function leaseOfNew(
-  { name, working, orderOfKey }: LeasedTable,
+  { name, working, positionColumn }: LeasedTable,
   { key, position, where = "true" }: { key: string; position: string; where?: string },
   [worker, leaseMs, token]: [string, string, string],
 ): string {
@@ -68,16 +68,16 @@ export function leaseOfNew(
            and ${where}
            and not exists (
              select from ${name} earlier
-             where ${inLine("earlier")}
+             where ${isUnfinishedByKey("earlier")}
                and earlier.aggregate_key = ${key}
-               and earlier.${orderOfKey} < ${position}
+               and earlier.${positionColumn} < ${position}
              offset 0)
        ) as lease on true`;
 }
 
 // The same as `unfinished`, in words that only the index of keys knows: with that one the planner would
 // also take the index of the oldest, which looks as empty.
-export function inLine(row: string): string {
+export function isUnfinishedByKey(row: string): string {
   return `${row}.unfinished::int = 1`;
 }
 

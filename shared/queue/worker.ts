@@ -6,7 +6,7 @@ import type { Claimed, Job, Outcome, Settlement } from "../process/job.ts";
 import type { Log } from "../process/log.ts";
 import { isUnavailable } from "../postgres/postgres.ts";
 import { type InHand, RowsInHand } from "./rows_in_hand.ts";
-import { Bell, pause } from "../process/signals.ts";
+import { pause, Wakeup } from "../process/signals.ts";
 import { inSpan, linked, tracing } from "../telemetry/tracing.ts";
 import { secondsSince, WorkerReport } from "./worker_report.ts";
 
@@ -25,10 +25,10 @@ export class Worker<Row extends Claimed, Result> {
   readonly #job: Job<Row, Result>;
   readonly #abandon: AbortSignal;
   readonly #held: RowsInHand<Row>;
-  readonly #room = new Bell();
+  readonly #room = new Wakeup();
   readonly #settling: Batch<Finished<Row, Result>, void>;
   readonly #report: WorkerReport<Row, Result>;
-  #wake: Bell | undefined;
+  #wake: Wakeup | undefined;
   #wakeWhenSettled = false;
   #otherSideAway: string | undefined; // why
   #keepsUp = false; // the last claim was answered, and left nothing
@@ -51,7 +51,7 @@ export class Worker<Row extends Claimed, Result> {
 
   // Works until the signal, then finishes what is in hand.
   async run(handover: Handover<Row>, signal: AbortSignal): Promise<void> {
-    const wake = this.#wake = handover.bell;
+    const wake = this.#wake = handover.wake;
     handover.taker = this;
     const ended = new AbortController();
     const heartbeat = this.#keepLeases(ended.signal);
@@ -101,7 +101,7 @@ export class Worker<Row extends Claimed, Result> {
         this.#offered -= rows;
         this.#report.claimed(written);
         this.#start(this.#held.add(written, leasedFrom));
-        this.#room.ring();
+        this.#room.trigger();
       },
     };
   }
@@ -207,10 +207,10 @@ export class Worker<Row extends Claimed, Result> {
       this.#report.table.works(held.row.id);
     }
     this.#report.inHand(this.#held.size);
-    this.#room.ring();
+    this.#room.trigger();
     if (this.#wakeWhenSettled && settlements.some(({ kind }) => kind !== "released")) {
       this.#wakeWhenSettled = false;
-      this.#wake?.ring();
+      this.#wake?.trigger();
     }
     return Array.from(finished, () => undefined);
   }

@@ -199,7 +199,7 @@ Deno.test("what stood behind rows in hand is claimed as soon as these are settle
     return { kind: "done", result: id };
   }, { pollIntervalMs: 60_000 });
   await table.until(() => table.limits.length === 1);
-  run.handover.bell.ring();
+  run.handover.wake.trigger();
   await table.until(() => table.limits.length === 2); // finds nothing, as long as that one is in hand
   table.write("2");
   gate.resolve();

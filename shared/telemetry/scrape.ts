@@ -24,7 +24,7 @@ const resident = gauge("process_resident_memory_bytes", "memory of the process")
 const heap = gauge("process_heap_used_bytes", "of which in use by JavaScript");
 const startTime = gauge("process_start_time_seconds", "when the process started, as a Unix time");
 
-export function tellOfProcess(service: string): void {
+export function observeProcess(service: string): void {
   buildInfo.set({ service, version: manifest.version, deno: Deno.version.deno }, 1);
   startTime.set(performance.timeOrigin / 1_000);
   lookUps.push(async () => {
@@ -44,7 +44,7 @@ const connections = gauge(
 );
 const waiting = gauge("kenri_database_pool_waiting", "callers that wait for a connection");
 
-export function tellOfPool(database: Database): void {
+export function observePool(database: Database): void {
   lookUps.push(() => {
     const { totalCount, idleCount, waitingCount } = database;
     connections.set({ state: "busy" }, totalCount - idleCount);
@@ -64,7 +64,7 @@ lookUps.push(() => {
 });
 
 // A later one of the same name takes its place.
-export function tellOfBatch(name: string, batch: { waiting: number }): void {
+export function observeBatch(name: string, batch: { waiting: number }): void {
   batches.set(name, batch);
 }
 
@@ -75,7 +75,7 @@ export interface Figure {
 }
 
 // Of a figure that has to be asked for: nothing until there was an answer.
-export function askedGauge<Label extends string = never>(
+export function collectedGauge<Label extends string = never>(
   name: string,
   help: string,
   labelNames: Label[] = [],
@@ -90,7 +90,7 @@ const databaseUp = gauge(
   "1 when the database answered the questions of a scrape, 0 when it did not",
 );
 
-export function askDatabase(ask: () => Promise<Figure[]>, log: Log): void {
+export function collectFromDatabase(ask: () => Promise<Figure[]>, log: Log): void {
   const trouble = new Trouble(
     (error) => log.error("Figures of the tables can't be read: {error}", { error }),
     () => log.info("Figures of the tables can be read again"),
@@ -106,11 +106,11 @@ export function askDatabase(ask: () => Promise<Figure[]>, log: Log): void {
       throw error;
     }
   };
-  lookUps.push(askSometimes(askSafely, (answered) => databaseUp.set(answered ? 1 : 0)));
+  lookUps.push(cached(askSafely, (answered) => databaseUp.set(answered ? 1 : 0)));
 }
 
-export function askStream(ask: () => Promise<Figure[]>): void {
-  lookUps.push(askSometimes(ask, () => {}));
+export function collectFromStream(ask: () => Promise<Figure[]>): void {
+  lookUps.push(cached(ask, () => {}));
 }
 
 const everyMs = 5_000;
@@ -118,7 +118,7 @@ const withinMs = 1_000;
 
 // However often it is scraped, and by how many, and however slow the answer: one question at a time,
 // with a pause after each. Without an answer in time the figures are left out.
-export function askSometimes(
+export function cached(
   ask: () => Promise<Figure[]>,
   note: (answered: boolean) => void,
 ): () => Promise<void> {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { gauge, metrics } from "./metrics.ts";
-import { askSometimes, type Figure } from "./scrape.ts";
+import { cached, type Figure } from "./scrape.ts";
 
 const waiting = gauge("test_waiting", "for this test");
 
 function asked(answers: (() => Promise<number>)[]) {
   const notes: boolean[] = [];
   let times = 0;
-  const lookUp = askSometimes(async (): Promise<Figure[]> => {
+  const lookUp = cached(async (): Promise<Figure[]> => {
     const answer = answers[times++];
     return [{ gauge: waiting, value: await (answer as () => Promise<number>)() }];
   }, (answered) => notes.push(answered));
@@ -27,7 +27,7 @@ Deno.test("a figure that can't be had is left out", async () => {
   const notes: boolean[] = [];
   waiting.remove({});
   const away = () => Promise.reject(new Error("away"));
-  await askSometimes(away, (answered) => notes.push(answered))();
+  await cached(away, (answered) => notes.push(answered))();
   assert.deepEqual([await shown(), notes], [undefined, [false]]);
 });
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
 import { entitlementApp } from "../../entitlement/app.ts";
-import { openDoor } from "../../shared/access/door.ts";
+import { openAuthenticator } from "../../shared/access/authenticator.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import {
@@ -157,9 +157,9 @@ function sendTogether(
 function changesOf(database: Database): (request: ChangeRequest) => Promise<Response> {
   const app = entitlementApp({
     database,
-    committed: new Handover(),
+    toRelay: new Handover(),
     checks: {},
-    door: openDoor,
+    authenticator: openAuthenticator,
     log: getLogger("test"),
   }, { idempotencyTtlMs: 60_000 });
   return async (request) => await app.fetch(toHttp("http://localhost", request, "trace"));

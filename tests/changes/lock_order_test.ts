@@ -9,7 +9,7 @@ import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
-import { Bell } from "../../shared/process/signals.ts";
+import { Wakeup } from "../../shared/process/signals.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf } from "../support/events.ts";
@@ -49,7 +49,7 @@ const cases: Case[] = [
     name: "events that are sent back",
     status: "FAILED",
     work: (database) =>
-      deadEvents(database, new Bell()).sendBack(
+      deadEvents(database, new Wakeup()).sendBack(
         [4, 2, 5, 1, 3].map((i) => ({ id: ids[i - 1] ?? "" }) as never),
         operation(),
       ),

@@ -7,7 +7,7 @@ import { deadAdvisories } from "../../notification/dead_letters/dead_advisories.
 import { deadDeliveries } from "../../notification/dead_letters/dead_deliveries.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import { type SendBack, sendBack } from "../../shared/operators/send_back.ts";
-import { Bell } from "../../shared/process/signals.ts";
+import { Wakeup } from "../../shared/process/signals.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
 import { bodyOf, eventOf } from "../support/events.ts";
@@ -21,7 +21,7 @@ const operation = () => newOperation({ who: "kim", reason: "the channel is back"
 interface Layer extends AsyncDisposable {
   tables: Opened;
   table: SendBack;
-  bell: Bell;
+  wake: Wakeup;
   name: string; // of the table with the dead letters
   dead: string[]; // the ids of three, the oldest first
 }
@@ -31,7 +31,7 @@ const layers = { outbox: deadOutbox, delivery: deadDelivery, advisory: deadAdvis
 for (const [name, open] of Object.entries(layers)) {
   Deno.test(`${name}: two who send back at the same time do it once, and their worker is told`, async () => {
     await using layer = await open();
-    const { tables, table, bell } = layer;
+    const { tables, table, wake } = layer;
     const found = await table.findByIds(layer.dead);
     const sent = await withClient(tables.ownerUrl, async (holder) => {
       await holder.query("begin");
@@ -47,7 +47,7 @@ for (const [name, open] of Object.entries(layers)) {
       "select count(*)::int as operations, sum(jsonb_array_length(items))::int as items from operations",
     );
     assert.deepEqual(recorded, { operations: 1, items: 3 });
-    await inTime("it was rung for", bell.wait(3_600_000, new AbortController().signal), 5_000);
+    await inTime("it was woken", wake.wait(3_600_000, new AbortController().signal), 5_000);
   });
 
   Deno.test(`${name}: a page is sent back, and what comes after it stays`, async () => {
@@ -134,9 +134,9 @@ async function deadOutbox(): Promise<Layer> {
     tables.ownerUrl,
     "update outbox_events set status = 'FAILED', attempt_count = 3, last_error = 'no'",
   );
-  const bell = new Bell();
-  const table = deadEvents(tables.database, bell);
-  return layerOf({ tables, table, bell, name: "outbox_events", dead: ids.toSorted() });
+  const wake = new Wakeup();
+  const table = deadEvents(tables.database, wake);
+  return layerOf({ tables, table, wake, name: "outbox_events", dead: ids.toSorted() });
 }
 
 async function deadDelivery(): Promise<Layer> {
@@ -158,10 +158,10 @@ async function deadDelivery(): Promise<Layer> {
      insert into notification_dlq (notification_id, event_id, payload_json, error_message)
      select notification_id, event_id, payload_json, 'no' from notification order by version`,
   );
-  const bell = new Bell();
-  const table = deadDeliveries(tables.database, bell);
+  const wake = new Wakeup();
+  const table = deadDeliveries(tables.database, wake);
   const dead = await idsIn(tables, "notification_dlq");
-  return layerOf({ tables, table, bell, name: "notification_dlq", dead });
+  return layerOf({ tables, table, wake, name: "notification_dlq", dead });
 }
 
 async function deadAdvisory(): Promise<Layer> {
@@ -175,11 +175,11 @@ async function deadAdvisory(): Promise<Layer> {
       [uuidv7(), i, bodyOf(eventOf({ stockKeepingUnit: `item-${i}` }))],
     );
   }
-  const bell = new Bell();
-  const parts = { database: tables.database, received: bell, predecessorWaitMs: 1_000 };
+  const wake = new Wakeup();
+  const parts = { database: tables.database, wakeDelivery: wake, predecessorWaitMs: 1_000 };
   const dead = await idsIn(tables, "notification_nats_dlq");
   const name = "notification_nats_dlq";
-  return layerOf({ tables, table: deadAdvisories(parts), bell, name, dead });
+  return layerOf({ tables, table: deadAdvisories(parts), wake, name, dead });
 }
 
 async function idsIn({ ownerUrl }: Opened, table: string): Promise<string[]> {

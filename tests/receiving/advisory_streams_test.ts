@@ -40,7 +40,7 @@ Deno.test("nothing is consumed before there are streams that keep the advisories
   const link = new NatsLink({ urls: place.natsUrl }, "consumer", log);
   const stop = new AbortController();
   const consuming = consumeEvents(
-    { database, link, received: new Handover(), log, abandon: stop.signal },
+    { database, link, toDelivery: new Handover(), log, abandon: stop.signal },
     { stream, consumer, advisories, predecessorWaitMs },
     stop.signal,
   );

@@ -86,7 +86,7 @@ Deno.test("once it is emptied, an intake takes nothing more: no pull of it is op
   const [stopping, abandon] = [new AbortController(), new AbortController()];
   const { log } = collectingLog();
   const intake = new Intake(
-    { database, received: new Handover(), log, abandon: abandon.signal },
+    { database, toDelivery: new Handover(), log, abandon: abandon.signal },
     { ackWaitMs: 10_000, predecessorWaitMs: 10_000 },
   );
   const connection = await connectTo(natsUrl, { reconnect: false });

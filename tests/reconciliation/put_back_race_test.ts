@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { putBackLost } from "../../entitlement/lost_events.ts";
 import { replay } from "../../entitlement/operators/replay.ts";
-import { Bell } from "../../shared/process/signals.ts";
+import { Wakeup } from "../../shared/process/signals.ts";
 import { openFresh, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { waitingForLocks } from "../support/locks.ts";
@@ -47,7 +47,7 @@ for (const [what, byAnother, expected] of replays) {
     await using place = await openFresh("entitlement");
     const { ownerUrl, database } = place;
     await published(ownerUrl, 3);
-    const app = new Hono().post("/", replay(database, new Bell()));
+    const app = new Hono().post("/", replay(database, new Wakeup()));
     const range = { from: "2020-01-01T00:00:00Z", to: "2025-01-01T00:00:00Z", limit: 2 };
     const answer = await whileAnother(ownerUrl, putBack, byAnother, async () => {
       const response = await app.request("/", {

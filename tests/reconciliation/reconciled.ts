@@ -3,7 +3,7 @@ import { type AskReceiver, receiverOver } from "../../entitlement/reconciliation
 import { runReconciliation } from "../../entitlement/reconciliation/run.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
-import { Bell } from "../../shared/process/signals.ts";
+import { Wakeup } from "../../shared/process/signals.ts";
 import { grant, revoke } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
 import { untilSent } from "../support/notification.ts";
@@ -57,7 +57,7 @@ export async function startLoop(
   const parts = {
     database,
     ask: asking(receiverOver(link, entitlement.subject)),
-    committed: new Bell(),
+    wakeRelay: new Wakeup(),
     log,
   };
   await runReconciliation(parts, { intervalMs: 200, graceSeconds: 0 }, stop);

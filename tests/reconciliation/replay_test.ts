@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { replay } from "../../entitlement/operators/replay.ts";
 import { ApiError } from "../../shared/http/errors.ts";
-import { Bell } from "../../shared/process/signals.ts";
+import { Wakeup } from "../../shared/process/signals.ts";
 import { assertError, call, grant, revoke } from "../support/api.ts";
 import { openFresh } from "../support/databases.ts";
 import { countsOf, outcomesOf, untilSent } from "../support/notification.ts";
@@ -109,7 +109,7 @@ Deno.test("a range that is not over, or is none, is refused", async () => {
 
 Deno.test("whether a range is over the database's clock says, and not the process's", async () => {
   await using place = await openFresh("entitlement");
-  const app = new Hono().post("/", replay(place.database, new Bell())).onError((error) =>
+  const app = new Hono().post("/", replay(place.database, new Wakeup())).onError((error) =>
     new Response(error.message, { status: error instanceof ApiError ? error.status : 500 })
   );
   const statusUntil = async (minutes: number, processMinutesAhead: number) => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { Checked, State } from "../../entitlement/reconciliation/check.ts";
 import { settleChecked } from "../../entitlement/reconciliation/settle.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
-import { Bell } from "../../shared/process/signals.ts";
+import { Wakeup } from "../../shared/process/signals.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { insertEvents } from "../support/outbox.ts";
@@ -20,7 +20,7 @@ function checked(event_id: string, state: State): Checked {
 }
 
 function settle(database: Database, ...page: Checked[]): Promise<Set<string>> {
-  return settleChecked({ database, committed: new Bell() }, page, mender);
+  return settleChecked({ database, wakeRelay: new Wakeup() }, page, mender);
 }
 
 Deno.test("an event is put back as often as allowed, and then stays named for a person", async () => {

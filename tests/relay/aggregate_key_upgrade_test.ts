@@ -10,7 +10,7 @@ import { replay } from "../../entitlement/operators/replay.ts";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
-import { Bell } from "../../shared/process/signals.ts";
+import { Wakeup } from "../../shared/process/signals.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { collecting, receive, startDelivery, untilAllAre } from "../support/deliveries.ts";
 import { eventOf } from "../support/events.ts";
@@ -60,7 +60,7 @@ Deno.test("an event that is put back gets its new key, by whichever way", async 
   };
   await t.step("sent back", () =>
     isInLine("FAILED", async (event_id) => {
-      const { sendBack } = deadEvents(database, new Bell());
+      const { sendBack } = deadEvents(database, new Wakeup());
       const dead = { layer: "outbox", id: event_id, event_id, error: "e", since: "", attempts: 1 };
       await sendBack([{ ...dead, age_seconds: 1, payload: {} }], operation());
     }));
@@ -81,7 +81,7 @@ Deno.test("an event that is put back gets its new key, by whichever way", async 
   await t.step("replayed", () =>
     isInLine("PUBLISHED", async () => {
       const [from, to] = ["2020-01-01T00:00:00Z", new Date().toISOString()];
-      const answer = await new Hono().post("/", replay(database, new Bell())).request("/", {
+      const answer = await new Hono().post("/", replay(database, new Wakeup())).request("/", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ from, to, who: "kim", reason: "an upgrade" }),

@@ -26,8 +26,8 @@ Deno.test("four relays publish each event of hot and cold keys once and in order
   // Some while they are at it, with and without a ring.
   for (let part = 0; part < 10; part++) {
     await insertEvents(place.ownerUrl, manyEvents({ keys: 60, versions: 3 }));
-    if (part % 2) one.committed.bell.ring();
-    if (part % 3) two.committed.bell.ring();
+    if (part % 2) one.toRelay.wake.trigger();
+    if (part % 3) two.toRelay.wake.trigger();
   }
   const rows = await untilAll(place.ownerUrl, "PUBLISHED");
   const stored = await storedEvents(place.natsUrl, place.stream);

@@ -51,7 +51,7 @@ Deno.test("nor does a deleted stream: it is made again, with all it held", async
   await untilAll(place.ownerUrl, "PUBLISHED");
   await deleteStream(place.natsUrl, place.stream);
   await insertEvents(place.ownerUrl, manyEvents({ keys: 20, versions: 5 }));
-  relay.committed.bell.ring();
+  relay.toRelay.wake.trigger();
   await assertAllArrived(place, relay);
   assert.ok(relay.log.some((line) => line.includes("waits for the other side")));
 });

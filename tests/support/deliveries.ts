@@ -36,7 +36,7 @@ export function startDelivery(
   const parts = {
     database,
     channel: { send },
-    received: new Handover(),
+    toDelivery: new Handover(),
     log,
     abandon: abandon.signal,
   };

@@ -16,7 +16,7 @@ export interface RelayPlace extends StreamNames {
 
 export interface RunningRelay extends AsyncDisposable {
   log: string[];
-  committed: Handover<OutboxRow>;
+  toRelay: Handover<OutboxRow>;
   stop(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export function startRelay(
   const { log, lines } = collectingLog();
   const database = openDatabase(place.databaseUrl, "relay");
   const link = new NatsLink({ urls: place.natsUrl }, "relay", log);
-  const committed = new Handover<OutboxRow>();
+  const toRelay = new Handover<OutboxRow>();
   const stopping = new AbortController();
   const abandon = new AbortController();
   const stream = {
@@ -46,7 +46,7 @@ export function startRelay(
     replicas: 1,
   };
   const running = runRelay(
-    { database, link, committed, log, abandon: abandon.signal },
+    { database, link, toRelay, log, abandon: abandon.signal },
     { ...quick, ...options, stream },
     stopping.signal,
   );
@@ -60,7 +60,7 @@ export function startRelay(
       await link.close();
       await database.end();
     })();
-  return { log: lines, committed, stop, [Symbol.asyncDispose]: stop };
+  return { log: lines, toRelay, stop, [Symbol.asyncDispose]: stop };
 }
 
 export interface FreshPlace extends RelayPlace, AsyncDisposable {

@@ -81,7 +81,7 @@ export async function startDeliverDrain(
       const parts = {
         database: pool,
         channel,
-        received: new Handover(),
+        toDelivery: new Handover(),
         log,
         abandon: stop.signal,
       };

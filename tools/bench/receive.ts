@@ -66,7 +66,7 @@ export async function startReceiveDrain(
       await asOwner(database, (owner) => forget(owner, finished > 0));
       const stop = new AbortController();
       const link = new NatsLink({ urls: servers.nats.url }, "bench", log);
-      const parts = { database: pool, received: new Handover(), log, abandon: stop.signal, link };
+      const parts = { database: pool, toDelivery: new Handover(), log, abandon: stop.signal, link };
       const consumer = { durable: `bench-${++rounds}`, ackWaitMs: 30_000, maxDeliver: 10 };
       const options = { stream, consumer, advisories: [], predecessorWaitMs: 30_000 };
       let running: Promise<void> = Promise.resolve();

@@ -133,8 +133,8 @@ export const mutants: Mutant[] = [
   {
     file: "entitlement/decide_change.ts",
     property: "at the limit what a user has can still be changed",
-    replace: "if (!before && !isRoom)",
-    by: "if (!isRoom)",
+    replace: "if (!before && !hasCapacity)",
+    by: "if (!hasCapacity)",
     tests: ["tests/changes/max_per_user_test.ts"],
   },
   {
@@ -268,8 +268,8 @@ export const mutants: Mutant[] = [
   {
     file: "entitlement/outbox.ts",
     property: "events of a key are claimed in the order of their changes",
-    replace: 'oldestFirst: "created_at"',
-    by: 'oldestFirst: "event_id"',
+    replace: 'claimOrder: "created_at"',
+    by: 'claimOrder: "event_id"',
     tests: ["tests/changes/plans_test.ts"],
   },
   {
@@ -324,8 +324,8 @@ export const mutants: Mutant[] = [
   {
     file: "entitlement/operators/timeline.ts",
     property: "what waits is shown besides the last event of each entitlement",
-    replace: 'on ${inLine("row")}\n',
-    by: 'on ${inLine("row")} and row.attempt_count > 0\n',
+    replace: 'on ${isUnfinishedByKey("row")}\n',
+    by: 'on ${isUnfinishedByKey("row")} and row.attempt_count > 0\n',
     tests: looks,
   },
   {

@@ -186,8 +186,8 @@ export const mutants: Mutant[] = [
   {
     file: "notification/delivery.ts",
     property: "notifications of a key are sent by their versions",
-    replace: 'orderOfKey: "version"',
-    by: 'orderOfKey: "created_at"',
+    replace: 'positionColumn: "version"',
+    by: 'positionColumn: "created_at"',
     tests: deliveryOrder,
   },
   {
@@ -334,8 +334,8 @@ export const mutants: Mutant[] = [
   {
     file: "notification/dead_letters/dead_advisories.ts",
     property: "the delivery is told of what was received again",
-    replace: "if (done.length > 0) received.ring();",
-    by: "if (done.length < 0) received.ring();",
+    replace: "if (done.length > 0) wakeDelivery.trigger();",
+    by: "if (done.length < 0) wakeDelivery.trigger();",
     tests: sendBack,
   },
   {
@@ -363,8 +363,8 @@ export const mutants: Mutant[] = [
   {
     file: "notification/dead_letters/dead_deliveries.ts",
     property: "the delivery is told of what was sent back",
-    replace: "if (rows.length > 0) received.ring();",
-    by: "if (rows.length < 0) received.ring();",
+    replace: "if (rows.length > 0) wakeDelivery.trigger();",
+    by: "if (rows.length < 0) wakeDelivery.trigger();",
     tests: sendBack,
   },
   {

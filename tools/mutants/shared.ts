@@ -191,15 +191,15 @@ export const mutants: Mutant[] = [
   {
     file: "shared/queue/handover.ts",
     property: "the worker is called for rows that were not leased to it",
-    replace: "if (written.othersWait) this.bell.ring();",
-    by: "if (written.othersWait && offer) this.bell.ring();",
+    replace: "if (written.othersWait) this.wake.trigger();",
+    by: "if (written.othersWait && offer) this.wake.trigger();",
     tests: ["shared/queue/handover_test.ts"],
   },
   {
     file: "shared/queue/handover.ts",
     property: "the worker is not called where nothing waits for a claim",
-    replace: "if (written.othersWait) this.bell.ring();",
-    by: "this.bell.ring();",
+    replace: "if (written.othersWait) this.wake.trigger();",
+    by: "this.wake.trigger();",
     tests: ["shared/queue/handover_test.ts"],
   },
   {
@@ -363,8 +363,8 @@ export const mutants: Mutant[] = [
   {
     file: "shared/queue/leases.ts",
     property: "a new row behind an unfinished one of its key is not leased",
-    replace: "and earlier.${orderOfKey} < ${position}",
-    by: "and earlier.${orderOfKey} > ${position}",
+    replace: "and earlier.${positionColumn} < ${position}",
+    by: "and earlier.${positionColumn} > ${position}",
     tests: ["tests/relay/handover_test.ts"],
   },
   {
@@ -385,14 +385,14 @@ export const mutants: Mutant[] = [
   {
     file: "shared/process/signals.ts",
     property: "a wait does not begin once the signal is aborted",
-    replace: "if (!this.#rung && !signal.aborted) {",
-    by: "if (!this.#rung) {",
+    replace: "if (!this.#isTriggered && !signal.aborted) {",
+    by: "if (!this.#isTriggered) {",
     tests: ["shared/process/signals_test.ts"],
   },
   {
     file: "shared/process/signals.ts",
-    property: "a ring ends one wait",
-    replace: "    this.#rung = false;\n",
+    property: "a trigger ends one wait",
+    replace: "    this.#isTriggered = false;\n",
     by: "",
     tests: ["shared/process/signals_test.ts"],
   },

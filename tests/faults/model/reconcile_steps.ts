@@ -1,6 +1,6 @@
 // The reconciliation (entitlement/reconciliation/run.ts): it asks which events were not received, and later,
 // when everything may have changed, puts those back that are missing.
-import { judge } from "../../../entitlement/reconciliation/check.ts";
+import { classifier } from "../../../entitlement/reconciliation/check.ts";
 import { withTables } from "./changes.ts";
 import type { Step } from "./explore.ts";
 import type { Habits, Model } from "./model.ts";
@@ -33,7 +33,7 @@ export async function reconcileSteps(
 // As if all was given out once: what is not acked waits to be delivered again.
 function findMissing({ publishing, stream, sending }: State, habits: Habits): Event[] {
   const unsettled = habits.tellsUnsettled ? stream.messages.filter(({ acked }) => !acked) : [];
-  const stateOf = judge({
+  const stateOf = classifier({
     missing: events.map(({ name }) => name).filter((_, event) => !sending.tables.processed[event]),
     dead: [],
     delivered_up_to: stream.last,

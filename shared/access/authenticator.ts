@@ -14,14 +14,14 @@ export interface AccessOptions {
   sessionKey: string | undefined;
 }
 
-export interface Door {
+export interface Authenticator {
   open: boolean; // nobody is asked for a credential
   authenticate(credential: string | undefined): Caller | Promise<Caller>;
-  sessions: PersonsDoor | undefined; // where it is not open
+  sessions: SignIns | undefined; // where it is not open
 }
 
 // People show a credential once, and then a session in a cookie.
-export interface PersonsDoor {
+export interface SignIns {
   cookies: CookieNames;
   begin(credential: string, cookie: string): Promise<Begun>;
   resume(session: string, cookie: string): Promise<Caller>;
@@ -32,16 +32,20 @@ export interface Begun {
   session: string;
 }
 
-export const openDoor: Door = { open: true, authenticate: () => anybody, sessions: undefined };
+export const openAuthenticator: Authenticator = {
+  open: true,
+  authenticate: () => anybody,
+  sessions: undefined,
+};
 
-export function doorOf(
+export function authenticatorOf(
   service: string,
   { tokens, jwt, sessionKey }: AccessOptions,
   log: Log,
-): Door {
+): Authenticator {
   if (tokens.length === 0 && jwt === undefined) {
     log.warn("No credentials are configured: everybody on this machine may do everything here");
-    return openDoor;
+    return openAuthenticator;
   }
   const clients = [...new Set(tokens.map(({ client }) => client))].join();
   log.info("Callers need a token", { clients, issuer: jwt?.issuer });
