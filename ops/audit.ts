@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { addSums } from "@kenri/entitlement/audit/heads.ts";
+import { addSums } from "@kenri/shared/operators/hash_sums.ts";
 import { type Command, text, UsageError } from "./command.ts";
 import type { Service } from "./service.ts";
 import { count, list, table, time } from "./text.ts";

@@ -6,7 +6,7 @@ import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { type Chain, findChains, findMore } from "./chains.ts";
-import { headsOf } from "./heads.ts";
+import { headsOf } from "@kenri/shared/operators/hash_sums.ts";
 import { type Bounds, ChainVerifier, type Problem } from "./verify_chain.ts";
 import { findMissingVersions, marksOf } from "./missing_versions.ts";
 
