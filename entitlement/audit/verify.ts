@@ -28,6 +28,8 @@ const requestSchema = z.object({
   cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
 });
 
+export type ChainsQuery = z.input<typeof requestSchema>;
+
 export const marksSchema = z.string().openapi({
   description: "A sum over what was counted: the same for the same set",
 });
@@ -42,6 +44,8 @@ export const problemSchema = z.object({
   says: z.string(),
 }).openapi("AuditProblem");
 
+export type AuditProblem = z.infer<typeof problemSchema>;
+
 const answerSchema = z.object({
   before: z.string(),
   entitlements: z.int(),
@@ -54,6 +58,8 @@ const answerSchema = z.object({
   heads: z.object({ count: z.int(), sum: z.string() }).optional(),
   next_cursor: z.string().optional(),
 }).openapi("VerifiedAudit");
+
+export type ChainsAnswer = z.infer<typeof answerSchema>;
 
 export const verifyAuditRoute: ScopedRoute = {
   scope: "debug:read",
