@@ -87,9 +87,9 @@ Deno.test("what waits too long or was not received is for a person to look at", 
   assert.deepEqual([young.code, young.said.problems], [0, []]);
   const old = await age(90);
   assert.equal(old.code, 1);
-  assert.match(old.said.problems[0], /^something waits in the outbox for \d+ .*: ops outbox$/);
+  assert.match(old.said.problems[0], /^an event has waited \d+ .* in the outbox: ops outbox$/);
   const { output } = await ops(stack, "outbox");
-  assert.match(output, /^… of 25$/m);
+  assert.match(output, /^… of 25 that are waiting$/m);
 
   await ask(outbox, "truncate outbox_events");
   await ask(
