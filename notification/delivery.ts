@@ -21,12 +21,14 @@ import type { Channel, Send } from "./channels/channel.ts";
 import { observeDelivered } from "./metrics.ts";
 
 // The states of a notification and every move between them:
-//   PENDING → PROCESSING      claimed; or written so, for the delivery of the same process
-//   PROCESSING → PROCESSING   claimed again, because the lease ran out
-//   PROCESSING → SENT         the channel took it
-//   PROCESSING → PENDING      to be tried again, or released
-//   PROCESSING → FAILED       gave up, and in the same statement a dead letter
-//   FAILED → PENDING          sent back, and the dead letter is gone (dead_deliveries.ts)
+//   (new) → PENDING           received
+//   (new) → PROCESSING        received, with a lease for the delivery of the same process
+//   PENDING → PROCESSING      claimed
+//   PROCESSING → PROCESSING   claimed again after the lease expired
+//   PROCESSING → SENT         accepted by the channel
+//   PROCESSING → PENDING      failed and due for a retry, or released
+//   PROCESSING → FAILED       attempts used up; the same statement writes the dead letter
+//   FAILED → PENDING          sent back; the same statement deletes the dead letter (dead_deliveries.ts)
 
 export interface DeliveryOptions extends WorkerOptions {
   worker: string;
@@ -50,7 +52,7 @@ export const notifications: LeasedTable = {
   claimOrder: "created_at, version",
   columns: "event_id, user_id, type, payload_json as payload, traceparent, " +
     "extract(epoch from locked_at - occurred_at)::float8 as age_seconds",
-  // A predecessor that comes later must not bring a retry forward.
+  // A predecessor that is received later must not make a retry due at once.
   endsWithClaim: "awaits_predecessor = false",
 };
 
@@ -102,7 +104,7 @@ async function sendInTime(
   const late = Promise.withResolvers<never>();
   const limit = new AbortController();
   const timer = setTimeout(() => {
-    const error = new Error(`The channel took over ${timeoutMs} ms`);
+    const error = new Error(`The channel did not answer within ${timeoutMs} ms`);
     limit.abort(error);
     late.reject(error);
   }, timeoutMs);
@@ -145,8 +147,9 @@ export function settleNotifications(
   );
 }
 
-// sent_at is the time at which the channel took it: the database's time of the claim and what passed
-// since then. So neighbours of a key never look exchanged, however late or early each is settled.
+// sent_at is the time at which the channel accepted the notification: the database's time of the claim
+// plus the time that has passed since. So the versions of one key have times in the order of their sends,
+// no matter when each is settled.
 function markSent(
   database: Database,
   done: { row: NotificationRow; result: Sent }[],
@@ -167,7 +170,7 @@ function markSent(
   );
 }
 
-// FAILED and the dead letter are one statement, so there is never one without the other.
+// One statement sets FAILED and writes the dead letter, so neither exists without the other.
 function markFailed(
   database: Database,
   failures: { row: NotificationRow; error: string; attempted: boolean }[],
