@@ -6,7 +6,7 @@ import { Batch } from "@kenri/shared/queue/batch.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
 import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
-import type { NotificationRow } from "./delivery.ts";
+import type { NotificationRow } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";
 import { receiveEvents } from "./receive_events.ts";
 

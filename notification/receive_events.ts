@@ -9,7 +9,7 @@ import {
 } from "@kenri/shared/queue/leases.ts";
 import { type Database, query, type Session } from "@kenri/shared/postgres/postgres.ts";
 import { tracing } from "@kenri/shared/telemetry/tracing.ts";
-import { type NotificationContent, type NotificationRow, notifications } from "./delivery.ts";
+import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";
 
 // Stores a batch of received events in one statement: processed_events shows which were received before,

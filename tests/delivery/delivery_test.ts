@@ -78,7 +78,10 @@ Deno.test("a send that does not end holds nobody up, is given up in time, and do
   await until("it is given up", async () => (await countsOf(place)).notification_dlq === 1);
   const slow = (await notificationsOf(place)).find(({ user_id }) => user_id === "slow");
   assert.deepEqual([slow?.status, slow?.attempt_count], ["FAILED", 2]);
-  assert.equal((await deadLetters(place))[0]?.error_message, "The channel did not answer within 1000 ms");
+  assert.equal(
+    (await deadLetters(place))[0]?.error_message,
+    "The channel did not answer within 1000 ms",
+  );
   assert.deepEqual(signals.map(({ aborted }) => aborted), [true, true]);
   for (const end of late) end(); // no unhandled rejection, which would end the process
   await delivery.stop();

@@ -1,7 +1,7 @@
 // What the statements of receiving do to single rows: who waits for a predecessor, for how long, and
 // what ends the wait.
 import assert from "node:assert/strict";
-import { claimNotifications, settleNotifications } from "../../notification/delivery.ts";
+import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
