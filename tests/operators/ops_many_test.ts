@@ -69,7 +69,7 @@ Deno.test("a long range is replayed to its end, and a dry run asks once", async 
   assert.equal((await json(stack, "replay", ...range)).said.replayed, 2_500);
 });
 
-Deno.test("what waits too long or was not received is for a person to look at", async () => {
+Deno.test("status reports a problem if something has waited too long or was not received", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   assert.equal((await ops(stack, "status")).code, 0);
@@ -106,7 +106,7 @@ Deno.test("what waits too long or was not received is for a person to look at", 
   assert.equal((await ops(stack, "unreceived")).code, 1);
 });
 
-Deno.test("what both services know of a user is shown the newest first, and of an event in its order", async () => {
+Deno.test("the events of a user are listed newest first, and the steps of an event in their order", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   const [published = "", received = "", waiting = ""] = await insertEvents(
@@ -158,7 +158,7 @@ Deno.test("what both services know of a user is shown the newest first, and of a
   ]);
 });
 
-Deno.test("what was changed last in either service is shown first", async () => {
+Deno.test("the operations of both services are listed newest first", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   for (
@@ -180,7 +180,7 @@ Deno.test("what was changed last in either service is shown first", async () => 
   assert.deepEqual(reasons, ["1", "2", "3"]);
 });
 
-Deno.test("a user is erased from both services under one id, or from none while something waits", async () => {
+Deno.test("a user is erased from both services under one id, or from none while an event is on its way", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   await ask(

@@ -16,7 +16,7 @@ const nowhere = {
   notification: { url: "http://127.0.0.1:1" },
 };
 
-Deno.test("the exit code says whether a person should look", async () => {
+Deno.test("the exit code shows whether there is a problem", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "ann" });
@@ -47,7 +47,7 @@ Deno.test("the exit code says whether a person should look", async () => {
   );
 });
 
-Deno.test("for scripts each answer is JSON, and a dry run changes nothing", async () => {
+Deno.test("--json prints each answer as JSON, and a dry run changes nothing", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "unlucky" }, "purchase-1");
@@ -77,7 +77,7 @@ Deno.test("for scripts each answer is JSON, and a dry run changes nothing", asyn
   assert.equal((await countsOf(place)).notification_dlq, 1);
 });
 
-Deno.test("who calls it wrongly is told what is wrong, and nothing is asked of a service", async () => {
+Deno.test("wrong arguments are reported, and no service is asked", async () => {
   const cases: [string[], RegExp][] = [
     [["fly"], /^There is no command "fly"/],
     [["dead"], /^There is no command "dead"/],
@@ -108,7 +108,7 @@ Deno.test("who calls it wrongly is told what is wrong, and nothing is asked of a
   }
 });
 
-Deno.test("what the service refuses, where it is not, and where it shows nothing is told apart", async () => {
+Deno.test("a refusal, a service that can't be reached and disabled routes are reported differently", async () => {
   await using stack = await startStack({ notification: { NOTIFICATION_DEBUG_ENABLED: "false" } });
   const bad = await ops(stack, "timeline", "no-uuid");
   assert.equal(bad.code, 2);
@@ -127,7 +127,7 @@ Deno.test("what the service refuses, where it is not, and where it shows nothing
   );
 });
 
-Deno.test("the services are asked where their settings have them listen, with the same defaults", () => {
+Deno.test("ops looks for the services where their settings say, with the same defaults", () => {
   const urlsOf = (environment: Record<string, string>) =>
     Object.values(readSettings((name) => environment[name]).urls);
   const listen = [entitlement, notification].map(({ http }) => `http://127.0.0.1:${http?.port}`);
@@ -136,7 +136,7 @@ Deno.test("the services are asked where their settings have them listen, with th
   assert.deepEqual(urlsOf(elsewhere), ["http://[::1]:8080", "http://127.0.0.1:99"]);
 });
 
-Deno.test("help names every command, and each says what it is for", async () => {
+Deno.test("the help names every command, and each command explains itself", async () => {
   const { code, output } = await ops(nowhere, "--help");
   assert.equal(code, 0);
   const commands = [...output.matchAll(/^ {2}([a-z]+(?: [a-z][a-z-]*)?)(?= |$)/gm)].map((

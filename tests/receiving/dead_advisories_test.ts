@@ -8,7 +8,7 @@ import { countsOf, publishRaw } from "../support/notification.ts";
 import { look, operate, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a captured message is received again from its copy, and one received meanwhile is not doubled", async () => {
+Deno.test("a captured message is received again from its copy, and not twice if it was received meanwhile", async () => {
   await using stack = await startStack({ notification: { NOTIFICATION_NATS_MAX_DELIVER: "1" } });
   const { notification, place } = stack;
   // PostgreSQL refuses them for a moment.
@@ -59,7 +59,7 @@ Deno.test("a captured message is received again from its copy, and one received 
   );
 });
 
-Deno.test("a message that can't be read stays a dead letter, shown as it came", async () => {
+Deno.test("an unreadable message stays a dead letter, which shows its original bytes", async () => {
   await using stack = await startStack();
   const { notification, place } = stack;
   const bad = messageOf({ eventId: "no UUID" });

@@ -21,12 +21,12 @@ import {
   untilSent,
 } from "../support/notification.ts";
 import { collectingLog } from "../support/relays.ts";
-import { natsUrl } from "../support/streams.ts";
+import { makeStream, natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const servers = {
   "": {},
-  ", where the server never says that a pull is over": { rewrite: forgetful },
+  " if the server never announces the end of a pull": { rewrite: forgetful },
 };
 
 for (const [where, options] of Object.entries(servers)) {
@@ -49,7 +49,7 @@ for (const [where, options] of Object.entries(servers)) {
     assert.ok(late && late.ms < 2_500, `${late?.ms} ms`);
   });
 
-  Deno.test(`replicas that stop leave no message behind, and use up no delivery${where}`, async () => {
+  Deno.test(`replicas that stop lose no message and use up no delivery${where}`, async () => {
     await using link = startLink(natsUrl, { ...options, delayMs: 100 }); // much is under way
     await using place = await freshPlace();
     const linked = { ...place, natsUrl: link.url };
@@ -80,7 +80,7 @@ for (const [where, options] of Object.entries(servers)) {
   });
 }
 
-Deno.test("once it is emptied, an intake takes nothing more: no pull of it is open", async () => {
+Deno.test("an emptied intake has no open pull and receives nothing more", async () => {
   await using place = await freshPlace();
   const database = openDatabase(place.serviceUrl, "intake");
   const [stopping, abandon] = [new AbortController(), new AbortController()];
@@ -90,9 +90,9 @@ Deno.test("once it is emptied, an intake takes nothing more: no pull of it is op
     { ackWaitMs: 10_000, predecessorWaitMs: 10_000 },
   );
   const connection = await connectTo(natsUrl, { reconnect: false });
-  const manager = await connection.jetstreamManager();
-  await manager.streams.add({ name: place.stream, subjects: [place.subject] });
-  await manager.consumers.add(place.stream, {
+  const { consumers } = await connection.jetstreamManager();
+  await makeStream(natsUrl, place);
+  await consumers.add(place.stream, {
     durable_name: durable,
     ack_policy: AckPolicy.Explicit,
   });
@@ -113,7 +113,7 @@ Deno.test("once it is emptied, an intake takes nothing more: no pull of it is op
   await database.end();
 });
 
-Deno.test("while nothing can be stored, no more is pulled than may be in hand", async () => {
+Deno.test("while nothing can be stored, the messages in hand stay within their limit", async () => {
   await using place = await freshPlace();
   await using _service = await startNotification(place);
   await publishTo(place, [eventOf({ userId: "first" })]);
