@@ -37,7 +37,7 @@ Deno.test("more dead letters than a service takes at once are all sent back, by 
     const ids = await insertEvents(outbox, manyEvents({ keys: 250, versions: 1 }));
     await ask(outbox, "update outbox_events set status = 'FAILED', last_error = 'no'");
     const shown = await ops(stack, "dead", "list", "--limit", "200");
-    assert.match(shown.output, /^… and more: --limit/m);
+    assert.match(shown.output, /^… and more: use --limit/m);
     const which = how === "ids" ? ids : ["--error", "no"];
     const { code, said } = await json(
       stack,
