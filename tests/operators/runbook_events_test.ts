@@ -53,7 +53,7 @@ Deno.test("dead letters are sent back, missing events published again, as the ru
   assert.deepEqual(await runQuery("Notifications are late", 0, place.ownerUrl), []);
 
   const missing = "Events are missing";
-  assert.match(await runCommand(missing, 0, settings), /last run/);
+  assert.match(await runCommand(missing, 0, settings), /last check/);
   for (const table of ["notifications", "processed_events"]) {
     await ask(place.ownerUrl, `delete from ${table} where event_id = $1`, [one.EVENT_ID]);
   }
