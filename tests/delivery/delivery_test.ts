@@ -1,5 +1,5 @@
-// How a notification ends: SENT, or FAILED with exactly one dead letter, whatever the channel does
-// and whoever takes its lease.
+// Each notification ends as SENT, or as FAILED with exactly one dead letter, whatever the channel does and
+// whichever worker has the lease.
 import assert from "node:assert/strict";
 import { collecting, receive, startDelivery, untilAllAre } from "../support/deliveries.ts";
 import { ask } from "../support/entitlement.ts";
@@ -205,7 +205,7 @@ function deadLetters({ ownerUrl }: Place): Promise<DeadLetter[]> {
   );
 }
 
-/** As another worker would have claimed them; `a worker that died` so that the lease is over. */
+/** Claims all rows for another worker; with `a worker that died` the lease has expired already. */
 async function claimAs({ ownerUrl }: Place, worker: string): Promise<void> {
   await ask(
     ownerUrl,

@@ -1,12 +1,12 @@
-// `deno task ops` where there is more than fits on one page, and where the two services know
-// different things: what it adds up, in which order it shows it, and its exit code.
+// `deno task ops` with more rows than fit on one page, and with services that know different events: its
+// sums, its order and its exit code.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
-// Nothing moves by itself: what the tables say is what the tests have put there.
+// The service changes no row by itself, so the tables contain only what the tests have written.
 function startStill(): Promise<Stack> {
   return startStack({
     entitlement: {
@@ -137,7 +137,7 @@ Deno.test("the events of a user are listed newest first, and the steps of an eve
      from unnest($1::uuid[]) as id`,
     [[published, received]],
   );
-  // The inbox forgot whose this one is, as after an erasure.
+  // The notification service no longer knows the user of this one, as after an erasure.
   await ask(delivery, "update notifications set user_id = 'erased' where event_id = $1", [
     received,
   ]);

@@ -1,4 +1,4 @@
-// What JetStream will not deliver any more is kept with a copy, whatever becomes of the stream.
+// A message that JetStream no longer delivers is kept with a copy, whatever happens to the stream.
 import assert from "node:assert/strict";
 import { readsTermReasons } from "../../shared/nats/pull.ts";
 import { ask } from "../support/entitlement.ts";
@@ -121,7 +121,7 @@ Deno.test("an unreadable advisory is acked and logged, and the next one is captu
 Deno.test("an advisory whose message no longer exists is stored without a copy", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
-  const free = await holdDeadLetters(place);
+  const release = await holdDeadLetters(place);
   await publishRaw(place, [bad, bad]);
   await until(
     "both are terminated",
@@ -134,7 +134,7 @@ Deno.test("an advisory whose message no longer exists is stored without a copy",
   const problems = () => countLogged(service.log, /^Advisories can't/);
   await until("it notices", () => problems() > 0);
   await new Promise((over) => setTimeout(over, 3_000)); // more than one try
-  await free();
+  await release();
   const letters = await untilDeadLetters(place, 2);
   assert.deepEqual(letters.map(({ message_body }) => message_body), [null, bad.body]);
   assert.equal(problems(), 1, "it is logged once");
@@ -145,7 +145,7 @@ Deno.test("a sequence that a new stream uses again counts as another message", a
   await using _service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
   await publishRaw(place, [bad]);
   await untilDeadLetters(place, 1);
-  await makeAnew(place);
+  await recreateStream(place);
   const other = { body: new TextEncoder().encode("not protobuf") };
   await publishRaw(place, [other]);
   const letters = await untilDeadLetters(place, 2);
@@ -158,13 +158,13 @@ Deno.test("a sequence that a new stream uses again counts as another message", a
 Deno.test("a message of a new stream with the same sequence is not captured as the old message", async () => {
   await using place = await freshPlace();
   await using _service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
-  const free = await holdDeadLetters(place);
+  const release = await holdDeadLetters(place);
   await publishRaw(place, [bad]);
   await until("it is terminated", async () => (await advisoriesSent(place)).MSG_TERMINATED === 1);
-  await makeAnew(place);
+  await recreateStream(place);
   await publishTo(place, [eventOf()]);
   await untilSent(place, 1);
-  await free();
+  await release();
   const [letter] = await untilDeadLetters(place, 1);
   assert.deepEqual([letter?.stream_seq, letter?.message_body], [1, null]);
 });
@@ -207,7 +207,7 @@ async function untilDeadLetters({ ownerUrl }: Place, count: number): Promise<Dea
   }));
 }
 
-/** Nothing can be stored until it is freed. */
+/** Makes storing fail until the returned function is called. */
 async function holdDeadLetters({ ownerUrl }: Place): Promise<() => Promise<void>> {
   await ask(ownerUrl, "alter table notification_nats_dlq rename column kind to held");
   return async () => {
@@ -215,23 +215,23 @@ async function holdDeadLetters({ ownerUrl }: Place): Promise<() => Promise<void>
   };
 }
 
-/** An older nats-server does not pass them on. */
+/** Older versions of nats-server do not pass reasons on. */
 function knowsReasons({ natsUrl }: Place): Promise<boolean> {
   return withNats(natsUrl, ({ info }) => Promise.resolve(readsTermReasons(info?.version)));
 }
 
-/** As after the loss of a disk, but without losing the connection. */
-async function makeAnew(place: Place): Promise<void> {
+/** Deletes the stream as a lost disk would, but keeps the connection. */
+async function recreateStream(place: Place): Promise<void> {
   await withNats(place.natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();
     await streams.delete(place.stream);
   });
-  await until("it is made again", () => consumerInfo(place).then(() => true, () => false));
+  await until("it is created again", () => consumerInfo(place).then(() => true, () => false));
 }
 
 async function untilStream({ natsUrl }: Place, stream: string): Promise<void> {
   await until(
-    "the stream is there",
+    "the stream exists",
     () => readStream(natsUrl, stream).then(() => true, () => false),
   );
 }

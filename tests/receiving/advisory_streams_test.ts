@@ -1,4 +1,4 @@
-// An advisory that no stream keeps is lost: the streams are there before anything is consumed.
+// An advisory is lost if no stream stores it, so these streams exist before the service consumes events.
 import { readConfig } from "../../notification/config.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
 import { NatsLink } from "../../shared/nats/link.ts";

@@ -1,5 +1,5 @@
-// A pull ends by the server's word: nothing that was delivered is dropped on the way, and a pull
-// that is no use says so.
+// A pull ends when the server announces it: no delivered message is dropped on the way, and a pull that
+// can't work rejects.
 import assert from "node:assert/strict";
 import { AckPolicy, type NatsConnection } from "nats";
 import { pull, type Pulled } from "../../shared/nats/pull.ts";

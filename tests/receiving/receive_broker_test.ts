@@ -1,5 +1,5 @@
-// The broker may be away, come back with less than it had, or be changed by somebody else: the
-// service finds its way back to it by itself, and what is stored once stays stored once.
+// The broker may be unavailable, come back with less data, or be changed by somebody else. The service
+// recovers by itself and still stores each event once.
 import assert from "node:assert/strict";
 import { AckPolicy, type ConsumerConfig, DeliverPolicy, RetentionPolicy } from "nats";
 import { startNats } from "../../tools/servers/nats.ts";
@@ -185,7 +185,7 @@ async function makeDurable(place: Place, config: Partial<ConsumerConfig>): Promi
   });
 }
 
-/** Made again, by the service. */
+/** The service creates the consumer again. */
 function untilConsuming(place: Place): Promise<void> {
   return until("it consumes again", () => consumerInfo(place).then(() => true, () => false));
 }

@@ -1,5 +1,5 @@
-// While the database is away, for whatever reason and however long, messages wait in the stream and
-// none of their deliveries is used up.
+// While the database is unavailable, whatever the reason and however long, messages wait in the stream and
+// use up no deliveries.
 import assert from "node:assert/strict";
 import { uniqueName, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
@@ -23,7 +23,7 @@ import type { LogLine } from "../../tools/servers/service_process.ts";
 import { natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// An outage of 4 s would use up all deliveries, were they not held.
+// An outage of 4 s would use up all deliveries if the messages were not held.
 const brief = {
   NOTIFICATION_NATS_ACK_WAIT: "1s",
   NOTIFICATION_NATS_MAX_DELIVER: "2",
@@ -54,14 +54,14 @@ Deno.test("a long outage of the database uses up no deliveries and loses nothing
   await database.server.start();
 
   await assertAllOnce(place, 450);
-  assertToldOnce(service.log);
+  assertLoggedOnce(service.log);
   assert.equal(await service.stop(), 0);
 });
 
 Deno.test("a database that is killed again and again under load uses up no deliveries and loses nothing", async () => {
   await using database = await ownDatabase("notification");
   const place = placeOf(database);
-  // A machine that recovers its database and runs other tests may be short of time for a second.
+  // While the machine recovers a database and runs other tests, the service may not get to run for a second.
   const settings = { ...brief, NOTIFICATION_NATS_ACK_WAIT: "3s" };
   await using service = await startNotification(place, settings);
   const events = eventsOf({ users: 100, versions: 30 });
@@ -84,11 +84,11 @@ Deno.test("a read-only database, as after a failover, counts as unavailable", as
   await using service = await startNotification(place, brief);
   await publishTo(place, [eventOf()]);
   await untilSent(place, 1);
-  await beginAnew(place, `alter database ${name} set default_transaction_read_only = on`);
+  await changeForAll(place, `alter database ${name} set default_transaction_read_only = on`);
   await publishTo(place, eventsOf({ users: 30, versions: 1 }));
   await until("it notices", () => countLogged(service.log, /^Database unavailable/) === 1);
   await new Promise((over) => setTimeout(over, outageMs));
-  await beginAnew(place, `alter database ${name} reset default_transaction_read_only`);
+  await changeForAll(place, `alter database ${name} reset default_transaction_read_only`);
   await assertAllOnce(place, 31);
 });
 
@@ -142,16 +142,16 @@ async function assertAllOnce(
   if (!redeliveries) assert.equal(delivered.consumer_seq, events, "each was delivered once");
 }
 
-// Each loop says once that it fails and once that it works again.
-function assertToldOnce(log: LogLine[]): void {
+// Each loop logs once that it fails and once that it works again.
+function assertLoggedOnce(log: LogLine[]): void {
   const problems = log.filter(({ level, message }) => level !== "info" && !/replica/.test(message));
   const told = Map.groupBy(problems, ({ message }) => message.replace(/:.*/s, ""));
   assert.deepEqual([...told].filter(([, lines]) => lines.length > 1), []);
   assert.ok(problems.length <= 3, JSON.stringify(problems));
 }
 
-/** Changes the database for all sessions, by ending them. */
-async function beginAnew(place: Place, statement: string): Promise<void> {
+/** Executes a statement that takes effect in new sessions, and ends all others. */
+async function changeForAll(place: Place, statement: string): Promise<void> {
   await withClient(place.ownerUrl, async (owner) => {
     await owner.query("set default_transaction_read_only = off");
     await owner.query(statement);
@@ -167,7 +167,7 @@ interface Pieces {
   rest(): Promise<void>;
 }
 
-// Goes on by itself; `next` waits until so many more pieces are out.
+// Sends the pieces in the background; `next` waits until that many more are sent.
 function inPieces<Item>(
   items: Item[],
   size: number,

@@ -1,4 +1,4 @@
-// What becomes of a message: every row of the table of outcomes, on a real stream.
+// Every outcome of receiving a message, on a real stream.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf, type Message, messageOf, tooLongForAnIndex } from "../support/events.ts";
@@ -61,7 +61,7 @@ Deno.test("duplicates change nothing and cause no advisory", async () => {
   await publishRaw(place, [message]);
   await untilSent(place, 1);
   const [before] = await notificationsOf(place);
-  // Some alone, some many at once, and at last one behind which nothing comes any more.
+  // One alone, and then many at once.
   await publishRaw(place, [message]);
   await untilAllAcked(place);
   await publishRaw(place, Array.from({ length: 300 }, () => message));
@@ -185,7 +185,7 @@ Deno.test("before the migrations nothing is lost: messages wait until the tables
   assert.deepEqual(await advisoriesSent(place), noAdvisories);
 });
 
-// Fields 1 and 8 by hand: what the generated code could not write, but another program might.
+// Written by hand: the generated code can't write these bytes, but another program might.
 function withoutTime(): Uint8Array {
   const id = new TextEncoder().encode(crypto.randomUUID());
   return new Uint8Array([0x0a, id.length, ...id]);

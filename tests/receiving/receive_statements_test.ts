@@ -1,4 +1,4 @@
-// What the statements of receiving do to single rows: who waits for a predecessor, for how long, and
+// The statements that receive events, row by row: which row waits for a predecessor, for how long, and
 // what ends the wait.
 import assert from "node:assert/strict";
 import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
@@ -47,7 +47,7 @@ Deno.test("a duplicate of its predecessor does not make a row due that waits for
     tables.ownerUrl,
     "update notifications set next_retry_at = now() + interval '1 hour' where version = 2",
   );
-  // Somebody waits, so that waits are looked for at all.
+  // Another row waits, because otherwise the statement looks for no waits.
   await receive(tables, [first, eventOf({ userId: "other", version: 7 })]);
   const [row] = await ask<{ is_later: boolean }>(
     tables.ownerUrl,
@@ -106,7 +106,7 @@ function receive({ database }: Opened, events: Event[]) {
   return receiveEvents(database, received, waitMs, lease);
 }
 
-/** Of each version: whether it awaits its predecessor, and for how many seconds. */
+/** For each version: whether it awaits its predecessor, and for how many seconds. */
 async function waitsIn({ ownerUrl }: Opened): Promise<unknown[]> {
   const rows = await ask<{ version: number; awaits: boolean; seconds: number | null }>(
     ownerUrl,
