@@ -47,28 +47,3 @@ export class ApiError extends Error {
 export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
   return new ApiError("SERVICE_UNAVAILABLE", message, { "Retry-After": `${retryAfterSeconds}` });
 }
-
-// The service can't run as it is set up, and trying again would not help: it ends with exit code 1.
-export class StartRefused extends Error {
-  override readonly name = "StartRefused";
-}
-
-// For these the client libraries have no more than a code. Deno's TLS can't tell the two causes apart.
-const sentences: Record<string, string> = {
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "the server's certificate has expired, or was signed by no authority that is trusted",
-  SERVER_OPT_NA: "the server offers no TLS",
-};
-
-// What went wrong in one line, for a log or a last_error column. PostgreSQL can store neither a NUL
-// nor half of a character.
-export function reasonOf(error: unknown): string {
-  const text = sentences[codeOf(error)] ??
-    (error instanceof Error ? error.message || error.name : String(error));
-  // deno-lint-ignore no-control-regex
-  return text.replaceAll(/[\u0000-\u001f]+/g, " ").slice(0, 1000).toWellFormed();
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
-}

@@ -1,5 +1,6 @@
 import { Connections, toldWhenTaken } from "./connections.ts";
-import { ApiError, reasonOf, unavailable } from "./errors.ts";
+import { ApiError, unavailable } from "./errors.ts";
+import { reasonOf } from "../process/reason.ts";
 import { answerError, observeUnrouted } from "./app.ts";
 import { Arrival, countRefusal, Places, refuseBadHost, refuseLongUrl } from "./limits.ts";
 import type { Log } from "../process/log.ts";

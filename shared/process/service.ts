@@ -1,5 +1,5 @@
 import { environment, SettingsError } from "./settings.ts";
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "./reason.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { MissingFlags, type Program, type Read, readWithin } from "./program.ts";

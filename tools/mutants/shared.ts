@@ -481,18 +481,18 @@ export const mutants: Mutant[] = [
     tests: ["shared/telemetry/histogram_test.ts"],
   },
   {
-    file: "shared/http/errors.ts",
+    file: "shared/process/reason.ts",
     property: "a reason is no longer than its column",
     replace: ".slice(0, 1000)",
     by: ".slice(0, 1001)",
-    tests: ["shared/http/errors_test.ts"],
+    tests: ["shared/process/reason_test.ts"],
   },
   {
-    file: "shared/http/errors.ts",
+    file: "shared/process/reason.ts",
     property: "a reason has no half of a character",
     replace: ".slice(0, 1000).toWellFormed();",
     by: ".slice(0, 1000);",
-    tests: ["shared/http/errors_test.ts"],
+    tests: ["shared/process/reason_test.ts"],
   },
   {
     file: "shared/process/uuid.ts",
