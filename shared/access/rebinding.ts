@@ -7,7 +7,7 @@ import { ApiError } from "../http/errors.ts";
 // addresses of the loopback are answered, which nobody can redirect. With credentials a service may
 // have any name, for example that of a container, because such a page has no credential.
 
-export function refuseStrangeName(url: string): void {
+export function requireLoopbackName(url: string): void {
   const [, host = ""] = /^\w+:\/\/(\[[^\]]*\]|[^/:?#]*)/.exec(url) ?? [];
   if (isOwn.test(host)) return;
   throw new ApiError(

@@ -1,6 +1,6 @@
-// Every error that a caller may see: a code and a sentence. This table is the only place that
-// knows which HTTP status a code means.
-const statusOfCode = {
+// The errors that every service may answer with, and the HTTP status of each code. A service with codes
+// of its own extends this table.
+export const statusOfCode = {
   BAD_REQUEST: 400,
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,
@@ -8,8 +8,6 @@ const statusOfCode = {
   METHOD_NOT_ALLOWED: 405,
   REQUEST_TIMEOUT: 408,
   IDEMPOTENCY_KEY_CONFLICT: 409,
-  ENTITLEMENT_STATE_CONFLICT: 409,
-  ENTITLEMENT_LIMIT_REACHED: 409,
   PAYLOAD_TOO_LARGE: 413,
   URI_TOO_LONG: 414,
   UNSUPPORTED_MEDIA_TYPE: 415,
@@ -20,8 +18,7 @@ const statusOfCode = {
 
 export type ErrorCode = keyof typeof statusOfCode;
 
-export const errorCodes = Object.keys(statusOfCode) as ErrorCode[];
-
+// An error that a caller may see: a code and a sentence.
 export class ApiError extends Error {
   override readonly name = "ApiError";
 
@@ -43,7 +40,7 @@ export class ApiError extends Error {
   }
 }
 
-// The caller may try again, with the same idempotency key, when the seconds are over.
+// The caller may repeat the request with the same idempotency key after these seconds.
 export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
   return new ApiError("SERVICE_UNAVAILABLE", message, { "Retry-After": `${retryAfterSeconds}` });
 }

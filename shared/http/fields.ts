@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { type ErrorCode, errorCodes } from "./errors.ts";
+import { type ErrorCode, statusOfCode } from "./errors.ts";
 
 // What all text that comes from a caller has to be, and how an error speaks of it.
 
@@ -45,19 +45,24 @@ export function problemsOf({ issues }: z.ZodError): string {
   return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
-const errorSchema = z.object({
-  code: z.enum(errorCodes),
-  message: z.string().openapi({ description: "A sentence for people" }),
-}).openapi("Error");
-
-// The messages are examples.
 // deno-lint-ignore explicit-module-boundary-types
-export function errorAnswer(
+export function errorSchema(codes: string[]) {
+  return z.object({
+    code: z.enum(codes),
+    message: z.string().openapi({ description: "A sentence for people" }),
+  }).openapi("Error");
+}
+
+const sharedErrorSchema = errorSchema(Object.keys(statusOfCode));
+
+// The messages are examples. A service with codes of its own passes their type.
+// deno-lint-ignore explicit-module-boundary-types
+export function errorAnswer<Code extends string = ErrorCode>(
   description: string,
-  messages: Partial<Record<ErrorCode, string>> = {},
+  messages: Partial<Record<NoInfer<Code>, string>> = {},
 ) {
   const examples = Object.fromEntries(
     Object.entries(messages).map(([code, message]) => [code, { value: { code, message } }]),
   );
-  return { description, content: { "application/json": { schema: errorSchema, examples } } };
+  return { description, content: { "application/json": { schema: sharedErrorSchema, examples } } };
 }

@@ -504,17 +504,17 @@ export const mutants: Mutant[] = [
   // access/admit.ts
   {
     file: "shared/access/admit.ts",
-    property: "who was refused a place takes none afterwards",
+    property: "a refused request takes no slot afterwards",
     replace: `  try {
-    arrival?.enter("unchecked");
+    slot?.take("unchecked");
   } catch (error) {
-    caller.catch(() => {}); // nobody waits for it, and it must take no place when it is known
+    caller.catch(() => {}); // the request is refused already, and must not take a slot later
     throw error;
   }
-  return caller.then(letIn);`,
-    by: `  const admitted = caller.then(letIn);
+  return caller.then(admitCaller);`,
+    by: `  const admitted = caller.then(admitCaller);
   admitted.catch(() => {});
-  arrival?.enter("unchecked");
+  slot?.take("unchecked");
   return admitted;`,
     tests: ["shared/access/admit_test.ts"],
   },
