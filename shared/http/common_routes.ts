@@ -61,7 +61,7 @@ const docsRoute = publicRoute(
   "/docs",
   "This description for people",
   "text/html",
-  "A page to read",
+  "An HTML page",
 );
 
 function publicRoute(

@@ -14,7 +14,7 @@ export function refuseBadHead(request: Request): void {
   if (!isHostGood(request)) {
     throw new ApiError(
       "BAD_REQUEST",
-      "a request needs a Host of a name or address, as HTTP/1.1 has it, and a path that begins with /",
+      "a request needs a Host header with a name or an address, and a path that begins with /",
     );
   }
 }
