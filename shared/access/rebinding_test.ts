@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ApiError } from "../http/errors.ts";
 import { requireLoopbackName } from "./rebinding.ts";
 
-Deno.test("this machine is asked by a name or an address of its loopback, and by no other", () => {
+Deno.test("a request without credentials must name the service by a loopback name or address", () => {
   const own = ["127.0.0.1", "127.0.0.1:8080", "127.1.2.3", "localhost", "LOCALHOST:1"];
   for (const host of [...own, "a.localhost", "localhost.", "[::1]", "[::1]:8080"]) {
     requireLoopbackName(`http://${host}/console`);

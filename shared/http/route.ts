@@ -31,7 +31,7 @@ export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler)
 
 const requests = histogram(
   "kenri_http_request_duration_seconds",
-  "HTTP requests, from their headers to the answer; its `_count` is their number",
+  "Time from the headers of a request to its answer; `_count` counts the requests",
   shortSeconds,
   ["route", "status"],
 );

@@ -55,7 +55,12 @@ Deno.test("a caller that asks too often is told when to come again, but health i
   assert.equal(answers.filter(({ status }) => status === 200).length, 20 - tooMany.length);
   assert.ok(tooMany.length >= 13, `${tooMany.length} were refused`);
   for (const answer of tooMany) {
-    assertError(answer, 429, "TOO_MANY_REQUESTS", "too many requests of this caller, try again");
+    assertError(
+      answer,
+      429,
+      "TOO_MANY_REQUESTS",
+      "this caller sent too many requests, try again later",
+    );
     assert.equal(answer.headers.get("Retry-After"), "1");
   }
   for (let i = 0; i < 20; i++) assert.equal((await call(`${url}/livez`)).status, 200);
