@@ -36,7 +36,7 @@ function assertRefused(answer: Answer, message: RegExp): void {
   );
 }
 
-Deno.test("scopes are words or a list, in scope or scp, and those of others mean nothing", async () => {
+Deno.test("scopes are words or a list in scope or scp, and unknown scopes are ignored", async () => {
   const granted: Claims[] = [
     { scope: "openid metrics:read" },
     { scope: ["metrics:read"] },
@@ -73,7 +73,7 @@ Deno.test("a token of another issuer or for another audience is refused", async 
   assert.equal((await metricsWith(several)).status, 200);
 });
 
-Deno.test("a token lives from its beginning to its end, give or take the leeway", async () => {
+Deno.test("a token is valid from nbf to exp, extended by the leeway", async () => {
   const nowSeconds = Math.floor(Date.now() / 1_000);
   assertRefused(await metricsWith(await issuer.sign({ ...good, inSeconds: -40 })), /has expired/);
   const { inSeconds: _, ...endless } = good;
@@ -86,7 +86,7 @@ Deno.test("a token lives from its beginning to its end, give or take the leeway"
   }
 });
 
-Deno.test("a token that was good is refused when its time is over", async () => {
+Deno.test("a token that was accepted is refused after it has expired", async () => {
   await using strict = await startEntitlement({ ...issuer.settings, ACCESS_JWT_LEEWAY: "1ms" });
   const token = await issuer.sign({ ...good, inSeconds: 2 });
   assert.equal((await metricsWith(token, strict)).status, 200);
@@ -96,7 +96,7 @@ Deno.test("a token that was good is refused when its time is over", async () => 
 
 const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-Deno.test("nobody signs with no key, with the public key as a secret, or with one of their own", async () => {
+Deno.test("a token signed without a key, with the public key as a secret, or with a foreign key is refused", async () => {
   const [header = "", payload = "", signature = ""] = (await issuer.sign(good)).split(".");
   const { kid } = JSON.parse(Buffer.from(header, "base64url").toString());
   const none = { alg: "none", kid };
@@ -121,13 +121,13 @@ Deno.test("nobody signs with no key, with the public key as a secret, or with on
   assert.equal((await metricsWith(`${header}.${payload}.${signature}`)).status, 200);
 });
 
-Deno.test("an algorithm that is not in the list is refused, though the issuer signs with it", async () => {
+Deno.test("an algorithm that is not configured is refused, even if the issuer signs with it", async () => {
   const only = { ...issuer.settings, ACCESS_JWT_ALGORITHMS: "RS256" };
   await using picky = await startEntitlement(only);
   assertRefused(await metricsWith(await issuer.sign(good), picky), /not allowed/);
 });
 
-Deno.test("every algorithm of the default list is understood", async () => {
+Deno.test("every algorithm of the default list is supported", async () => {
   for (const algorithm of ["RS256", "PS256", "EdDSA"]) {
     await using other = await startIssuer(algorithm);
     await using service = await startEntitlement(other.settings);
@@ -159,7 +159,7 @@ Deno.test("keys are fetched once, and again when a token names a new one", async
   assert.equal(rotating.fetches, 2);
 });
 
-Deno.test("while the issuer is down its keys go on; before any was fetched it is not the caller's fault", async () => {
+Deno.test("while the issuer is down its keys stay in use, and 503 is answered if none was ever fetched", async () => {
   await using down = await startIssuer();
   down.away = true;
   await using service = await startEntitlement(down.settings);
@@ -181,7 +181,7 @@ Deno.test("while the issuer is down its keys go on; before any was fetched it is
   assert.deepEqual(said.map(({ level }) => level), ["warning", "info", "warning"]);
 });
 
-Deno.test("who did what is the name of the credential, whatever the request says", async () => {
+Deno.test("an operation is recorded under the name in the credential, whatever the request contains", async () => {
   const shop = newClient("shop", ...scopes);
   const settings = { ...issuer.settings, ...tokensOf(shop), ENTITLEMENT_DEBUG_ENABLED: "true" };
   await using own = await startEntitlement(settings);
@@ -199,7 +199,7 @@ Deno.test("who did what is the name of the credential, whatever the request says
   assert.deepEqual(operations.map(({ who }: { who: string }) => who), ["jwt:shop", "shop"]);
 });
 
-Deno.test("a subject that can't be a name is refused", async () => {
+Deno.test("a subject that is not a valid name is refused", async () => {
   const { sub: _, ...nameless } = good;
   const unfit: Claims[] = [
     nameless,
@@ -218,7 +218,7 @@ Deno.test("a subject that can't be a name is refused", async () => {
   }
 });
 
-Deno.test("what the issuer signs for another purpose is no access token", async () => {
+Deno.test("a token that the issuer signed for another purpose is refused", async () => {
   for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt", "JWT", "jwt"]) {
     assert.equal((await metricsWith(await issuer.sign({ ...good, typ }))).status, 200, typ);
   }

@@ -77,14 +77,14 @@ const opened: [path: RegExp, scope: Scope][] = [
   [/^\/metrics$/, "metrics:read"],
 ];
 
-Deno.test("each endpoint asks for the scope that is said to open it", async () => {
+Deno.test("each endpoint needs the scope that docs/access.md states", async () => {
   for (const { method, path, scope } of await endpoints()) {
     const expected = opened.find(([paths]) => paths.test(path))?.[1];
     assert.equal(scope, expected, `${method} ${path}`);
   }
 });
 
-Deno.test("every endpoint answers those with its scope, and refuses everybody else", async () => {
+Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
   assert.equal(all.length, 33, all.map(({ path }) => path).join("\n"));
@@ -115,7 +115,7 @@ Deno.test("every endpoint answers those with its scope, and refuses everybody el
   }
 });
 
-Deno.test("who is refused is refused before anything of the body has come", async () => {
+Deno.test("a request is refused before any of its body has arrived", async () => {
   const { url } = stack.entitlement;
   const headers = ["Idempotency-Key: k", "Content-Length: 100"];
   const refusals: [string[], number][] = [
@@ -129,7 +129,7 @@ Deno.test("who is refused is refused before anything of the body has come", asyn
   }
 });
 
-Deno.test("what is not there is not told to those who are not known", async () => {
+Deno.test("unknown callers can't find out which paths exist", async () => {
   const { url } = stack.entitlement;
   for (const path of ["/", "/v1", "/debug", "/debug/entitlement/nothing", "/console/nothing"]) {
     assertError(await call(url + path), 401, "UNAUTHORIZED");
@@ -142,7 +142,7 @@ Deno.test("what is not there is not told to those who are not known", async () =
   assertError(await call(grants, { headers }), 405, "METHOD_NOT_ALLOWED");
 });
 
-Deno.test("a credential is a bearer token in its header, and nothing else", async () => {
+Deno.test("a credential is accepted only as a bearer token in the Authorization header", async () => {
   const url = `${stack.entitlement.url}/metrics`;
   const token = tokenOf("metrics:read");
   const statusWith = async (Authorization: string) =>
@@ -163,7 +163,7 @@ Deno.test("a credential is a bearer token in its header, and nothing else", asyn
   }
 });
 
-Deno.test("no credential comes back in an answer or stands in the log", async () => {
+Deno.test("no answer and no log line contains a credential", async () => {
   const wrong = newToken();
   const answers = [
     await call(`${stack.entitlement.url}/metrics`, { headers: bearer(wrong) }),
@@ -175,7 +175,7 @@ Deno.test("no credential comes back in an answer or stands in the log", async ()
   assert.match(log, /only-metrics-read/);
 });
 
-Deno.test("a client changes its token without a gap, and a token is gone when its entry is", async () => {
+Deno.test("a client can change its token without a gap, and removing an entry revokes its token", async () => {
   const before = newClient("shop", "entitlements:write");
   const after = newClient("shop", "entitlements:write");
   await using both = await startEntitlement(tokensOf(before, after));
@@ -188,7 +188,7 @@ Deno.test("a client changes its token without a gap, and a token is gone when it
   assert.equal((await grantWith(only.url, after)).status, 200);
 });
 
-Deno.test("without credentials everybody of this machine is let in, and the log says so", async () => {
+Deno.test("without configured credentials everybody on this machine is admitted, and the log warns about it", async () => {
   await using kenri = await startEntitlement();
   assert.equal((await grant(kenri.url)).status, 200);
   assert.equal((await call(`${kenri.url}/metrics`)).status, 200);

@@ -7,7 +7,7 @@ import { startEntitlement } from "../support/entitlement.ts";
 const Origin = "https://site.example";
 const paths = ["/v1/entitlements/grants", "/operations/entitlement/dead-letters/send-back"];
 
-Deno.test("no other site is told that it may read answers or send JSON", async () => {
+Deno.test("no other site gets permission to read answers or to send JSON", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
   const wanted = { "Access-Control-Request-Method": "POST" };
   for (const path of [...paths, "/v1/users/ann/entitlements", "/metrics", "/console/live.js"]) {
@@ -19,7 +19,7 @@ Deno.test("no other site is told that it may read answers or send JSON", async (
   }
 });
 
-Deno.test("what a browser sends for another site without asking is no change", async () => {
+Deno.test("a request that a browser sends for another site without a preflight changes nothing", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
   const ofForms = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
   for (const path of paths) {

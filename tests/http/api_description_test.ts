@@ -35,7 +35,7 @@ async function describedBy(url: string): Promise<{ api: Json; operations: Operat
   return { api, operations };
 }
 
-Deno.test("every operation has a name of its own, a title, and a group that is described", async () => {
+Deno.test("every operation has a unique id, a title, and a described group", async () => {
   for (const url of urls) {
     const { api, operations } = await describedBy(url);
     const groups = api.tags.map(({ name }: Json) => name);
@@ -50,7 +50,7 @@ Deno.test("every operation has a name of its own, a title, and a group that is d
   }
 });
 
-Deno.test("every operation says how it fails, in the words of an error, and when to come back", async () => {
+Deno.test("every operation describes its errors, and Retry-After with each 503", async () => {
   for (const url of urls) {
     const { operations } = await describedBy(url);
     for (const { name, described } of operations) {
@@ -65,7 +65,7 @@ Deno.test("every operation says how it fails, in the words of an error, and when
   }
 });
 
-Deno.test("the examples of a change are what the service says", async () => {
+Deno.test("the examples of a change are the answers that the service gives", async () => {
   const [url = ""] = urls;
   const { api } = await describedBy(url);
   const { post: granting } = api.paths["/v1/entitlements/grants"];
@@ -96,7 +96,7 @@ Deno.test("the examples of a change are what the service says", async () => {
   assert.deepEqual(conflict.json, examples.IDEMPOTENCY_KEY_CONFLICT.value);
 });
 
-Deno.test("the page shows every operation with its fields and answers, and its links lead to them", async () => {
+Deno.test("the page shows every operation with its fields and answers, and every link has a target", async () => {
   for (const url of urls) {
     const { api, operations } = await describedBy(url);
     const { text, headers } = await call(`${url}/docs`);
@@ -124,7 +124,7 @@ Deno.test("the page shows every operation with its fields and answers, and its l
   }
 });
 
-Deno.test("the page runs nothing, loads nothing, and can't be framed", async () => {
+Deno.test("the page runs no script, loads nothing, and can't be framed", async () => {
   for (const url of urls) {
     const { text, headers } = await call(`${url}/docs`);
     const [, style = ""] = /<style>([^]*?)<\/style>/.exec(text) ?? [];

@@ -7,7 +7,7 @@ import { memoryOf } from "../../tools/servers/memory.ts";
 import { changeHead, connectTo, type RawConnection } from "./raw_http.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
-Deno.test("when no more connections are possible all are let go, and the service listens again", async () => {
+Deno.test("when no more connections can be accepted, all are closed and the service listens again", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_HTTP_PORT: `${freePort()}` });
   assert.equal((await grant(kenri.url)).status, 200);
   await limitOpenFiles(kenri, 100);
@@ -23,7 +23,7 @@ Deno.test("when no more connections are possible all are let go, and the service
   assert.equal(await kenri.service.stop(), 0);
 });
 
-Deno.test("thousands of bodies that do not end take little memory, and the newest is served", async () => {
+Deno.test("thousands of unfinished bodies take little memory, and a new client is served", async () => {
   await using kenri = await startEntitlement();
   assert.equal((await grant(kenri.url)).status, 200);
   const before = memoryOf(kenri.service.pid).mebibytes;

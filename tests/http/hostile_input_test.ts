@@ -25,7 +25,7 @@ async function leavesNoTrace(work: () => Promise<void>): Promise<void> {
 const length = (body: string) => `Content-Length: ${new TextEncoder().encode(body).length}`;
 const goodBody = JSON.stringify(someFields);
 
-Deno.test("a field that is missing, blank, too long, of another type or not storable is named", async () => {
+Deno.test("the error names a field that is missing, blank, too long, of another type or not storable", async () => {
   const bad: [unknown, string][] = [
     [undefined, "is required"],
     [null, "is required"],
@@ -64,7 +64,7 @@ Deno.test("a field that is missing, blank, too long, of another type or not stor
   });
 });
 
-Deno.test("255 characters are taken, also when each is an emoji", async () => {
+Deno.test("255 characters are accepted, even if each is an emoji", async () => {
   const fields = Object.fromEntries(Object.keys(someFields).map((key) => [key, "🎫".repeat(255)]));
   assert.equal((await post(url, "grants", fields, "k".repeat(255))).status, 200);
 });
@@ -88,7 +88,7 @@ Deno.test("a bad Idempotency-Key is refused", async () => {
   });
 });
 
-Deno.test("a body that is no JSON object is refused", async () => {
+Deno.test("a body that is not a JSON object is refused", async () => {
   const required = "request body is required";
   const invalid = "request body is invalid";
   const bodies = [
@@ -116,7 +116,7 @@ Deno.test("a body that is no JSON object is refused", async () => {
   });
 });
 
-Deno.test("bytes that are no UTF-8 are refused, not replaced", async () => {
+Deno.test("bytes that are not UTF-8 are refused, not replaced", async () => {
   const broken = [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0xf4, 0x90, 0x80, 0x80]];
   await leavesNoTrace(async () => {
     for (const bytes of broken) {
@@ -129,7 +129,7 @@ Deno.test("bytes that are no UTF-8 are refused, not replaced", async () => {
   });
 });
 
-Deno.test("names that mean something to JavaScript are fields like any other", async () => {
+Deno.test("field names with a meaning in JavaScript are fields like any other", async () => {
   await leavesNoTrace(async () => {
     const inherited = `{"__proto__":${goodBody},"constructor":{"prototype":${goodBody}}}`;
     const answer = await post(url, "grants", inherited, "proto");
@@ -140,7 +140,7 @@ Deno.test("names that mean something to JavaScript are fields like any other", a
   assert.equal((await post(url, "grants", extra, "proto-extra")).status, 200);
 });
 
-Deno.test("of a member that stands twice the last one counts, also for the key's identity", async () => {
+Deno.test("if a body contains a member twice the last one counts, also for the idempotency key", async () => {
   const [a, b] = [crypto.randomUUID(), crypto.randomUUID()];
   const twice = goodBody.replace('"ann"', `"${a}","user_id":"${b}"`);
   const first = await post(url, "grants", twice, "twice");
@@ -149,7 +149,7 @@ Deno.test("of a member that stands twice the last one counts, also for the key's
   assert.equal(again.text, first.text);
 });
 
-Deno.test("a huge body is refused, whether its length is told or not", async () => {
+Deno.test("a huge body is refused with and without a Content-Length", async () => {
   await leavesNoTrace(async () => {
     const huge = " ".repeat(3_000_000);
     assertError(await post(url, "grants", huge, "huge"), 413, "PAYLOAD_TOO_LARGE");
@@ -161,7 +161,7 @@ Deno.test("a huge body is refused, whether its length is told or not", async () 
   });
 });
 
-Deno.test("a body that ends before its length is refused, and one that is cut off changes nothing", async () => {
+Deno.test("a body that is shorter than announced is refused, and one that is cut off changes nothing", async () => {
   await leavesNoTrace(async () => {
     const head = changeHead("Idempotency-Key: half", "Content-Length: 1000");
     using ended = await connectTo(url);
@@ -175,7 +175,7 @@ Deno.test("a body that ends before its length is refused, and one that is cut of
   });
 });
 
-Deno.test("what is not HTTP is refused by the server itself, and the next client is served", async () => {
+Deno.test("bytes that are not HTTP are refused by the server itself, and the next client is served", async () => {
   const line = "GET /livez HTTP/1.1\r\nHost: localhost\r\n";
   const random = crypto.getRandomValues(new Uint8Array(50_000));
   const garbage: (string | Uint8Array)[] = [

@@ -35,7 +35,7 @@ Deno.test("an unknown path is not found, whatever the method", async () => {
   assert.equal((await call(`${url}/v1`, { method: "HEAD" })).status, 404);
 });
 
-Deno.test("a method that a path does not have is named, with those that it has", async () => {
+Deno.test("an unsupported method is refused, with the methods that the path supports", async () => {
   const allowed = {
     "/v1/entitlements/grants": "POST",
     "/v1/entitlements/revokes": "POST",
@@ -67,7 +67,7 @@ Deno.test("HEAD answers like GET, without the body", async () => {
   assert.deepEqual([refused.status, refused.headers.get("Allow")], [405, "POST"]);
 });
 
-Deno.test("a body up to 16 KiB is taken, and one byte more is not", async () => {
+Deno.test("a body of 16 KiB is accepted, and one byte more is refused", async () => {
   const sized = (bytes: number, user = newUser()) =>
     JSON.stringify({ ...someFields, ...user, padding: "" }).replace(
       `"padding":""`,
@@ -82,7 +82,7 @@ Deno.test("a body up to 16 KiB is taken, and one byte more is not", async () => 
   assertError(tooLong, 413, "PAYLOAD_TOO_LARGE", "request body is over 16 KiB");
 });
 
-Deno.test("only JSON in UTF-8 is taken", async () => {
+Deno.test("only JSON in UTF-8 is accepted", async () => {
   const types = [
     "application/json",
     "Application/JSON;charset=UTF-8",
@@ -107,7 +107,7 @@ Deno.test("only JSON in UTF-8 is taken", async () => {
 const w3c = (traceId: string) => `00-${traceId}-b7ad6b7169203331-01`;
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 
-Deno.test("a trace id travels from the request to the event, and one is made where none is given", async () => {
+Deno.test("the trace id of a request reaches its event, and a request without one gets one", async () => {
   const cases = [
     { given: { "X-Trace-Id": "order-17" }, trace: /^order-17$/, parent: /^$/ },
     { given: { traceparent: w3c(traceId) }, trace: traceId, parent: w3c(traceId) },
@@ -152,7 +152,7 @@ async function eventHeaders(aggregateKey: string) {
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
-Deno.test("the API description is OpenAPI 3.1, and all that it refers to is in it", async () => {
+Deno.test("the API description is OpenAPI 3.1, and contains everything that it refers to", async () => {
   const { json: api } = await call(`${url}/openapi.json`);
   assert.equal(api.openapi, "3.1.0");
   assert.ok(api.info.title && api.info.version);
@@ -184,7 +184,7 @@ Deno.test("the API description is OpenAPI 3.1, and all that it refers to is in i
   }
 });
 
-Deno.test("every answer is as the API description says", async () => {
+Deno.test("every answer matches the API description", async () => {
   const { json: api } = await call(`${url}/openapi.json`);
   const user = newUser();
   const fields = { ...someFields, ...user };

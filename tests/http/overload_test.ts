@@ -28,7 +28,7 @@ const warmUp = 8_000;
 // connections, and 30 KiB for each of the thousand that may wait.
 const maxMebibytes = 300;
 
-Deno.test("under four times what it can do it refuses at once, loses nothing, and is itself again", async () => {
+Deno.test("under four times its capacity the service refuses at once, loses nothing, and recovers", async () => {
   await using kenri = await startEntitlement();
   const { stream, subject, url } = kenri;
   await using place = await freshPlace({ stream, subject });

@@ -48,7 +48,7 @@ async function grownBy(headersOf: (i: number) => Record<string, string>): Promis
 
 const host = "kenri.example";
 
-Deno.test("answers that nobody takes over HTTP/2 take little memory, and callers are served", async () => {
+Deno.test("unread answers over HTTP/2 take little memory, and callers are served", async () => {
   const attacks: Record<string, (i: number) => Record<string, string>> = {
     "as HTTP/2 has it": () => ({ ":path": "/docs" }),
     "with the Host of HTTP/1.1": () => ({ ":path": "/docs", host }),
@@ -62,7 +62,7 @@ Deno.test("answers that nobody takes over HTTP/2 take little memory, and callers
   }
 });
 
-Deno.test("who asks by HTTP/2 for one after the other gets one, and no more until it is taken", async () => {
+Deno.test("a client gets no second answer over HTTP/2 before it has read the first", async () => {
   using client = connectHttp2(kenri.url);
   const ask = () => inTime("an answer", client.ask({ ":path": "/docs", host }));
   assert.equal(await ask(), 200);
@@ -70,7 +70,7 @@ Deno.test("who asks by HTTP/2 for one after the other gets one, and no more unti
   for (let i = 0; i < 20; i++) assert.equal(await ask(), 503);
 });
 
-Deno.test("a caller by HTTP/2 is found within so many answers", async () => {
+Deno.test("a caller that reads no answers over HTTP/2 gets 32 at most", async () => {
   using client = connectHttp2(kenri.url);
   const headers = { ":path": "/v1/users/ann/entitlements", host, ...asShop };
   const statuses = [];
@@ -79,7 +79,7 @@ Deno.test("a caller by HTTP/2 is found within so many answers", async () => {
   assert.equal(statuses.at(-1), 503);
 });
 
-Deno.test("a request without a Host is told that this is HTTP/1.1, but health is told anybody", async () => {
+Deno.test("a request without a Host is refused, but a health check is answered", async () => {
   using client = connectHttp2(kenri.url);
   assert.equal(await inTime("an answer", client.ask({ ":path": "/docs" })), 400);
   using prober = connectHttp2(kenri.url);
@@ -90,7 +90,7 @@ async function connectMany(count: number): Promise<RawConnection[]> {
   return await Promise.all(Array.from({ length: count }, () => connectTo(kenri.url)));
 }
 
-Deno.test("answers that nobody takes over HTTP/1.1 take little memory, and callers are served", async () => {
+Deno.test("unread answers over HTTP/1.1 take little memory, and callers are served", async () => {
   const before = memory();
   const crowd = await connectMany(200);
   try {
@@ -114,7 +114,7 @@ const signIn = {
   "sec-fetch-site": "same-origin",
 };
 
-Deno.test("sign-ins whose body does not come keep no place of a caller, by HTTP/2", async () => {
+Deno.test("unfinished sign-ins over HTTP/2 take no slot from a caller", async () => {
   const clients = Array.from({ length: 30 }, () => connectHttp2(kenri.url));
   try {
     const isThere = { ":path": "/livez", ":method": "HEAD", host };
@@ -126,7 +126,7 @@ Deno.test("sign-ins whose body does not come keep no place of a caller, by HTTP/
   }
 });
 
-Deno.test("strangers have places of their own, and who finds none of them is told to try again", async () => {
+Deno.test("requests without a credential have slots of their own, and get 503 when these are taken", async () => {
   await using issuer = await startIssuer();
   await using small = await startEntitlement({
     ...settings,
