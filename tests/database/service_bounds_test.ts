@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { openDatabase, query, transaction } from "../../shared/postgres/postgres.ts";
 import { freshDatabase, type Service, withClient } from "../support/databases.ts";
-import { refuses } from "../database/refuses.ts";
+import { refuses } from "./refuses.ts";
 
 const services: Service[] = ["entitlement", "notification"];
 
