@@ -1,4 +1,4 @@
-// JWTs: what an issuer has signed is believed, and nothing that only looks like it.
+// JWTs: a token that the issuer signed is accepted, and no token that only looks like one.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
@@ -90,7 +90,7 @@ Deno.test("a token that was accepted is refused after it has expired", async () 
   await using strict = await startEntitlement({ ...issuer.settings, ACCESS_JWT_LEEWAY: "1ms" });
   const token = await issuer.sign({ ...good, inSeconds: 2 });
   assert.equal((await metricsWith(token, strict)).status, 200);
-  await until("it is over", async () => (await metricsWith(token, strict)).status === 401);
+  await until("it has expired", async () => (await metricsWith(token, strict)).status === 401);
   assertRefused(await metricsWith(token, strict), /has expired/);
 });
 
@@ -151,7 +151,7 @@ Deno.test("keys are fetched once, and again when a token names a new one", async
   const again = await Promise.all(after.map((token) => metricsWith(token, service)));
   assert.deepEqual(again.map(({ status }) => status), [200, 200, 200, 200]);
   assert.equal(rotating.fetches, 2);
-  // Whoever invents names of keys makes it ask no more.
+  // Invented names of keys cause no more fetches.
   for (let i = 0; i < 20; i++) {
     const token = await rotating.sign({ ...good, kid: `invented-${i}` });
     assertRefused(await metricsWith(token, service), /does not publish/);
@@ -160,25 +160,28 @@ Deno.test("keys are fetched once, and again when a token names a new one", async
 });
 
 Deno.test("while the issuer is down its keys stay in use, and 503 is answered if none was ever fetched", async () => {
-  await using down = await startIssuer();
-  down.away = true;
-  await using service = await startEntitlement(down.settings);
-  const token = await down.sign(good);
+  await using failing = await startIssuer();
+  failing.down = true;
+  await using service = await startEntitlement(failing.settings);
+  const token = await failing.sign(good);
   const answer = await metricsWith(token, service);
   assertError(answer, 503, "SERVICE_UNAVAILABLE");
   assert.equal(answer.headers.get("Retry-After"), "2");
-  down.away = false;
-  await until("it asks again", async () => (await metricsWith(token, service)).status === 200);
-  down.away = true;
-  const [bob, cem] = await Promise.all(["bob", "cem"].map((sub) => down.sign({ ...good, sub })));
+  failing.down = false;
+  await until(
+    "the keys are fetched again",
+    async () => (await metricsWith(token, service)).status === 200,
+  );
+  failing.down = true;
+  const [bob, cem] = await Promise.all(["bob", "cem"].map((sub) => failing.sign({ ...good, sub })));
   assert.equal((await metricsWith(bob ?? "", service)).status, 200);
-  await down.rotate();
-  const unknown = await down.sign(good);
+  await failing.rotate();
+  const unknown = await failing.sign(good);
   assertError(await metricsWith(unknown, service), 503, "SERVICE_UNAVAILABLE");
-  // It has asked in vain by now.
+  // By now a fetch has failed.
   assert.equal((await metricsWith(cem ?? "", service)).status, 200);
-  const said = service.service.log.filter(({ message }) => /keys/.test(message));
-  assert.deepEqual(said.map(({ level }) => level), ["warning", "info", "warning"]);
+  const logged = service.service.log.filter(({ message }) => /keys/.test(message));
+  assert.deepEqual(logged.map(({ level }) => level), ["warning", "info", "warning"]);
 });
 
 Deno.test("an operation is recorded under the name in the credential, whatever the request contains", async () => {

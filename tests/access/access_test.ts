@@ -1,5 +1,5 @@
-// Who may call: every endpoint with no credential, a wrong one, an expired one, one without the scope,
-// and the right one. What is asked comes from the API description, so that no route can be forgotten.
+// Every endpoint without a credential, with a wrong one, an expired one, one without the scope, and the right
+// one. The endpoints come from the API description, so that no route can be forgotten.
 import assert from "node:assert/strict";
 import { type Scope, scopes } from "../../shared/access/caller.ts";
 import { newToken } from "../../shared/access/tokens.ts";
@@ -7,6 +7,7 @@ import { bearer, type Client, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, assertError, call, grant } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
+import { describedBy } from "../http/described.ts";
 import { changeHead, sendRaw } from "../http/raw_http.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
@@ -35,25 +36,17 @@ interface Endpoint {
   url: string;
   path: string;
   method: string;
-  scope: Scope | undefined; // undefined where everybody is answered
+  scope: Scope | undefined; // undefined if the endpoint is public
 }
 
 async function endpoints(): Promise<Endpoint[]> {
-  const found = await Promise.all(
-    [stack.entitlement.url, stack.notification.url].map(async (url) => {
-      const { json: api } = await call(`${url}/openapi.json`);
-      // deno-lint-ignore no-explicit-any
-      return Object.entries<any>(api.paths).flatMap(([path, methods]) =>
-        // deno-lint-ignore no-explicit-any
-        Object.entries<any>(methods).map(([method, { security }]) => ({
-          url,
-          path,
-          method: method.toUpperCase(),
-          scope: security[0]?.bearer[0],
-        }))
-      );
-    }),
-  );
+  const { entitlement, notification } = stack;
+  const found = await Promise.all([entitlement.url, notification.url].map(async (url) => {
+    const { operations } = await describedBy(url);
+    return operations.map(({ path, method, described: { security } }) => (
+      { url, path, method: method.toUpperCase(), scope: security[0]?.bearer[0] }
+    ));
+  }));
   return found.flat();
 }
 
@@ -67,7 +60,7 @@ function ask({ url, path, method }: Endpoint, headers: Record<string, string>): 
 
 const challenge = (answer: Answer) => answer.headers.get("WWW-Authenticate");
 
-/** As docs/access.md has it; the first that fits counts. */
+/** The table of docs/access.md; the first match counts. */
 const opened: [path: RegExp, scope: Scope][] = [
   [/^\/v1\/entitlements\/(grants|revokes)$/, "entitlements:write"],
   [/^\/v1\/users\/\{user_id\}\/entitlements$/, "entitlements:read"],
@@ -192,6 +185,8 @@ Deno.test("without configured credentials everybody on this machine is admitted,
   await using kenri = await startEntitlement();
   assert.equal((await grant(kenri.url)).status, 200);
   assert.equal((await call(`${kenri.url}/metrics`)).status, 200);
-  const said = kenri.service.log.filter(({ message }) => /everybody on this machine/.test(message));
-  assert.deepEqual(said.map(({ level }) => level), ["warning"]);
+  const warnings = kenri.service.log.filter(({ message }) =>
+    /everybody on this machine/.test(message)
+  );
+  assert.deepEqual(warnings.map(({ level }) => level), ["warning"]);
 });

@@ -1,4 +1,4 @@
-// What makes credentials, and what shows them.
+// The tools that make credentials, and the tools that send them.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { readConfig as readEntitlement } from "../../entitlement/config.ts";

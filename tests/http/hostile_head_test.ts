@@ -1,8 +1,8 @@
-// A Host, a target or a path that is made to mislead is refused, and requests are answered in order.
+// A misleading Host, target or path is refused, and pipelined requests are answered in order.
 import assert from "node:assert/strict";
 import { call, someFields } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
-import { assertRawError, changeHead, connectTo, sendRaw } from "./raw_http.ts";
+import { assertRawError, changeHead, connectTo, contentLength, sendRaw } from "./raw_http.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -12,8 +12,6 @@ Deno.test.beforeAll(async () => {
   url = kenri.url;
 });
 Deno.test.afterAll(() => kenri.close());
-
-const length = (body: string) => `Content-Length: ${new TextEncoder().encode(body).length}`;
 
 Deno.test("a Host that can't be part of a url causes no error in the service", async () => {
   await using debugged = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
@@ -92,7 +90,7 @@ Deno.test("a part of the path that is not valid text is refused", async () => {
 Deno.test("pipelined requests are answered in their order, including bad ones", async () => {
   using connection = await connectTo(url);
   const request = (key: string, body: string) =>
-    changeHead(`Idempotency-Key: ${key}`, length(body)) + body;
+    changeHead(`Idempotency-Key: ${key}`, contentLength(body)) + body;
   const fields = JSON.stringify({ ...someFields, user_id: crypto.randomUUID() });
   const requests = ["a", "b"].map((key) => request(`pipelined-${key}`, fields));
   await connection.send([...requests, request("bad", "{"), requests[0]].join(""));

@@ -1,8 +1,8 @@
-// Bad input gets a clear error in the one shape, nothing of it is stored, and the service goes on.
+// Bad input gets a clear error, nothing of it is stored, and the service keeps running.
 import assert from "node:assert/strict";
 import { assertError, grant, post, someFields } from "../support/api.ts";
 import { type Entitlement, type RowCounts, startEntitlement } from "../support/entitlement.ts";
-import { assertRawError, changeHead, connectTo, sendRaw } from "./raw_http.ts";
+import { assertRawError, changeHead, connectTo, contentLength, sendRaw } from "./raw_http.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -13,7 +13,7 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => kenri.close());
 
-// Each test of a bad input runs within this.
+// The work stores nothing and logs no error, and afterwards a change succeeds.
 async function leavesNoTrace(work: () => Promise<void>): Promise<void> {
   const before: RowCounts = await kenri.counts();
   await work();
@@ -22,7 +22,6 @@ async function leavesNoTrace(work: () => Promise<void>): Promise<void> {
   assert.deepEqual(kenri.service.log.filter(({ level }) => level === "error"), []);
 }
 
-const length = (body: string) => `Content-Length: ${new TextEncoder().encode(body).length}`;
 const goodBody = JSON.stringify(someFields);
 
 Deno.test("the error names a field that is missing, blank, too long, of another type or not storable", async () => {
@@ -34,9 +33,8 @@ Deno.test("the error names a field that is missing, blank, too long, of another 
     ["\u3000\u00a0", "is required"],
     ["x".repeat(256), "must have at most 255 characters"],
     ["🎫".repeat(256), "must have at most 255 characters"],
-    ...[0, 1.5, true, [], ["ann"], {}, { toString: "ann" }].map((
-      value,
-    ): [unknown, string] => [value, "must be a string"]),
+    ...[0, 1.5, true, [], ["ann"], {}, { toString: "ann" }]
+      .map((value): [unknown, string] => [value, "must be a string"]),
     ["ann\u0000", "must not have control characters"],
     ["\u001b[2J", "must not have control characters"],
     ["ann\u007f", "must not have control characters"],
@@ -81,9 +79,9 @@ Deno.test("a bad Idempotency-Key is refused", async () => {
     for (const key of ["a b", "k".repeat(256), "\u00e9", "a\tb"]) {
       assertError(await post(url, "grants", someFields, key), 400, "BAD_REQUEST", invalid);
     }
-    const twice = changeHead("Idempotency-Key: a", "Idempotency-Key: a", length(goodBody));
+    const twice = changeHead("Idempotency-Key: a", "Idempotency-Key: a", contentLength(goodBody));
     assertRawError(await sendRaw(url, twice, goodBody), 400, "BAD_REQUEST");
-    const utf8 = changeHead("Idempotency-Key: 日本", length(goodBody));
+    const utf8 = changeHead("Idempotency-Key: 日本", contentLength(goodBody));
     assertRawError(await sendRaw(url, utf8, goodBody), 400, "BAD_REQUEST");
   });
 });
@@ -91,18 +89,7 @@ Deno.test("a bad Idempotency-Key is refused", async () => {
 Deno.test("a body that is not a JSON object is refused", async () => {
   const required = "request body is required";
   const invalid = "request body is invalid";
-  const bodies = [
-    "null",
-    "1",
-    '"text"',
-    "[]",
-    "[{}]",
-    "true",
-    "{",
-    "{}}",
-    "{'a':1}",
-    "x",
-  ];
+  const bodies = ["null", "1", '"text"', "[]", "[{}]", "true", "{", "{}}", "{'a':1}", "x"];
   await leavesNoTrace(async () => {
     assertError(await post(url, "grants", "", "no-body"), 400, "BAD_REQUEST", required);
     assertRawError(await sendRaw(url, changeHead("Idempotency-Key: k")), 400, "BAD_REQUEST");
@@ -180,7 +167,7 @@ Deno.test("bytes that are not HTTP are refused by the server itself, and the nex
   const random = crypto.getRandomValues(new Uint8Array(50_000));
   const garbage: (string | Uint8Array)[] = [
     random,
-    "\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001", // the begin of TLS
+    "\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001", // the beginning of a TLS handshake
     "GET\r\n\r\n",
     "GET /livez HTTP/9.9\r\n\r\n",
     `${line}X: a\u0000b\r\n\r\n`,

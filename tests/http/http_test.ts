@@ -1,4 +1,4 @@
-// What the entitlement service says over HTTP besides the changes themselves.
+// The HTTP behaviour of the entitlement service besides the changes themselves.
 import assert from "node:assert/strict";
 import {
   type Answer,
@@ -11,6 +11,7 @@ import {
   someFields,
 } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
+import { describedBy, type Json } from "./described.ts";
 import { validatorOf } from "../fuzz/openapi.ts";
 import { natsUrl, readStream } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -68,14 +69,10 @@ Deno.test("HEAD answers like GET, without the body", async () => {
 });
 
 Deno.test("a body of 16 KiB is accepted, and one byte more is refused", async () => {
-  const sized = (bytes: number, user = newUser()) =>
-    JSON.stringify({ ...someFields, ...user, padding: "" }).replace(
-      `"padding":""`,
-      (empty) => {
-        const rest = JSON.stringify({ ...someFields, ...user, padding: "" }).length;
-        return empty.slice(0, -1) + "x".repeat(bytes - rest) + '"';
-      },
-    );
+  const sized = (bytes: number) => {
+    const body = JSON.stringify({ ...someFields, ...newUser(), padding: "" });
+    return body.replace(/"}$/, `${"x".repeat(bytes - body.length)}"}`);
+  };
   assert.equal(sized(16_384).length, 16_384);
   assert.equal((await post(url, "grants", sized(16_384), "fits")).status, 200);
   const tooLong = await post(url, "grants", sized(16_385), "does-not-fit");
@@ -149,11 +146,8 @@ async function eventHeaders(aggregateKey: string) {
   return event.header;
 }
 
-// deno-lint-ignore no-explicit-any
-type Json = any;
-
 Deno.test("the API description is OpenAPI 3.1, and contains everything that it refers to", async () => {
-  const { json: api } = await call(`${url}/openapi.json`);
+  const { api, operations } = await describedBy(url);
   assert.equal(api.openapi, "3.1.0");
   assert.ok(api.info.title && api.info.version);
   assert.deepEqual(Object.keys(api.paths).sort(), [
@@ -166,16 +160,13 @@ Deno.test("the API description is OpenAPI 3.1, and contains everything that it r
     "/v1/entitlements/revokes",
     "/v1/users/{user_id}/entitlements",
   ]);
-  for (const [path, methods] of Object.entries<Json>(api.paths)) {
-    for (const operation of Object.values<Json>(methods)) {
-      const inPath = operation.parameters?.filter((parameter: Json) => parameter.in === "path") ??
-        [];
-      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      assert.deepEqual(inPath.map(({ name }: Json) => name), named);
-      for (const [status, answer] of Object.entries<Json>(operation.responses)) {
-        assert.match(status, /^[2-5]\d\d$/);
-        assert.ok(answer.description && answer.content, `${path} ${status}`);
-      }
+  for (const { path, described } of operations) {
+    const inPath = (described.parameters ?? []).filter((given: Json) => given.in === "path");
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    assert.deepEqual(inPath.map(({ name }: Json) => name), named);
+    for (const [status, answer] of Object.entries<Json>(described.responses)) {
+      assert.match(status, /^[2-5]\d\d$/);
+      assert.ok(answer.description && answer.content, `${path} ${status}`);
     }
   }
   for (const [, ref = ""] of JSON.stringify(api).matchAll(/"\$ref":"([^"]+)"/g)) {
@@ -185,27 +176,22 @@ Deno.test("the API description is OpenAPI 3.1, and contains everything that it r
 });
 
 Deno.test("every answer matches the API description", async () => {
-  const { json: api } = await call(`${url}/openapi.json`);
+  const { api } = await describedBy(url);
   const user = newUser();
   const fields = { ...someFields, ...user };
-  const answers: [string, string, Answer][] = [
-    ["/v1/entitlements/grants", "post", await post(url, "grants", fields, "described-1")],
-    ["/v1/entitlements/grants", "post", await post(url, "grants", fields, "described-1")],
-    ["/v1/entitlements/grants", "post", await grant(url, user)],
-    ["/v1/entitlements/grants", "post", await post(url, "grants", {}, "described-2")],
-    [
-      "/v1/entitlements/grants",
-      "post",
-      await post(url, "grants", "x".repeat(20_000), "described-3"),
-    ],
-    [
-      "/v1/entitlements/grants",
-      "post",
-      await post(url, "grants", fields, "k", { "Content-Type": "text/xml" }),
-    ],
+  const grants = ["/v1/entitlements/grants", "post"] as const;
+  const lists = ["/v1/users/{user_id}/entitlements", "get"] as const;
+  const xml = { "Content-Type": "text/xml" };
+  const answers: (readonly [string, string, Answer])[] = [
+    [...grants, await post(url, "grants", fields, "described-1")],
+    [...grants, await post(url, "grants", fields, "described-1")],
+    [...grants, await grant(url, user)],
+    [...grants, await post(url, "grants", {}, "described-2")],
+    [...grants, await post(url, "grants", "x".repeat(20_000), "described-3")],
+    [...grants, await post(url, "grants", fields, "k", xml)],
     ["/v1/entitlements/revokes", "post", await revoke(url, user)],
-    ["/v1/users/{user_id}/entitlements", "get", await list(url, user.user_id)],
-    ["/v1/users/{user_id}/entitlements", "get", await list(url, " ")],
+    [...lists, await list(url, user.user_id)],
+    [...lists, await list(url, " ")],
     ["/livez", "get", await call(`${url}/livez`)],
     ["/readyz", "get", await call(`${url}/readyz`)],
     ["/openapi.json", "get", await call(`${url}/openapi.json`)],

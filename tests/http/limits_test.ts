@@ -1,4 +1,4 @@
-// How much one may ask for: what is over a limit is refused early, in the one shape, and counted.
+// A request over a limit is refused early, with an error in the usual form, and counted.
 import assert from "node:assert/strict";
 import { assertError, call, grant, list } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";

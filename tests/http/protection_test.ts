@@ -1,4 +1,4 @@
-// What every answer of both services tells a browser, whatever its status.
+// Every answer of both services has headers that protect it in a browser, whatever its status.
 import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { startStack } from "../support/stack.ts";
