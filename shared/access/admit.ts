@@ -6,8 +6,8 @@ import type { Caller, Scope } from "./caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { badCredential, noCredential, scopeMissing } from "./refusals.ts";
 
-// Who is admitted. This is decided before a route is looked for, so that only known callers find out
-// which paths exist.
+// Who is admitted. This is decided before a route is looked for, so that only known callers find
+// out which paths exist.
 
 // These paths, and no others, are answered without a credential.
 const publicPaths = new Set([
@@ -97,8 +97,8 @@ function wantsPage(headers: Headers): boolean {
   return mode === null ? (headers.get("Accept") ?? "").includes("text/html") : mode === "navigate";
 }
 
-// A service that calls its own routes passes the caller in place of a RequestSlot. A request from the
-// network can't do that.
+// A service that calls its own routes passes the caller in place of a RequestSlot. A request from
+// the network can't do that.
 export interface InternalCall {
   caller: Caller;
 }

@@ -3,12 +3,12 @@ import { unavailable } from "../http/errors.ts";
 import type { Log } from "../process/log.ts";
 import { linked } from "../telemetry/tracing.ts";
 
-// The public keys of the issuer. They are fetched when a token needs them, stay in use while the issuer is
-// down, and are fetched again when a token names a key that is not among them.
+// The public keys of the issuer. They are fetched when a token needs them, stay in use while the
+// issuer is down, and are fetched again when a token names a key that is not among them.
 
 const freshMs = 600_000;
-// How long keys are used without an answer of the issuer. Without this limit, an attacker who can block the
-// issuer could keep using a withdrawn key.
+// How long keys are used without an answer of the issuer. Without this limit, an attacker who can
+// block the issuer could keep using a withdrawn key.
 const usableMs = 86_400_000;
 // Pause between look-ups of unknown keys, because anybody can invent the name of a key.
 const lookAgainMs = 10_000;

@@ -41,8 +41,8 @@ const accessTypes = new Set(["at+jwt", "application/at+jwt", "jwt", undefined]);
 // Claims that only ID tokens and security event tokens have.
 const otherPurposes = ["nonce", "at_hash", "c_hash", "s_hash", "events"];
 
-// An issuer may sign other kinds of tokens with the same keys. If the type of such a token does not reveal
-// its kind, its claims do.
+// An issuer may sign other kinds of tokens with the same keys. If the type of such a token does not
+// reveal its kind, its claims do.
 function refuseOtherKinds(type: string | undefined, claims: JWTPayload): void {
   const isAccessToken = accessTypes.has(type?.toLowerCase()) &&
     !otherPurposes.some((claim) => claim in claims);
@@ -74,8 +74,8 @@ function problemOf(error: unknown): string {
   return "can't be read";
 }
 
-// Each claim has its own prefix. Otherwise somebody who can choose a client_id at the issuer could pass for
-// the user with that sub. Names of static tokens contain no colon.
+// Each claim has its own prefix. Otherwise somebody who can choose a client_id at the issuer could
+// pass for the user with that sub. Names of static tokens contain no colon.
 const namedBy = [["sub", "jwt:"], ["client_id", "jwt-client:"], ["azp", "jwt-azp:"]] as const;
 const maxName = 254; // a stored key may add one character, and its field has 255
 

@@ -5,8 +5,8 @@ import { refusedBy } from "../http/limits.ts";
 import type { Caller } from "./caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-// Limits how many requests a caller may send: each caller has a bucket of tokens, a request takes one, and
-// the bucket is refilled at a constant rate.
+// Limits how many requests a caller may send: each caller has a bucket of tokens, a request takes
+// one, and the bucket is refilled at a constant rate.
 
 export const rateSettings = {
   "access.rate": number({ min: 0.01, max: 1_000_000, whole: false }).optional(),
@@ -63,8 +63,8 @@ export function rateLimited(
   };
 }
 
-// An issuer may name any number of callers. A caller is forgotten, and gets a full bucket, after so many
-// others have sent requests since its last one.
+// An issuer may name any number of callers. A caller is forgotten, and gets a full bucket, after so
+// many others have sent requests since its last one.
 const maxRemembered = 10_000;
 
 // Throws when the bucket is empty. A bucket is stored as the time at which it will be full.

@@ -1,8 +1,8 @@
 import { ApiError } from "../http/errors.ts";
 import type { Scope } from "./caller.ts";
 
-// The errors of a request that is not admitted, with the challenges of RFC 6750. They never repeat a
-// credential.
+// The errors of a request that is not admitted, with the challenges of RFC 6750. They never repeat
+// a credential.
 
 const challenge = 'Bearer realm="kenri"';
 

@@ -5,14 +5,15 @@ import type { ApiError } from "../http/errors.ts";
 import { type Caller, scopes } from "./caller.ts";
 import { badCredential } from "./refusals.ts";
 
-// The session of a person who has signed in, which the browser keeps in a cookie. A browser sends cookies
-// to every port of a host, so the cookie never contains the credential. A session is encrypted, opens only
-// the console of one service, and ends with the credential, at the latest after a working day. The
-// services store no sessions.
+// The session of a person who has signed in, which the browser keeps in a cookie. A browser sends
+// cookies to every port of a host, so the cookie never contains the credential. A session is
+// encrypted, opens only the console of one service, and ends with the credential, at the latest
+// after a working day. The services store no sessions.
 
 const maxHours = 8;
 
-// Identifies the caller of a session. A JWT can't be looked up later, so its session contains its claims.
+// Identifies the caller of a session. A JWT can't be looked up later, so its session contains its
+// claims.
 const contentSchema = z.union([
   z.object({ digest: z.string() }),
   z.object({ issuer: z.string(), name: z.string(), scopes: z.array(z.enum(scopes)) }),
@@ -25,8 +26,8 @@ export interface Opened {
   endsAtMs: number;
 }
 
-// The first cookie is sent only over HTTPS, and its prefix makes browsers accept it only from this host.
-// The second is for use on this machine. A session from one cookie is not valid in the other.
+// The first cookie is sent only over HTTPS, and its prefix makes browsers accept it only from this
+// host. The second is for use on this machine. A session from one cookie is not valid in the other.
 export interface CookieNames {
   encrypted: string;
   local: string;

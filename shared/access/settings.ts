@@ -37,7 +37,8 @@ export function accessOptions(settings: AccessSettings): AccessOptions {
 
 const ofIssuer = ["access.jwt.issuer", "access.jwt.audience", "access.jwt.jwks-url"] as const;
 
-// An incomplete issuer would leave the service open, although somebody meant to require credentials.
+// An incomplete issuer would leave the service open, although somebody meant to require
+// credentials.
 export const issuerIsComplete = z.superRefine<Record<string, unknown>>((settings, { addIssue }) => {
   const missing = ofIssuer.filter((key) => settings[key] === undefined);
   const given = ofIssuer.find((key) => settings[key] !== undefined);

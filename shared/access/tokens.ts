@@ -28,8 +28,8 @@ export function writeEntry({ client, digest, scopes }: TokenEntry): string {
 export const clientPattern = /^[A-Za-z0-9._-]{1,64}$/;
 const digestPattern = /^sha256:([0-9a-f]{64})$/;
 
-// Entries are separated by line breaks or semicolons. The message of an error repeats nothing of an entry,
-// because it may contain the token itself by mistake.
+// Entries are separated by line breaks or semicolons. The message of an error repeats nothing of an
+// entry, because it may contain the token itself by mistake.
 export function readEntries(text: string): TokenEntry[] {
   const entries = text.split(/[;\n]/).map((entry) => entry.trim()).filter((entry) => entry !== "");
   if (entries.length === 0) throw new TypeError("must have at least one entry");

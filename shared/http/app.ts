@@ -11,8 +11,8 @@ import { ApiError, statusOfCode } from "./errors.ts";
 import { errorSchema } from "./fields.ts";
 import { answerUnrouted, observeUnrouted } from "./route.ts";
 
-// The HTTP application of a service: it admits every request before it looks for a route, and answers
-// every error in one form.
+// The HTTP application of a service: it admits every request before it looks for a route, and
+// answers every error in one form.
 
 export interface AppOptions {
   title: string;
@@ -34,8 +34,8 @@ export function createApp(
   return app;
 }
 
-// A refused request learns nothing about the routes, and none of its body is read. There is no await
-// here, because most callers are known at once and a promise costs time.
+// A refused request learns nothing about the routes, and none of its body is read. There is no
+// await here, because most callers are known at once and a promise costs time.
 function admitFirst(
   context: Context,
   authenticator: Authenticator,

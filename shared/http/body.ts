@@ -12,8 +12,8 @@ const tooSlow = () => {
   return refusedBy("body_time", error);
 };
 
-// The JSON value in a request's body. Reading stops at the limits of size and time, so neither a huge
-// body nor one that never ends can occupy the service.
+// The JSON value in a request's body. Reading stops at the limits of size and time, so neither a
+// huge body nor one that never ends can occupy the service.
 export async function readJson(request: Request): Promise<unknown> {
   const bytes = await readBody(request, jsonType, "application/json");
   try {
@@ -77,9 +77,10 @@ interface Chunks {
 
 const bufferBytes = 2_048;
 
-// A body that has not arrived completely is read into a small buffer of our own. Deno would use 64 KiB for
-// it, and 64 KiB more until the connection ends, so thousands of half-sent requests would use up the
-// memory. A body that arrived together with the head is not a byte stream, and is read as a whole.
+// A body that has not arrived completely is read into a small buffer of our own. Deno would use 64
+// KiB for it, and 64 KiB more until the connection ends, so thousands of half-sent requests would
+// use up the memory. A body that arrived together with the head is not a byte stream, and is read
+// as a whole.
 function chunksOf(body: ReadableStream<Uint8Array>): Chunks {
   let reader: ReadableStreamBYOBReader;
   try {

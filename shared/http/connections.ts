@@ -1,9 +1,10 @@
 import { pause } from "../process/signals.ts";
 
-// HTTP/1.1 has one request at a time on a connection, and the next one is read when the answer before it
-// has been sent. Deno's server also speaks HTTP/2, which can't be switched off. There a client may send
-// 200 requests at once, and their answers stay in memory until the client reads them. So each connection
-// has one turn at a time, as with HTTP/1.1. A client that uses HTTP/1.1 never notices.
+// HTTP/1.1 has one request at a time on a connection, and the next one is read when the answer
+// before it has been sent. Deno's server also speaks HTTP/2, which can't be switched off. There a
+// client may send 200 requests at once, and their answers stay in memory until the client reads
+// them. So each connection has one turn at a time, as with HTTP/1.1. A client that uses HTTP/1.1
+// never notices.
 
 export interface Peer {
   hostname: string;

@@ -1,5 +1,5 @@
-// The errors that every service may answer with, and the HTTP status of each code. A service with codes
-// of its own extends this table.
+// The errors that every service may answer with, and the HTTP status of each code. A service with
+// codes of its own extends this table.
 export const statusOfCode = {
   BAD_REQUEST: 400,
   UNAUTHORIZED: 401,

@@ -3,8 +3,8 @@ import { type ErrorCode, statusOfCode } from "./errors.ts";
 
 // Schemas for the text that callers send, and the messages for text that does not match.
 
-// The length is counted in characters, not in UTF-16 units. PostgreSQL can't store a lone surrogate or a
-// NUL.
+// The length is counted in characters, not in UTF-16 units. PostgreSQL can't store a lone surrogate
+// or a NUL.
 export function fieldSchema(): z.ZodString {
   return z.string({
     error: ({ input }) =>
@@ -31,8 +31,8 @@ export function textSchema(): z.ZodString {
   );
 }
 
-// Whether PostgreSQL accepts an ISO time: it has no year 0, no offset of 16 hours or more, and no fraction
-// of any length.
+// Whether PostgreSQL accepts an ISO time: it has no year 0, no offset of 16 hours or more, and no
+// fraction of any length.
 export function isStorableTime(value: string): boolean {
   return !/^0000/.test(value) && !/[+-](1[6-9]|2\d):\d\d$/.test(value) && value.length <= 40;
 }

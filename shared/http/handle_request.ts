@@ -53,7 +53,8 @@ function refusedHead(request: Request): Response | undefined {
   }
 }
 
-// The connection ends with this answer, so that the client's next request can reach another replica.
+// The connection ends with this answer, so that the client's next request can reach another
+// replica.
 function refuseWhileStopping(): Response {
   const refusal = answerUnrouted(
     unavailable("the service is stopping, try again with the same Idempotency-Key"),
@@ -62,17 +63,18 @@ function refuseWhileStopping(): Response {
   return refusal;
 }
 
-// Only HTTP/2 can send a request that has to be refused here. An answer without a body is sent even if
-// the client reads nothing.
+// Only HTTP/2 can send a request that has to be refused here. An answer without a body is sent even
+// if the client reads nothing.
 function refuseWithoutBody(): Response {
   countRefusal("per_connection");
   observeUnrouted(503);
   return new Response(null, { status: 503, headers: { "Retry-After": "1" } });
 }
 
-// Only a streamed answer lets us know when it has been sent, but to stream it takes as long as a small
-// request. So of the answers to known callers only some are streamed, which is enough to find a client
-// that reads none. They are chosen at random: a client that could predict them would read only those.
+// Only a streamed answer lets us know when it has been sent, but to stream it takes as long as a
+// small request. So of the answers to known callers only some are streamed, which is enough to find
+// a client that reads none. They are chosen at random: a client that could predict them would read
+// only those.
 const maxAnswersPerProbe = 32;
 
 function probes(): () => boolean {

@@ -1,6 +1,6 @@
-// Headers that protect every answer in a browser: the type is not guessed, the answer can't become a
-// page, no other site can frame or load it, and no cache keeps it. A route that needs other values sets
-// them itself.
+// Headers that protect every answer in a browser: the type is not guessed, the answer can't become
+// a page, no other site can frame or load it, and no cache keeps it. A route that needs other
+// values sets them itself.
 
 const headers = Object.entries({
   "X-Content-Type-Options": "nosniff",

@@ -1,8 +1,8 @@
 import { counter, countersBy } from "../telemetry/metrics.ts";
 import { type ApiError, unavailable } from "./errors.ts";
 
-// The limits on requests, and how often each refused one. docs/limits.md lists all limits, also those of
-// the runtime.
+// The limits on requests, and how often each refused one. docs/limits.md lists all limits, also
+// those of the runtime.
 
 export const limits = [
   ...["url_size", "body_size", "body_time", "requests_at_once", "strangers_at_once"] as const,

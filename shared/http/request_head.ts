@@ -19,8 +19,8 @@ export function refuseBadHead(request: Request): void {
   }
 }
 
-// The runtime builds the url from the Host and the path, so a Host that contains a path would choose
-// another route. A health probe with HTTP/1.0 has no Host.
+// The runtime builds the url from the Host and the path, so a Host that contains a path would
+// choose another route. A health probe with HTTP/1.0 has no Host.
 function isHostGood({ headers, url }: Request): boolean {
   const host = headers.get("Host");
   if (host === null) return healthUrl.test(url);

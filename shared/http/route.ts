@@ -36,7 +36,8 @@ const requests = histogram(
   ["route", "status"],
 );
 
-// The label is the pattern of the route, because there is no limit to the number of different paths.
+// The label is the pattern of the route, because there is no limit to the number of different
+// paths.
 function observed(
   method: string,
   route: string,
@@ -63,7 +64,8 @@ function observed(
   };
 }
 
-// For a request that reached no route: its path does not exist, or it was refused before the look-up.
+// For a request that reached no route: its path does not exist, or it was refused before the
+// look-up.
 export function answerUnrouted(error: ApiError): Response {
   observeUnrouted(error.status);
   return answerError(error);
@@ -73,8 +75,8 @@ export function observeUnrouted(status: number): void {
   requests.labels("none", `${status}`).observe(0);
 }
 
-// A decoded part of the path. Hono leaves what it can't decode unchanged, so "%ff" would become a user's
-// name.
+// A decoded part of the path. Hono leaves what it can't decode unchanged, so "%ff" would become a
+// user's name.
 export function pathPart(req: HonoRequest, name: string): string {
   try {
     decodeURIComponent(req.path);

@@ -19,9 +19,9 @@ interface Server {
   closeAll(): void;
 }
 
-// Resolves when the last answer has been sent. Deno's server stops when it can't accept a connection,
-// which happens when the process has as many open files as it may. Then all connections are closed, which
-// makes room, and a new server listens.
+// Resolves when the last answer has been sent. Deno's server stops when it can't accept a
+// connection, which happens when the process has as many open files as it may. Then all connections
+// are closed, which makes room, and a new server listens.
 export async function serve(
   { requestsAtOnce, ...address }: HttpOptions,
   app: App,
@@ -80,8 +80,9 @@ function listen(address: Address, handler: Handler, log: Log): Server {
   return { http, closeAll: () => end.abort() };
 }
 
-// A connection whose request has arrived but was not read yet would be cut. So for a while the server still
-// accepts requests and refuses them all. A client that obeys Retry-After waits for longer than that.
+// A connection whose request has arrived but was not read yet would be cut. So for a while the
+// server still accepts requests and refuses them all. A client that obeys Retry-After waits for
+// longer than that.
 const refuseMs = 500;
 
 async function closeServer({ http }: Server, graceMs: number): Promise<void> {

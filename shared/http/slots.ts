@@ -1,8 +1,9 @@
 import { unavailable } from "./errors.ts";
 import { refusedBy } from "./limits.ts";
 
-// How many requests may be under way at once. Each kind of request has slots of its own, so that requests
-// without a credential, or with one that is not checked yet, can't use up the slots of known callers.
+// How many requests may be under way at once. Each kind of request has slots of its own, so that
+// requests without a credential, or with one that is not checked yet, can't use up the slots of
+// known callers.
 
 type Kind = "anonymous" | "unchecked" | "caller";
 
@@ -31,8 +32,8 @@ function noSlot(kind: Kind): Error {
     : refusedBy("requests_at_once", unavailable("too many requests are under way, try again"));
 }
 
-// The slot of one request from the network, until its answer has been sent. A health request needs none:
-// if it failed, a process that is only busy might get killed.
+// The slot of one request from the network, until its answer has been sent. A health request needs
+// none: if it failed, a process that is only busy might get killed.
 export class RequestSlot {
   readonly #slots: Slots;
   #kind: Kind | undefined;

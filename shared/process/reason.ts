@@ -1,13 +1,13 @@
-// The client libraries report these problems only by a code. Deno's TLS does not distinguish between
-// an expired certificate and an untrusted one.
+// The client libraries report these problems only by a code. Deno's TLS does not distinguish
+// between an expired certificate and an untrusted one.
 const sentences: Record<string, string> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     "the server's certificate has expired, or was signed by no authority that is trusted",
   SERVER_OPT_NA: "the server offers no TLS",
 };
 
-// What went wrong, in one line, for a log or a last_error column. PostgreSQL can store neither a NUL nor
-// half a surrogate pair.
+// What went wrong, in one line, for a log or a last_error column. PostgreSQL can store neither a
+// NUL nor half a surrogate pair.
 export function reasonOf(error: unknown): string {
   const text = sentences[codeOf(error)] ??
     (error instanceof Error ? error.message || error.name : String(error));

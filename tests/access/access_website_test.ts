@@ -1,5 +1,5 @@
-// What another site can do, through a browser on the same machine, with a service that needs no credential:
-// nothing that needs a preflight, and nothing that a form can send.
+// What another site can do, through a browser on the same machine, with a service that needs no
+// credential: nothing that needs a preflight, and nothing that a form can send.
 import assert from "node:assert/strict";
 import { call, someFields } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";

@@ -1,5 +1,5 @@
-// More clients than the service can hold, none of which continues: their connections are closed, and other
-// clients are served.
+// More clients than the service can hold, none of which continues: their connections are closed,
+// and other clients are served.
 import assert from "node:assert/strict";
 import { freePort } from "../../tools/servers/free_port.ts";
 import { grant } from "../support/api.ts";

@@ -1,5 +1,5 @@
-// A load of several times the capacity: what is too much is refused at once, what is accepted is done, and
-// afterwards the service is as fast as before.
+// A load of several times the capacity: what is too much is refused at once, what is accepted is
+// done, and afterwards the service is as fast as before.
 import assert from "node:assert/strict";
 import { runLoad } from "../../tools/bench/load.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
@@ -24,8 +24,8 @@ const times = 4;
 const seconds = 10;
 const warmUp = 8_000;
 
-// Without overload a service may use 200 MiB. To that come 18 KiB for each of the 4,000 connections, and
-// 30 KiB for each of the thousand requests that may wait.
+// Without overload a service may use 200 MiB. To that come 18 KiB for each of the 4,000
+// connections, and 30 KiB for each of the thousand requests that may wait.
 const maxMebibytes = 300;
 
 Deno.test("under four times its capacity the service refuses at once, loses nothing, and recovers", async () => {

@@ -56,7 +56,7 @@ export async function connectTo(url: string): Promise<RawConnection> {
   };
 }
 
-/** Connects many clients one after the other; those that the server does not accept are left out. */
+/** Connects clients one after the other, and leaves out those that the server does not accept. */
 export async function connectMany(
   url: string,
   count: number,

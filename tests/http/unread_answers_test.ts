@@ -1,5 +1,5 @@
-// Clients that send many requests and read no answers, over HTTP/2 and HTTP/1.1, and requests without a
-// credential that stay open: what they cost is bounded, and callers are served meanwhile.
+// Clients that send many requests and read no answers, over HTTP/2 and HTTP/1.1, and requests
+// without a credential that stay open: what they cost is bounded, and callers are served meanwhile.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";

@@ -3,8 +3,8 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import { createHash } from "node:crypto";
 import { style } from "./style.ts";
 
-// The frame of every page. Unless its head refers to files, a page is complete in itself: it contains its
-// style, runs no script and loads nothing.
+// The frame of every page. Unless its head refers to files, a page is complete in itself: it
+// contains its style, runs no script and loads nothing.
 
 interface PageParts {
   title: string;
