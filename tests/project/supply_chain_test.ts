@@ -45,6 +45,11 @@ Deno.test("nothing is locked without a hash, nor from anywhere but the registry"
   }
 });
 
+Deno.test("the product and its tests lock one version of each package", async () => {
+  const names = (await readPackages(["deno.lock"])).values().map(({ name }) => name).toArray();
+  assert.deepEqual(names.filter((name, i) => names.indexOf(name) !== i), []);
+});
+
 Deno.test("no source imports from an address", async () => {
   const files = await filesOf([
     ...["entitlement", "notification", "shared", "proto", "client", "ops"],
