@@ -1,5 +1,5 @@
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { Outcome } from "@kenri/shared/process/job.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { WorkerOptions } from "@kenri/shared/process/settings.ts";

@@ -1,6 +1,7 @@
 import type { JetStreamClient } from "nats";
-import { reasonOf } from "../http/errors.ts";
+
 import { connectNats, type NatsServers } from "../nats/connection.ts";
+import { reasonOf } from "./reason.ts";
 import { SettingsError } from "./settings.ts";
 import { printProblem } from "./terminal.ts";
 
