@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-// A sum over the last hashes of all chains, in whatever order they come: users who are erased change
-// their place, and not their hashes. Each hash is stretched to 2,048 bits first, because a sum of
-// shorter ones could be made to come out as wanted.
+// A sum over the last hashes of all audit chains. It does not depend on their order, because erasing a user
+// changes the order but not the hashes. Each hash is expanded to 2,048 bits first: shorter hashes could be
+// constructed to have any wanted sum.
 
 export interface Heads {
   count: number;
