@@ -154,8 +154,8 @@ export const mutants: Mutant[] = [
   {
     file: "ops/timeline.ts",
     property: "events that only entitlement returned are requested from notification",
-    replace: "findReceived(api, idsWithout(own, received))",
-    by: "findReceived(api, idsWithout(own, own))",
+    replace: 'find(api, "notification", idsWithout(own, received))',
+    by: 'find(api, "notification", idsWithout(own, own))',
     tests: many,
   },
   {
