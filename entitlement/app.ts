@@ -5,7 +5,7 @@ import { addRoute, type Checks, createApp } from "@kenri/shared/http/app.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
-import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { observeBatch } from "@kenri/shared/queue/batch_metrics.ts";
 import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";

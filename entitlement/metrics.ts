@@ -7,8 +7,6 @@ import {
   gauge,
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { collectedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
 import type { Action } from "./entitlement.ts";
 import type { OutboxRow, Published } from "./outbox.ts";
 
@@ -48,43 +46,6 @@ export function observePublished(
     const { row, result } = settlement;
     publishDelay.observe(row.content.age_seconds + (result.ackedAt - row.claimedAt) / 1_000);
   }
-}
-
-const backlog = collectedGauge(
-  "entitlement_outbox_backlog_current",
-  "events that wait for the stream, counted up to 100,000",
-);
-const backlogAge = collectedGauge(
-  "entitlement_outbox_backlog_age_seconds",
-  "age of the oldest of them; 0 when none waits",
-);
-const failed = collectedGauge(
-  "entitlement_outbox_failed_current",
-  "events that were given up (`FAILED`), counted up to 100,000",
-);
-const countUpTo = 100_000;
-
-// Each by the index that has nothing else in it.
-export async function outboxFigures(database: Database): Promise<Figure[]> {
-  const [found] = await query<{ backlog: number; age: number; failed: number }>(
-    database,
-    `select
-       (select count(*) from (
-          select from outbox_events where unfinished order by created_at limit $1) as waiting) as backlog,
-       coalesce((
-         select extract(epoch from now() - created_at)::float8
-         from outbox_events where unfinished order by created_at limit 1), 0) as age,
-       (select count(*) from (
-          select from outbox_events where not unfinished and published_at is null
-          order by event_id limit $1) as given_up) as failed`,
-    [countUpTo],
-  );
-  if (!found) return [];
-  return [
-    { gauge: backlog, value: found.backlog },
-    { gauge: backlogAge, value: Math.max(0, found.age) },
-    { gauge: failed, value: found.failed },
-  ];
 }
 
 export const eventsChecked = counter(

@@ -1,4 +1,5 @@
-import { duration, natsName, natsSubject, prefixed } from "@kenri/shared/process/settings.ts";
+import { prefixed } from "@kenri/shared/process/settings.ts";
+import { duration, natsName, natsSubject } from "@kenri/shared/process/setting_kinds.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import type { z } from "zod";
 

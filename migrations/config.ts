@@ -1,4 +1,5 @@
-import { count, environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import { count } from "@kenri/shared/process/setting_kinds.ts";
 import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
 import { tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/postgres/tls.ts";
 import { z } from "zod";

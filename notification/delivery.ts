@@ -1,4 +1,4 @@
-import type { WorkerOptions } from "@kenri/shared/process/settings.ts";
+import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
 import { reasonOf } from "@kenri/shared/http/errors.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Outcome, Settlement } from "@kenri/shared/process/job.ts";

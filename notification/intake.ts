@@ -3,7 +3,7 @@ import { reasonOf } from "@kenri/shared/http/errors.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
-import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { observeBatch } from "@kenri/shared/queue/batch_metrics.ts";
 import { pause, Wakeup } from "@kenri/shared/process/signals.ts";
 import { stepTogether, tracing } from "@kenri/shared/telemetry/tracing.ts";
 import type { NotificationRow } from "./delivery.ts";

@@ -1,11 +1,11 @@
+import { prefixed } from "@kenri/shared/process/settings.ts";
 import {
   count,
   duration,
   maxTimerMs,
   natsName,
   natsSubject,
-  prefixed,
-} from "@kenri/shared/process/settings.ts";
+} from "@kenri/shared/process/setting_kinds.ts";
 import type { z } from "zod";
 import type { AdvisoryOptions, EventOptions } from "./durables.ts";
 

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { JetStreamManager, StoredMsg } from "nats";
 import { z } from "zod";
 import { reasonOf, StartRefused } from "@kenri/shared/http/errors.ts";
-import { natsNamePattern } from "@kenri/shared/process/settings.ts";
+import { natsNamePattern } from "@kenri/shared/process/setting_kinds.ts";
 import { isStorableTime } from "@kenri/shared/http/fields.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import type { Log } from "@kenri/shared/process/log.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count, number } from "../process/settings.ts";
+import { count, number } from "../process/setting_kinds.ts";
 import { ApiError } from "../http/errors.ts";
 import { refusedBy } from "../http/limits.ts";
 import type { Caller } from "./caller.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { duration, environmentName, serverUrl, text } from "../process/settings.ts";
+import { environmentName } from "../process/settings.ts";
+import { duration, serverUrl, text } from "../process/setting_kinds.ts";
 import type { AccessOptions } from "./authenticator.ts";
 import { isLoopback } from "./loopback.ts";
 import { readEntries, type TokenEntry } from "./tokens.ts";
@@ -46,12 +47,12 @@ export const issuerIsWhole = z.superRefine<Record<string, unknown>>((settings, {
   addIssue({ code: "custom", path: [given], message });
 });
 
-// Said also while other settings are wrong.
-export function loopbackUnlessAccess<Key extends string>(
-  host: Key,
-): z.core.$ZodCheck<Record<Key, string>> {
-  return z.refine<Record<Key, string>>(
-    (settings: Record<string, unknown>) =>
+// Checked also while other settings are wrong.
+export function loopbackUnlessAccess(
+  host: string,
+): z.core.$ZodCheck<Record<string, unknown>> {
+  return z.refine<Record<string, unknown>>(
+    (settings) =>
       settings["access.tokens"] !== undefined || settings["access.jwt.issuer"] !== undefined ||
       typeof settings[host] !== "string" || isLoopback(settings[host]),
     {

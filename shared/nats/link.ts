@@ -1,9 +1,10 @@
 import type { NatsConnection } from "nats";
 import { reasonOf } from "../http/errors.ts";
 import type { Log } from "../process/log.ts";
+import { pause } from "../process/signals.ts";
 import { counter, gauge } from "../telemetry/metrics.ts";
 import { connectNats, type NatsServers } from "./connection.ts";
-import { pause } from "../process/signals.ts";
+import { recordRefusals } from "./refusals.ts";
 
 // One connection and its life. Nothing survives it: whoever held the session asks for the next
 // one, and checks anew what it relies on. So no state has to be patched up after a reconnect.
@@ -19,16 +20,8 @@ const connections = counter(
   "connections to NATS that were made; above 1 they were lost meanwhile",
 );
 
-const refused = counter(
-  "kenri_nats_refused_total",
-  "what NATS did not permit: `publish` to, or `subscription` of, a subject",
-  ["operation"],
-);
-for (const operation of ["publish", "subscription"]) refused.inc({ operation }, 0);
-
 const retryMs = 500;
 const reportEveryMs = 30_000;
-const maxReported = 20; // per connection; inboxes have ever new names
 
 export class NatsLink {
   // The loops whose streams and consumers are not there, or not as they are wanted (provisions.ts).
@@ -93,7 +86,7 @@ export class NatsLink {
       connections.inc();
       this.#reportedAt = -Infinity;
       this.#log.info("Connected to NATS at {server}", { server: connection.getServer() });
-      void this.#hearRefusals(connection, refused);
+      void recordRefusals(connection, refused, this.#log);
       void connection.closed().then((error) => {
         this.#session = undefined;
         isConnected.set(0);
@@ -103,18 +96,6 @@ export class NatsLink {
       return session;
     } finally {
       this.#connecting = undefined;
-    }
-  }
-
-  // The server answers nothing to whoever waits for an answer, so it would look like an outage.
-  async #hearRefusals(connection: NatsConnection, subjects: Set<string>): Promise<void> {
-    for await (const { permissionContext } of connection.status()) {
-      if (!permissionContext) continue;
-      const { operation, subject } = permissionContext;
-      refused.inc({ operation });
-      if (subjects.has(subject) || subjects.size === maxReported) continue;
-      subjects.add(subject);
-      this.#log.error("NATS does not permit {operation} of {subject}", { operation, subject });
     }
   }
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { environmentName, SettingsError, text } from "../process/settings.ts";
+import { environmentName, SettingsError } from "../process/settings.ts";
+import { text } from "../process/setting_kinds.ts";
 import { isEncryptedDatabase, isEncryptedNats } from "../process/server_urls.ts";
 
 // How servers prove who they are, and we to them. Whether a connection is encrypted at all, its url

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { serverUrl, serverUrls } from "./settings.ts";
+import { serverUrl, serverUrls } from "./setting_kinds.ts";
 
 // Where servers are, and whether the connection to them is encrypted. Either it is, and then the
 // server is verified, or it is not: there is nothing between.

@@ -3,7 +3,7 @@ import { reasonOf } from "../http/errors.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { MissingFlags, type Program, type Read, readWithin } from "./program.ts";
-import { observeProcess } from "../telemetry/scrape.ts";
+import { observeProcess } from "../telemetry/process_metrics.ts";
 import { type App, type HttpOptions, serve } from "../http/serve.ts";
 import { aborted, pause } from "./signals.ts";
 

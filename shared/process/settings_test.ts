@@ -1,19 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import {
-  duration,
-  environmentName,
-  flag,
-  host,
-  notAbove,
-  number,
-  parseSettings,
-  port,
-  prefixed,
-  serverUrl,
-  SettingsError,
-  text,
-} from "./settings.ts";
+import { environmentName, notAbove, parseSettings, prefixed, SettingsError } from "./settings.ts";
+import { duration, flag, host, number, port, serverUrl, text } from "./setting_kinds.ts";
 
 function parsed(schema: z.ZodType, value?: string): unknown {
   const read = (name: string) => name === "A_SETTING" ? value : undefined;

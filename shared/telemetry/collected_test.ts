@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { gauge, metrics } from "./metrics.ts";
-import { cached, type Figure } from "./scrape.ts";
+import { cached, type Figure } from "./collected.ts";
 
 const waiting = gauge("test_waiting", "for this test");
 
