@@ -24,14 +24,28 @@ import { streamOf, streamSettings } from "./stream_settings.ts";
 export const schema = z.object({
   ...serviceSettings("entitlement", "outbox", 8080),
   ...prefixed("entitlement", {
-    "idempotency.ttl": duration().prefault("24h"),
-    "max-per-user": count().optional(),
-    "seal-key": secretKeys().optional(),
-    "outbox.enabled": flag().prefault("true"),
-    "outbox.published-ttl": duration().prefault("24h"),
-    "retention.audit-months": count().prefault("13"),
-    "reconcile.enabled": flag().prefault("true"),
-    "reconcile.interval": duration(maxTimerMs).prefault("1h"),
+    "idempotency.ttl": duration().prefault("24h").describe(
+      "How long the answer to an idempotency key is replayed",
+    ),
+    "max-per-user": count().optional().describe(
+      "Items that one user may have, revoked ones included ([limits.md](limits.md))",
+    ),
+    "seal-key": secretKeys().optional().describe(
+      "Seals events for [`recover`](runbook.md#it-makes-only-what-it-can-prove): 32 or more characters; earlier keys follow after commas",
+    ),
+    "outbox.enabled": flag().prefault("true").describe("Whether this replica runs the relay"),
+    "outbox.published-ttl": duration().prefault("24h").describe(
+      "How long published rows are kept, to find events that the stream has lost",
+    ),
+    "retention.audit-months": count().prefault("13").describe(
+      "Whole months of audit to keep; `migrate` needs the same value",
+    ),
+    "reconcile.enabled": flag().prefault("true").describe(
+      "Whether this replica checks that every event was received; only with the relay",
+    ),
+    "reconcile.interval": duration(maxTimerMs).prefault("1h").describe(
+      "Time between two reconciliations",
+    ),
   }),
   ...streamSettings,
   ...commonSettings,

@@ -1,15 +1,11 @@
 import { prefixed } from "@kenri/shared/process/settings.ts";
-import { duration, natsName, natsSubject } from "@kenri/shared/process/setting_kinds.ts";
+import { eventStreamSettings } from "@kenri/shared/nats/stream_settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import type { z } from "zod";
 
 // The stream of events, as the settings of this service have it. `deno task provision` reads them, too.
 
-export const streamSettings = prefixed("entitlement.nats", {
-  "subject": natsSubject(),
-  "stream": natsName(),
-  "duplicate-window": duration().prefault("2m"),
-});
+export const streamSettings = prefixed("entitlement.nats", eventStreamSettings);
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
 

@@ -37,11 +37,21 @@ const prefixNeedsInjection = z.refine<Record<string, unknown>>(
 export const schema = z.object({
   ...serviceSettings("notification", "delivery", 8081),
   ...prefixed("notification", {
-    "delivery.send-timeout": duration(maxTimerMs).prefault("10s"),
-    "delivery.predecessor-wait": duration().prefault("30s"),
-    "delivery.failure-injection.enabled": flag().prefault("false"),
-    "delivery.failure-injection.user-id-prefix": z.string().prefault(""),
-    "retention.retention-days": count().prefault("30"),
+    "delivery.send-timeout": duration(maxTimerMs).prefault("10s").describe(
+      "Time limit of one send",
+    ),
+    "delivery.predecessor-wait": duration().prefault("30s").describe(
+      "How long a version waits for the version before it to arrive",
+    ),
+    "delivery.failure-injection.enabled": flag().prefault("false").describe(
+      "Makes sends fail on purpose, to try out retries",
+    ),
+    "delivery.failure-injection.user-id-prefix": z.string().prefault("").describe(
+      "Users whose sends fail; refused unless failure injection is enabled",
+    ),
+    "retention.retention-days": count().prefault("30").describe(
+      "Days to keep finished notifications and the ids of received events",
+    ),
   }),
   ...streamSettings,
   ...commonSettings,

@@ -9,8 +9,13 @@ import type { Authenticator } from "./authenticator.ts";
 // fills again evenly.
 
 export const rateSettings = {
-  "access.rate": number({ min: 0.01, max: 1_000_000, whole: false }).optional(),
-  "access.burst": count().optional(),
+  "access.rate": number({ min: 0.01, max: 1_000_000, whole: false }).optional().describe(
+    "Requests per second of each caller ([limits.md](limits.md))",
+  ),
+  "access.burst": count().optional().meta({
+    description: "Requests that one caller may make at once",
+    shownDefault: "the rate, rounded up",
+  }),
 };
 
 export interface RateOptions {

@@ -8,13 +8,21 @@ import { readEntries, type TokenEntry } from "./tokens.ts";
 // Who may call, as both services are told.
 
 export const accessSettings = {
-  "access.tokens": tokens().optional(),
-  "access.jwt.issuer": text().optional(),
-  "access.jwt.audience": text().optional(),
-  "access.jwt.jwks-url": keysUrl().optional(),
-  "access.jwt.algorithms": algorithms().prefault("RS256 PS256 ES256 EdDSA"),
-  "access.jwt.leeway": duration(600_000).prefault("30s"),
-  "access.session-key": sessionKey().optional(),
+  "access.tokens": tokens().optional().describe(
+    "Callers with a token, and their scopes, see [access.md](access.md)",
+  ),
+  "access.jwt.issuer": text().optional().describe("Issuer whose JWTs are accepted"),
+  "access.jwt.audience": text().optional().describe("Audience that a JWT must name"),
+  "access.jwt.jwks-url": keysUrl().optional().describe("URL of the issuer's public keys"),
+  "access.jwt.algorithms": algorithms().prefault("RS256 PS256 ES256 EdDSA").describe(
+    "Accepted signature algorithms, all of them asymmetric",
+  ),
+  "access.jwt.leeway": duration(600_000).prefault("30s").describe(
+    "Tolerated difference between the clocks",
+  ),
+  "access.session-key": sessionKey().optional().describe(
+    "Seals the sessions of the console; the same on all replicas ([access.md](access.md))",
+  ),
 };
 
 type AccessSettings = z.output<z.ZodObject<typeof accessSettings>>;

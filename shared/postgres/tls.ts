@@ -7,9 +7,13 @@ import { isEncryptedDatabase, isEncryptedNats } from "../process/server_urls.ts"
 // says; then the server's certificate is always verified, with its host's name.
 
 export const tlsSettings = {
-  "tls-ca": pemOrPath("CERTIFICATE").optional(),
-  "tls-cert": pemOrPath("CERTIFICATE").optional(),
-  "tls-key": pemOrPath("PRIVATE KEY").optional(),
+  "tls-ca": pemOrPath("CERTIFICATE").optional().describe(
+    "Authority that signed the server's certificate, see [TLS](#tls)",
+  ),
+  "tls-cert": pemOrPath("CERTIFICATE").optional().describe(
+    "Client certificate, for a server that requires one",
+  ),
+  "tls-key": pemOrPath("PRIVATE KEY").optional().describe("Private key of the client certificate"),
 };
 
 type Name = "ca" | "cert" | "key";

@@ -13,7 +13,9 @@ export type UserIds = typeof userIds[number];
 export const logSettings = {
   "log.user-ids": z.enum(userIds, {
     error: ({ input }) => `must be ${userIds.join(" or ")}, not ${JSON.stringify(input)}`,
-  }).prefault("shown"),
+  }).prefault("shown").describe(
+    "User ids in the log: `shown`, `hashed` (SHA-256) or `hidden`, see [privacy.md](privacy.md)",
+  ),
 };
 
 // The only place that prints: one JSON object a line, to standard output.

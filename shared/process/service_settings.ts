@@ -39,23 +39,46 @@ export const commonSettings = {
   ...accessSettings,
   ...rateSettings,
   ...logSettings,
-  "http.requests-at-once": count().prefault("5000"),
-  "nats.url": natsUrls(),
+  "http.requests-at-once": count().prefault("5000").describe(
+    "Requests handled at once by a replica; those without a credential get a fiftieth of it",
+  ),
+  "nats.url": natsUrls().describe(
+    "One or more `nats://host:port`, or `tls://host:port` for encryption, separated by commas",
+  ),
   ...prefixed("nats", tlsSettings),
-  "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
-  "shutdown.grace": duration(maxTimerMs).prefault("10s"),
-  "hostname": text().optional(),
+  "nats.replicas": number({ min: 1, max: 5 }).prefault("1").describe(
+    "Replicas of the streams; 3 in a cluster",
+  ),
+  "shutdown.grace": duration(maxTimerMs).prefault("10s").describe(
+    "Time to finish the work in hand after SIGTERM",
+  ),
+  "hostname": text().optional().meta({
+    description: "Name of this process in its leases, for people to read",
+    shownDefault: "the host's name",
+  }),
 };
 
 const ownSettings = {
-  "database.url": databaseUrl(),
+  "database.url": databaseUrl().describe(
+    "`postgres://role:password@host:port/database`, with the service's own role",
+  ),
   ...prefixed("database", tlsSettings),
-  "http.host": host().prefault("127.0.0.1"),
+  "http.host": host().prefault("127.0.0.1").describe(
+    "Address to listen on; without credentials only a loopback address is allowed",
+  ),
   "http.port": port(),
-  "retention.enabled": flag().prefault("true"),
-  "retention.cleanup-interval": duration(maxTimerMs).prefault("1h"),
-  "debug.enabled": flag().prefault("false"),
-  "console.peer-url": pageUrl().optional(),
+  "retention.enabled": flag().prefault("true").describe(
+    "Whether this replica deletes what is past its retention",
+  ),
+  "retention.cleanup-interval": duration(maxTimerMs).prefault("1h").describe(
+    "Time between two clean-ups",
+  ),
+  "debug.enabled": flag().prefault("false").describe(
+    "Whether operators can inspect and change data, with the scopes for it",
+  ),
+  "console.peer-url": pageUrl().optional().describe(
+    "URL of the other service's console, for links",
+  ),
 };
 
 type OwnSettings = Omit<typeof ownSettings, "http.port"> & {
@@ -72,7 +95,10 @@ export function serviceSettings<Service extends string, Worker extends string>(
   httpPort: number,
 ): ServiceSettings<Service, Worker> {
   return {
-    ...prefixed(service, { ...ownSettings, "http.port": port().prefault(`${httpPort}`) }),
+    ...prefixed(service, {
+      ...ownSettings,
+      "http.port": port().prefault(`${httpPort}`).describe("Port to listen on"),
+    }),
     ...prefixed(`${service}.${worker}`, workerSettings),
   };
 }

@@ -39,7 +39,10 @@ const bothWantTheSame = (["subject", "duplicate-window"] as const).map((setting)
 
 export const schema = z.object({
   "nats.url": natsUrls().optional(),
-  "nats.provision.url": natsUrls().optional(),
+  "nats.provision.url": natsUrls().optional().meta({
+    description: "NATS user that may make streams; only `deno task provision` reads it",
+    shownDefault: "`nats.url`",
+  }),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   ...prefixed("nats", tlsSettings),
   ...entitlementSettings,
