@@ -21,13 +21,13 @@ export async function countBacklog(
     `select ${backlogColumns(outbox)},
        (select count(*) from (
           select from outbox_events where not unfinished and published_at is null
-          order by event_id limit $1) as some) as failed,
+          order by event_id limit $1) as found) as failed,
        (select ${utc("published_at")}
         from outbox_events
         where published_at is not null
         order by outbox_events.published_at desc
         limit 1) as last_published_at,
-       (select count(*) from (select from unreceived_events limit $1) as some) as unreceived`,
+       (select count(*) from (select from unreceived_events limit $1) as found) as unreceived`,
     [countUpTo],
   );
   return backlog as OutboxBacklog;
@@ -39,7 +39,7 @@ const backlogSize = collectedGauge(
 );
 const backlogAge = collectedGauge(
   "entitlement_outbox_backlog_age_seconds",
-  "age of the oldest of them; 0 when none waits",
+  "age of the oldest event that waits to be published; 0 when none waits",
 );
 const failedEvents = collectedGauge(
   "entitlement_outbox_failed_current",

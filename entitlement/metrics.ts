@@ -10,9 +10,13 @@ import {
 import type { Action } from "./entitlement.ts";
 import type { OutboxRow, Published } from "./outbox.ts";
 
-const commands = counter("entitlement_command_total", "requests for a change", [
-  ...["action", "result"] as const,
-]);
+const commands = counter(
+  "entitlement_command_total",
+  "requests for a change, by what came of them",
+  [
+    ...["action", "result"] as const,
+  ],
+);
 const results = [
   ...["applied", "replayed", "state_conflict", "key_conflict"] as const,
   ...["invalid", "unavailable", "error"] as const,
@@ -33,7 +37,7 @@ export function countCommand(
 
 const publishDelay = histogram(
   "entitlement_outbox_publish_delay_seconds",
-  "from the change to its acknowledgement by the stream; an event that is put back counts again, whole",
+  "from the change to its PubAck; a republished event counts again, from its change",
   delaySeconds,
 ).labels();
 
@@ -50,19 +54,19 @@ export function observePublished(
 
 export const eventsChecked = counter(
   "entitlement_reconcile_checked_total",
-  "events that were looked for at the notification service, by what was found",
+  "events looked up at the notification service, by what was found",
   ["state"],
 );
 export const eventsMended = counter(
   "entitlement_reconcile_mended_total",
-  "events put back to be published, because they were not received",
+  "events republished because they were not received",
 );
 export const unreceivedEvents = gauge(
   "entitlement_unreceived_current",
-  "events known not to be received, at the last reconciliation",
+  "events found not received by the last reconciliation",
   ["state"],
 );
 export const provenUntil = gauge(
   "entitlement_proven_until_timestamp_seconds",
-  "until when all events are known to be received, but those that are counted as unreceived",
+  "time until which all events were received, except those counted as unreceived",
 );

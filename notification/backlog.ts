@@ -21,10 +21,10 @@ export async function countBacklog(
     database,
     `select ${backlogColumns(notifications)},
        (select count(*) from (
-          select from notification_dlq order by dlq_id limit $1) as some) as dead_deliveries,
+          select from notification_dlq order by dlq_id limit $1) as found) as dead_deliveries,
        (select count(*) from (
           select from notification_nats_dlq where operation_id is null
-          order by dlq_id limit $1) as some) as dead_advisories`,
+          order by dlq_id limit $1) as found) as dead_advisories`,
     [countUpTo],
   );
   return backlog as DeliveryBacklog;
@@ -36,7 +36,7 @@ const backlogSize = collectedGauge(
 );
 const backlogAge = collectedGauge(
   "notification_backlog_age_seconds",
-  "time since the oldest of them was received; 0 when none waits",
+  "time since the oldest waiting notification was received; 0 when none waits",
 );
 const deadLetters = collectedGauge(
   "notification_dlq_current",

@@ -10,7 +10,7 @@ import type { NotificationRow, Sent } from "./delivery.ts";
 
 const received = counter(
   "notification_receive_total",
-  "messages of the stream: `handled`, `duplicate`, `unreadable` (never again), `failed` (nak)",
+  "messages received: `handled`, `duplicate`, `unreadable` (terminated), `failed` (redelivered)",
   ["outcome"],
 );
 export const messagesReceived = countersBy(
@@ -20,7 +20,7 @@ export const messagesReceived = countersBy(
 
 const deliveries = counter(
   "notification_delivery_total",
-  "sends that were settled: `sent`, `retried` (failed, to be tried again), `failed` for good",
+  "settled sends: `sent`, `retried` (failed and waiting for a retry), `failed` for good",
   ["result"],
 );
 const delivered = countersBy(["sent", "retried", "failed"], (result) => deliveries.labels(result));
@@ -51,5 +51,5 @@ export function observeDelivered(
 
 export const overdueNotifications = gauge(
   "notification_overdue_current",
-  "notifications older than the retention that are not finished, at the last clean-up",
+  "unfinished notifications older than the retention, at the last clean-up",
 );

@@ -14,10 +14,10 @@ export interface Session {
   refused: ReadonlySet<string>; // subjects that NATS does not permit
 }
 
-const isConnected = gauge("kenri_nats_connected", "1 while the connection to NATS is there");
+const isConnected = gauge("kenri_nats_connected", "1 while connected to NATS");
 const connections = counter(
   "kenri_nats_connections_total",
-  "connections to NATS that were made; above 1 they were lost meanwhile",
+  "connections made to NATS; each one after the first replaced a lost one",
 );
 
 const retryMs = 500;

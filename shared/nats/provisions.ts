@@ -6,7 +6,7 @@ import { NotPermitted } from "./streams.ts";
 
 const waiting = gauge(
   "kenri_nats_unprovisioned_current",
-  "loops that wait because NATS lacks their stream or consumer, or has it with other settings",
+  "loops that wait because their stream or consumer is missing or has other settings",
 );
 
 // Whether the streams and consumers of one loop are as it needs them. A service does not start without

@@ -9,7 +9,7 @@ export interface Backlog extends Record<string, unknown> {
 // age of the oldest. Each reads only the index of unfinished rows.
 export function backlogColumns({ name, claimOrder }: LeasedTable): string {
   return `(select count(*) from (
-          select from ${name} where unfinished order by ${claimOrder} limit $1) as some) as waiting,
+          select from ${name} where unfinished order by ${claimOrder} limit $1) as found) as waiting,
        (select extract(epoch from now() - created_at)::float8
         from ${name} where unfinished order by ${claimOrder} limit 1) as oldest_waiting_seconds`;
 }

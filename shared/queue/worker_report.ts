@@ -15,12 +15,12 @@ import { Trouble } from "../process/trouble.ts";
 const claimed = counter("kenri_worker_claimed_total", "rows claimed or handed over", ["worker"]);
 const takenOver = counter(
   "kenri_worker_lease_expired_total",
-  "rows claimed because the lease of another worker had run out",
+  "rows claimed because an earlier lease had expired",
   ["worker"],
 );
 const leaseLost = counter(
   "kenri_worker_lease_lost_total",
-  "settles that changed nothing, because the lease was lost",
+  "settles that changed nothing because the lease was lost",
   ["worker"],
 );
 const settled = counter(
@@ -30,7 +30,7 @@ const settled = counter(
 );
 const phases = histogram(
   "kenri_worker_phase_seconds",
-  "`claim` and `settle`: each statement for a batch; `work`: each row",
+  "duration of `claim` and `settle` for a batch, and of `work` for a row",
   shortSeconds,
   ["worker", "phase"],
 );

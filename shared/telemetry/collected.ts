@@ -24,7 +24,7 @@ export function collectedGauge<Label extends string = never>(
 
 const databaseUp = gauge(
   "kenri_database_up",
-  "1 when the database answered the questions of a scrape, 0 when it did not",
+  "1 when the database answered the last scrape, 0 when it did not",
 );
 
 export function collectFromDatabase(ask: () => Promise<Figure[]>, log: Log): void {

@@ -2,12 +2,12 @@ import manifest from "../deno.json" with { type: "json" };
 import { gauge } from "./metrics.ts";
 import { onScrape } from "./scrape.ts";
 
-const buildInfo = gauge("kenri_build_info", "1, with what runs here", [
+const buildInfo = gauge("kenri_build_info", "always 1, with labels for what runs here", [
   ...["service", "version", "deno"],
 ]);
-const lag = gauge("kenri_event_loop_lag_seconds", "how late a timer was at the scrape");
+const lag = gauge("kenri_event_loop_lag_seconds", "how late a timer fired during the scrape");
 const resident = gauge("process_resident_memory_bytes", "memory of the process");
-const heap = gauge("process_heap_used_bytes", "of which in use by JavaScript");
+const heap = gauge("process_heap_used_bytes", "memory in use by JavaScript");
 const startTime = gauge("process_start_time_seconds", "when the process started, as a Unix time");
 
 export function observeProcess(service: string): void {
