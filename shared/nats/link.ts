@@ -6,8 +6,8 @@ import { counter, gauge } from "../telemetry/metrics.ts";
 import { connectNats, type NatsServers } from "./connection.ts";
 import { recordRefusals } from "./refusals.ts";
 
-// One connection and its life. Nothing survives it: whoever held the session asks for the next
-// one, and checks anew what it relies on. So no state has to be patched up after a reconnect.
+// A session is one connection. Nothing outlives it: its users ask for the next session and check again
+// what they rely on. So no state has to be repaired after a reconnect.
 export interface Session {
   connection: NatsConnection;
   signal: AbortSignal; // aborted when the connection is lost, or the service stops
@@ -24,7 +24,7 @@ const retryMs = 500;
 const reportEveryMs = 30_000;
 
 export class NatsLink {
-  // The loops whose streams and consumers are not there, or not as they are wanted (provisions.ts).
+  // The loops whose stream or consumer is missing or has other settings (provisions.ts).
   readonly unprovisioned: Set<string> = new Set();
 
   readonly #servers: NatsServers;
@@ -44,19 +44,19 @@ export class NatsLink {
     return this.#session !== undefined;
   }
 
-  // For whoever would rather fail than wait.
+  // Undefined while there is no connection.
   get current(): Session | undefined {
     return this.#session;
   }
 
-  // Waits as long as the server is away. Undefined when the service stops meanwhile.
+  // Waits until the server answers. Undefined if the service stops before that.
   async session(stop: AbortSignal): Promise<Session | undefined> {
     while (!stop.aborted) {
       try {
         return this.#session ?? await (this.#connecting ??= this.#connect(stop));
       } catch (error) {
         if (performance.now() - this.#reportedAt > reportEveryMs) {
-          this.#reportedAt = performance.now(); // for all who wait
+          this.#reportedAt = performance.now(); // one report for all callers that wait
           const reason = reasonOf(error);
           this.#log.warn("NATS can't be reached, trying again: {reason}", { reason });
         }
@@ -75,7 +75,7 @@ export class NatsLink {
       const connection = await connectNats(this.#servers, {
         name: this.#name,
         timeout: 3_000,
-        pingInterval: 5_000, // a server that says nothing is noticed after two of these
+        pingInterval: 5_000, // a silent server is noticed after two of these
         maxPingOut: 2,
       });
       const lost = new AbortController();
@@ -91,7 +91,7 @@ export class NatsLink {
         this.#session = undefined;
         isConnected.set(0);
         lost.abort();
-        if (!stop.aborted) this.#log.warn("The connection to NATS was lost", { error });
+        if (!stop.aborted) this.#log.warn("NATS connection lost", { error });
       });
       return session;
     } finally {

@@ -6,7 +6,7 @@ import { printableJson } from "./printable.ts";
 
 export type Log = Logger;
 
-// Personal data: whoever may read the log is not always one who may know whom it is about.
+// User ids are personal data, and not everybody who reads the log may see them.
 const userIds = ["shown", "hashed", "hidden"] as const;
 export type UserIds = typeof userIds[number];
 

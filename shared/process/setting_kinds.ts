@@ -2,7 +2,7 @@ import { z } from "zod";
 
 // The kinds of values that a setting can have. A problem quotes the value, unless it may be a secret.
 
-// Timers take 2^31 - 1 ms at most; a longer wait would end at once.
+// A timer takes at most 2^31 - 1 ms; a longer wait would end at once.
 export const maxTimerMs = 2 ** 31 - 1;
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -31,14 +31,14 @@ export function text(): z.ZodString {
   );
 }
 
-// As NATS takes it for a stream or a durable.
+// The names that NATS accepts for a stream or a durable consumer.
 export const natsNamePattern = /^[^\s.*>/\\]+$/;
 
 export function natsName(): z.ZodString {
   return text().regex(natsNamePattern, "must not contain white space or any of . * > / \\");
 }
 
-// One that can be published to: without wildcards.
+// A subject that can be published to has no wildcards.
 export function natsSubject(): z.ZodString {
   return text().regex(/^[^\s.*>]+(\.[^\s.*>]+)*$/, "must be names joined by dots, without * and >");
 }
@@ -69,7 +69,7 @@ export function flag(): z.ZodPipe<z.ZodString, z.ZodTransform<boolean, string>> 
   });
 }
 
-// One or several, with commas between them. They are never repeated in a message.
+// One or more keys, separated by commas. A message never repeats them.
 export function secretKeys(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], string>> {
   return text().transform((written, context) => {
     const keys = written.split(",");
@@ -79,7 +79,7 @@ export function secretKeys(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], st
   });
 }
 
-// The value itself is never repeated in the message: a connection string holds a password.
+// The message never repeats the value, because it may contain a password.
 export function serverUrl(...protocols: string[]): z.ZodString {
   return text().refine(
     (value) => isServerUrl(value, protocols),
@@ -89,7 +89,7 @@ export function serverUrl(...protocols: string[]): z.ZodString {
   );
 }
 
-// One for each server of a cluster, with commas between them.
+// The URLs of all servers of a cluster, separated by commas.
 export function serverUrls(...protocols: string[]): z.ZodString {
   return text().refine(
     (value) => value.split(",").every((url) => isServerUrl(url, protocols)),
@@ -114,8 +114,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-// Where people find a page; with a path or without. It is written into links, so a password in it
-// would be shown.
+// The address of a page. It is written into links, so it must not contain a password.
 export function pageUrl(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>> {
   return text().transform((written, context) => {
     const url = URL.canParse(written) ? new URL(written) : undefined;
@@ -126,8 +125,8 @@ export function pageUrl(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>
   });
 }
 
-// A name, an IPv4 address, or an IPv6 address, which stands in brackets in a url. Permissions are
-// made of it, so nothing else may slip in.
+// A name, an IPv4 address, or an IPv6 address in brackets. Permissions are made from it, so nothing else
+// is accepted.
 function isHost(value: string): boolean {
   return /^([\w.-]+|\[.+\])$/.test(value) && URL.canParse(`http://${value}`);
 }

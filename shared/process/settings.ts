@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-// Settings are read once, at start. A key is written `entitlement.outbox.poll-interval`, and its
-// environment name is the key in capitals with `.` and `-` as `_`.
+// Settings are read once, at start. The environment name of a key such as
+// `entitlement.outbox.poll-interval` is the key in capitals with `.` and `-` as `_`.
 
 export function environmentName(key: string): string {
   return key.toUpperCase().replaceAll(/[.-]/g, "_");
@@ -20,7 +20,7 @@ export class SettingsError extends Error {
   }
 }
 
-// All that is wrong is reported at once, each by its environment name.
+// Reports all wrong settings at once, each by its environment name.
 export function parseSettings<Schema extends z.ZodObject>(
   schema: Schema,
   read: (name: string) => string | undefined,
@@ -30,7 +30,7 @@ export function parseSettings<Schema extends z.ZodObject>(
     Object.fromEntries(given.filter(([, value]) => value !== undefined)),
   );
   if (parsed.success) return parsed.data;
-  // One problem of each setting: what is blank is not a url either.
+  // Only the first problem of each setting: a blank value is also not a URL.
   const problems = new Map<string, string>();
   for (const { path, message } of parsed.error.issues) {
     const name = environmentName(path.join("."));
@@ -64,7 +64,7 @@ export function unprefixed<Prefix extends string, Values extends object>(
   return Object.fromEntries(entries) as Values;
 }
 
-// A check of two settings against each other, made also while others are wrong.
+// Compares two settings, also while others are wrong.
 export function notAbove(
   low: string,
   high: string,
@@ -76,7 +76,7 @@ export function notAbove(
   });
 }
 
-// What could not be read is still the text that was given.
+// A value that could not be parsed is still text, and is not compared.
 function isAbove(low: unknown, high: unknown): boolean {
   return typeof low === "number" && typeof high === "number" && low > high;
 }

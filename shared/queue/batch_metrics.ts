@@ -11,7 +11,7 @@ onScrape(() => {
   for (const [batch, { waiting }] of batches) batchWaiting.set({ batch }, waiting);
 });
 
-// A later one of the same name takes its place.
+// A later batch with the same name replaces the earlier one.
 export function observeBatch(name: string, batch: { waiting: number }): void {
   batches.set(name, batch);
 }

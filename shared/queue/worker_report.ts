@@ -43,10 +43,10 @@ const inHand = gauge(
 type Kind = Settlement<unknown, unknown>["kind"];
 const kinds: Kind[] = ["done", "retry", "failed", "released"];
 
-// What a worker tells of itself: figures of all it does, and a line of each trouble and of each row
-// that it gave up.
+// What a worker reports: metrics of all it does, and a log line for each problem and for each row that it
+// gave up.
 export class WorkerReport<Row extends Claimed, Result> {
-  readonly otherSide: Trouble;
+  readonly destination: Trouble;
   readonly table: Trouble;
   readonly claimSeconds: Series;
   readonly workSeconds: Series;
@@ -63,9 +63,9 @@ export class WorkerReport<Row extends Claimed, Result> {
     const worker = job.name;
     this.#job = job;
     this.#log = log;
-    this.otherSide = new Trouble(
-      (error) => log.warn("{worker} waits for the other side: {error}", { worker, error }),
-      () => log.info("{worker} goes on", { worker }),
+    this.destination = new Trouble(
+      (error) => log.warn("{worker} paused, destination unavailable: {error}", { worker, error }),
+      () => log.info("{worker} resumed", { worker }),
     );
     this.table = new Trouble(
       (error) => log.error("{worker} can't use its table: {error}", { worker, error }),

@@ -11,7 +11,7 @@ export interface Figure {
   value: number;
 }
 
-// Of a figure that has to be asked for: nothing until there was an answer.
+// A gauge without a value until the first answer.
 export function collectedGauge<Label extends string = never>(
   name: string,
   help: string,
@@ -29,8 +29,8 @@ const databaseUp = gauge(
 
 export function collectFromDatabase(ask: () => Promise<Figure[]>, log: Log): void {
   const trouble = new Trouble(
-    (error) => log.error("Figures of the tables can't be read: {error}", { error }),
-    () => log.info("Figures of the tables can be read again"),
+    (error) => log.error("Metrics can't be read from the tables: {error}", { error }),
+    () => log.info("Metrics can be read from the tables again"),
   );
   const askSafely = async () => {
     try {
@@ -38,7 +38,7 @@ export function collectFromDatabase(ask: () => Promise<Figure[]>, log: Log): voi
       trouble.works("figures");
       return figures;
     } catch (error) {
-      // Of an outage they tell who have to do with it.
+      // An outage of the database is reported by the code that needs it.
       if (!isUnavailable(error)) trouble.fails("figures", error);
       throw error;
     }
@@ -53,8 +53,8 @@ export function collectFromStream(ask: () => Promise<Figure[]>): void {
 const everyMs = 5_000;
 const withinMs = 1_000;
 
-// However often it is scraped, and by how many, and however slow the answer: one question at a time,
-// with a pause after each. Without an answer in time the figures are left out.
+// Asks at most once at a time and with a pause after each answer, however often and by however many
+// clients it is called. Without an answer in time the figures are left out.
 export function cached(
   ask: () => Promise<Figure[]>,
   note: (answered: boolean) => void,

@@ -103,7 +103,7 @@ export const mutants: Mutant[] = [
   {
     file: "shared/queue/worker.ts",
     property: "no lease is offered while the other side is away",
-    replace: "!this.#keepsUp || this.#otherSideAway) return undefined;",
+    replace: "!this.#keepsUp || this.#destinationError) return undefined;",
     by: "!this.#keepsUp) return undefined;",
     tests: ["shared/queue/handover_test.ts"],
   },
