@@ -17,19 +17,19 @@ import type { OutboxRow } from "./outbox.ts";
 export interface AppParts {
   database: Database;
   toRelay: Handover<OutboxRow>;
-  operators?: OperatorParts | undefined; // nothing of their side exists unless it is switched on
+  operators?: OperatorParts | undefined; // without it there are no routes for operators
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
-// Each change takes two advisory locks, and PostgreSQL's default lock table has room for some 6,400:
-// enough for ten replicas with two such commits under way each.
+// Each change takes two advisory locks, and PostgreSQL's default lock table has room for about 6,400:
+// enough for ten replicas with two such commits at a time.
 const changesPerCommit = 128;
 const commitsAtOnce = 2;
 const listsPerQuery = 64;
 const queriesAtOnce = 2;
-// A fraction of a second of work, and some 30 MiB; whoever comes then is better told to try again.
+// A fraction of a second of work, and about 30 MiB. Beyond that callers should try again later.
 const maxWaiting = 1_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {

@@ -53,7 +53,7 @@ export const schema = z.object({
 
 export interface Config extends ServiceConfig {
   stream: WantedStream;
-  sealKeys: string[]; // the first seals, all of them are known
+  sealKeys: string[]; // the first one seals, all of them verify
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
   retention: ServiceConfig["retention"] & RetentionOptions;

@@ -26,7 +26,7 @@ const commandsOf = {
   REVOKE: countersBy(results, (result) => commands.labels("revoke", result)),
 };
 
-// As a command, one over the limit of its user is refused for the state that there is.
+// A change over the limit of its user counts as a state conflict.
 export function countCommand(
   action: Action,
   result: (typeof results)[number] | "over_limit",

@@ -73,8 +73,11 @@ async function warnOfLongerAudit(database: Database, months: number, log: Log): 
     [months],
   );
   if (!kept) return;
-  log.warn("The audit is kept for {kept} months, not {months}: the owner said so at `migrate`", {
-    kept: kept.keep_months,
-    months,
-  });
+  log.warn(
+    "The audit is kept for {kept} months, not {months}: `migrate` ran with the longer time",
+    {
+      kept: kept.keep_months,
+      months,
+    },
+  );
 }

@@ -11,7 +11,7 @@ function ownerUrl(serviceUrl: string, tasks: string) {
   });
 }
 
-// The owner connects to the same server as the service, so it knows it by the same authority.
+// The owner connects to the same server as the service, so it uses the same TLS settings.
 export const schema = z.object({
   "entitlement.database.url": databaseUrl(),
   "entitlement.migration.database.url": ownerUrl(

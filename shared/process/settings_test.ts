@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { environmentName, notAbove, parseSettings, prefixed, SettingsError } from "./settings.ts";
-import { duration, flag, host, number, port, serverUrl, text } from "./setting_kinds.ts";
+import {
+  duration,
+  flag,
+  host,
+  natsName,
+  natsSubject,
+  number,
+  port,
+  serverUrl,
+  text,
+} from "./setting_kinds.ts";
 
 function parsed(schema: z.ZodType, value?: string): unknown {
   const read = (name: string) => name === "A_SETTING" ? value : undefined;
@@ -65,6 +75,16 @@ Deno.test("a flag is the word true or the word false", () => {
   for (const bad of ["True", "yes", "1", "on"]) {
     assert.equal(problemOf(flag(), bad), `A_SETTING must be true or false, not "${bad}"`);
   }
+});
+
+Deno.test("a name for NATS has no separator and no wildcard, a subject no wildcard", () => {
+  for (const bad of ["a.b", "a b", "a*", "a/b"]) {
+    assert.match(problemOf(natsName(), bad), /^A_SETTING must not contain white space or any of/);
+  }
+  for (const bad of ["a.>", "a..b"]) {
+    assert.match(problemOf(natsSubject(), bad), /^A_SETTING must be names joined by dots/);
+  }
+  assert.deepEqual([parsed(natsName(), "a-b"), parsed(natsSubject(), "a.b")], ["a-b", "a.b"]);
 });
 
 Deno.test("a blank setting is refused, even if it has a default", () => {
