@@ -3,7 +3,7 @@ import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { type Backlog, backlogColumns } from "@kenri/shared/queue/backlog.ts";
 import { collectedGauge, type Figure } from "@kenri/shared/telemetry/collected.ts";
 import type { ConsumerInfo } from "nats";
-import { notifications } from "./delivery.ts";
+import { notifications } from "./deliveries.ts";
 
 // What waits in the stream and to be sent, and the dead letters, for the status page and the metrics.
 

@@ -8,7 +8,7 @@ import {
 import { count, duration, flag, maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { z } from "zod";
-import type { DeliveryOptions } from "./delivery.ts";
+import type { DeliveryOptions } from "./deliver_notifications.ts";
 import type { RetentionOptions } from "./retention.ts";
 import { type StreamOptions, streamSettings, streamsOf } from "./stream_settings.ts";
 

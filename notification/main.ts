@@ -12,7 +12,8 @@ import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
 import { addNotificationConsole } from "./operators/console.tsx";
 import { consumeEvents } from "./consume_events.ts";
-import { deliverNotifications, type NotificationRow } from "./delivery.ts";
+import type { NotificationRow } from "./deliveries.ts";
+import { deliverNotifications } from "./deliver_notifications.ts";
 import { program } from "./program.ts";
 import { cleanNotification } from "./retention.ts";
 

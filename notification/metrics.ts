@@ -6,7 +6,7 @@ import {
   gauge,
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
-import type { NotificationRow, Sent } from "./delivery.ts";
+import type { NotificationRow, Sent } from "./deliveries.ts";
 
 const received = counter(
   "notification_receive_total",

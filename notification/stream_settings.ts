@@ -10,8 +10,7 @@ import { eventStreamSettings } from "@kenri/shared/nats/stream_settings.ts";
 import type { z } from "zod";
 import type { AdvisoryOptions, EventOptions } from "./durables.ts";
 
-// The streams and consumers, as the settings of this service have them. `deno task provision` reads
-// them, too.
+// The settings of streams and consumers. `deno task provision` reads them as well.
 
 const shownDefault = "from stream and durable";
 

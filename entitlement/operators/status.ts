@@ -1,9 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import {
-  countErrors,
-  type DeadLetters,
-  type ErrorCount,
-} from "@kenri/shared/operators/dead_letters.ts";
+import { countErrors, type DeadLetters } from "@kenri/shared/operators/dead_letters.ts";
 import {
   countedAtMost,
   findOldestWaiting,
@@ -28,7 +24,7 @@ const statusSchema = z.object({
   oldest: z.array(rowSchema),
 }).openapi("OutboxStatus");
 
-export type OutboxStatus = Omit<z.infer<typeof statusSchema>, "errors"> & { errors: ErrorCount[] };
+export type OutboxStatus = z.infer<typeof statusSchema>;
 
 export const statusRoute = serviceStatusRoute("entitlement", "events", statusSchema);
 

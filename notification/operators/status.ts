@@ -1,10 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
-import {
-  countErrors,
-  type DeadLetters,
-  type ErrorCount,
-} from "@kenri/shared/operators/dead_letters.ts";
+import { countErrors, type DeadLetters } from "@kenri/shared/operators/dead_letters.ts";
 import {
   countedAtMost,
   findOldestWaiting,
@@ -15,7 +11,7 @@ import {
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { consumerInfo, type ConsumerName, countBacklog } from "../backlog.ts";
-import { notifications } from "../delivery.ts";
+import { notifications } from "../deliveries.ts";
 
 const rowSchema = z.object({
   notification_id: z.uuid(),
@@ -33,9 +29,7 @@ const statusSchema = z.object({
   oldest: z.array(rowSchema),
 }).openapi("DeliveryStatus");
 
-export type DeliveryStatus =
-  & Omit<z.infer<typeof statusSchema>, "errors">
-  & { errors: ErrorCount[] };
+export type DeliveryStatus = z.infer<typeof statusSchema>;
 
 export const statusRoute = serviceStatusRoute("notification", "notifications", statusSchema);
 

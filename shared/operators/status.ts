@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import type { LeasedTable } from "../queue/leases.ts";
+import { countSchema } from "./dead_letters.ts";
 
 // What an operator wants to know first about a service: does it flow, what waits, what was given up.
 
@@ -12,7 +13,7 @@ export const statusFields = {
   waiting: z.int().openapi({ description: `Counted up to ${countedAtMost}` }),
   oldest_waiting_seconds: z.number().nullable(),
   nats: z.boolean(),
-  errors: z.array(z.looseObject({})),
+  errors: z.array(countSchema),
 };
 
 export const waitingRowFields = {

@@ -1,6 +1,6 @@
 import { type Authenticator, authenticatorOf } from "../access/authenticator.ts";
 import { rateLimited } from "../access/rate.ts";
-import type { Checks } from "../http/app.ts";
+import type { Checks } from "../http/common_routes.ts";
 import { NatsLink } from "../nats/link.ts";
 import { observePool } from "../postgres/pool_metrics.ts";
 import { type Database, openDatabase, schemaIsCurrent } from "../postgres/postgres.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { AccessOptions } from "../access/authenticator.ts";
-import { burstHasRate, rateOf, type RateOptions, rateSettings } from "../access/rate.ts";
+import { burstNeedsRate, rateOf, type RateOptions, rateSettings } from "../access/rate.ts";
 import {
   accessOptions,
   accessSettings,
-  issuerIsWhole,
+  issuerIsComplete,
   loopbackUnlessAccess,
 } from "../access/settings.ts";
 import type { HttpOptions } from "../http/serve.ts";
@@ -111,8 +111,8 @@ export function serviceChecks(
   return [
     ...databaseTlsIsUsed(`${service}.database`),
     ...natsTlsIsUsed(),
-    issuerIsWhole,
-    burstHasRate,
+    issuerIsComplete,
+    burstNeedsRate,
     notAbove(`${ofWorker}.backoff-jitter-min`, `${ofWorker}.backoff-jitter-max`),
     loopbackUnlessAccess(`${service}.http.host`),
   ];

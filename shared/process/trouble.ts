@@ -1,4 +1,4 @@
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "./reason.ts";
 
 // Reports a problem once when it begins and once when it ends, however often it occurs. Operations that
 // fail for the same cause share one: it ends when all operations that failed have succeeded again.

@@ -10,7 +10,7 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "../process/reason.ts";
 
 // Spans with Deno's own OpenTelemetry. A trace follows its event: each step is the child of the one
 // before, by the traceparent in the row or the message. A statement for a batch is a span of its own,

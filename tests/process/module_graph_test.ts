@@ -34,7 +34,7 @@ const imports: Record<string, (path: string) => string> = {
   "text within a data: url": (path) =>
     `import s from "data:text/javascript,export { default } from 'file://${path}' with { type: 'text' }"; console.error(s);`,
   "text of the project's root": () =>
-    `import s from "../.env" with { type: "text" }; console.error(s);`,
+    `import s from "../../.env" with { type: "text" }; console.error(s);`,
 };
 
 async function assertRefused(
@@ -65,7 +65,7 @@ for (const what of ["text", "text of the project's root", leftByBundler]) {
   const line = imports[what] ?? (() => "");
   Deno.test(`a package that imports ${what} from elsewhere is neither bundled nor started`, async () => {
     await using file = await secretFile();
-    const text = line(file.path).replace("../.env", "../../../../../.env");
+    const text = line(file.path).replace("../../.env", "../../../../../.env");
     await assertRefused(zod, before(text), /Requires read access|unprepared module/);
   });
 }
