@@ -1,7 +1,7 @@
 import type { JetStreamManager, StreamInfo } from "nats";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
-import { renewsKey } from "./outbox.ts";
+import { republishLost } from "./republish/republish_lost.ts";
 
 // A stream may lose what it acknowledged: a wiped disk, a power failure before fsync. Each published
 // row remembers its sequence and the generation, the life of the stream, that stored it. Before a
@@ -57,7 +57,7 @@ export async function repairLostEvents(
       });
     }
   }
-  await putBackLost(database, log);
+  await republishLost(database, log);
   return generation;
 }
 
@@ -117,59 +117,4 @@ async function beginGeneration(
     [generation, stream, stream_created_at, server_id, keptUpTo],
   );
   return rows.length > 0;
-}
-
-const putBackBatch = 1_000;
-
-// Until nothing is found. Rows are found by their place in the stream, but locked in the order of their
-// ids, like everywhere that events are put back, so that these statements can't deadlock. If another
-// relay has put these rows back in the meantime, there may still be others.
-export async function putBackLost(database: Database, log: Log): Promise<void> {
-  let republished = 0;
-  for (;;) {
-    const [counts] = await query<{ found: number; put_back: number }>(
-      database,
-      `with ended as (
-         select generation, min(kept_up_to) over (
-           order by generation rows between 1 following and unbounded following) as kept_up_to
-         from stream_generations
-       ), found as materialized (
-         select row.event_id, row.stream_generation
-         from ended
-         join outbox_events row
-           on row.status = 'PUBLISHED'
-           and row.stream_generation = ended.generation
-           and row.stream_seq > ended.kept_up_to
-         limit $1
-       ), lost as (
-         select row.event_id, row.stream_seq
-         from found
-         join outbox_events row
-           on row.event_id = found.event_id
-           and row.status = 'PUBLISHED'
-           and row.stream_generation = found.stream_generation
-         order by row.event_id
-         for update of row
-       ), recorded as (
-         insert into outbox_attempts (event_id, outcome, stream_seq)
-         select event_id, 'LOST', stream_seq from lost
-       ), put_back as (
-         update outbox_events row
-         set status = 'PENDING', attempt_count = 0, published_at = null,
-           stream_generation = null, stream_seq = null,
-           last_error = 'lost by the stream',
-           ${renewsKey}
-         from lost
-         where row.event_id = lost.event_id
-         returning row.event_id
-       )
-       select (select count(*) from found) as found, (select count(*) from put_back) as put_back`,
-      [putBackBatch],
-    );
-    if (!counts || counts.found === 0) break;
-    republished += counts.put_back;
-  }
-  if (republished > 0) {
-    log.warn("{republished} events that the stream has lost are published again", { republished });
-  }
 }

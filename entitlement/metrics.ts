@@ -92,7 +92,7 @@ export const eventsChecked = counter(
   "events that were looked for at the notification service, by what was found",
   ["state"],
 );
-export const eventsMended = counter(
+export const eventsRepublished = counter(
   "entitlement_reconcile_mended_total",
   "events put back to be published, because they were not received",
 );

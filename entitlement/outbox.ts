@@ -19,9 +19,8 @@ import type { Settlement } from "@kenri/shared/process/job.ts";
 //   IN_FLIGHT → PUBLISHED    acknowledged by the stream
 //   IN_FLIGHT → PENDING      to be tried again, or released
 //   IN_FLIGHT → FAILED       gave up
-//   PUBLISHED → PENDING      lost by the stream (lost_events.ts), replayed (replay.ts), or
-//                            not received (mend.ts)
-//   FAILED → PENDING         sent back (dead_events.ts)
+//   PUBLISHED → PENDING      republished: lost by the stream, replayed, or not received
+//   FAILED → PENDING         republished: it was a dead letter
 
 export const outbox: LeasedTable = {
   name: "outbox_events",
@@ -33,12 +32,6 @@ export const outbox: LeasedTable = {
   columns: "event_type, payload, traceparent, " +
     "extract(epoch from locked_at - created_at)::float8 as age_seconds",
 };
-
-// For rows that are put back. A row that was finished before migration 0007 still has a key of the old
-// form, and would not be ordered with rows that were written since.
-export const renewsKey = `aggregate_key = coalesce(
-         aggregate_key_of(row.payload->>'user_id', row.payload->>'stock_keeping_unit'),
-         row.aggregate_key)`;
 
 export interface OutboxContent {
   event_type: string;

@@ -12,7 +12,7 @@ import { Worker } from "@kenri/shared/queue/worker.ts";
 import type { Backoff } from "@kenri/shared/queue/backoff.ts";
 import { type EventMessage, toMessage, traceIdOf } from "./event.ts";
 import { UnreadablePayload } from "@kenri/proto/entitlement/encode.ts";
-import { putBackLost, repairLostEvents } from "./lost_events.ts";
+import { repairLostEvents } from "./lost_events.ts";
 import { observePublished } from "./metrics.ts";
 import {
   claimEventsRepeatedly,
@@ -22,6 +22,7 @@ import {
   settleEvents,
 } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
+import { republishLost } from "./republish/republish_lost.ts";
 import { sealed } from "@kenri/proto/entitlement/seal.ts";
 
 export interface RelayOptions {
@@ -175,6 +176,6 @@ async function watchStream(
       return;
     }
     // What a relay settled that had not noticed, and is no more. Claims report a database that fails.
-    await putBackLost(database, log).catch(() => {});
+    await republishLost(database, log).catch(() => {});
   }
 }

@@ -71,15 +71,15 @@ export function reconcileNow(parts: ReconcileNowParts): Handler {
       until,
       graceSeconds,
     });
-    const mender = { who, reason, maxMends: 1_000_000 };
-    const mended = dry_run ? new Set() : await settleChecked(parts, page, mender);
+    const limits = { who, reason, maxPerEvent: 1_000_000 };
+    const republished = dry_run ? new Set() : await settleChecked(parts, page, limits);
     const last = page.at(-1)?.event;
     const isLast = page.length < checkedAtOnce || last === undefined;
     const states = Map.groupBy(page, ({ state }) => state);
     return Response.json({
       states: Object.fromEntries([...states].map(([state, { length }]) => [state, length])),
       unreceived: page.filter(({ state }) => state === "MISSING" || state === "DEAD")
-        .map(({ event, state }) => ({ ...event, state, mended: mended.has(event.event_id) })),
+        .map(({ event, state }) => ({ ...event, state, mended: republished.has(event.event_id) })),
       next_cursor: isLast ? undefined : writeCursor([last.occurred_at, last.event_id, until]),
     });
   };

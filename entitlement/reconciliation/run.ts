@@ -100,13 +100,13 @@ async function provePages(
 
 async function settle(parts: ReconcileParts, run: Run, page: Checked[]): Promise<void> {
   await keepLease(parts.database, run); // the answers may have taken long
-  const mender = { who: "reconciliation", reason: "not received", maxMends: 3 };
-  const mended = await settleChecked(parts, page, mender);
+  const limits = { who: "reconciliation", reason: "not received", maxPerEvent: 3 };
+  const republished = await settleChecked(parts, page, limits);
   const missing = page.filter(({ state }) => state === "MISSING");
   if (missing.length === 0) return;
   parts.log.error("{missing} events were not received, {mended} of them are published again", {
     missing: missing.length,
-    mended: mended.size,
+    mended: republished.size,
     event_id: missing[0]?.event.event_id,
   });
 }

@@ -2,9 +2,9 @@
 // however many of them run at the same time, they wait in a line and never in a ring.
 import assert from "node:assert/strict";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { putBackLost } from "../../entitlement/lost_events.ts";
-import { mendEvents } from "../../entitlement/reconciliation/put_back.ts";
-import { putBackPublished } from "../../entitlement/operators/replay.ts";
+import { republishLost } from "../../entitlement/republish/republish_lost.ts";
+import { republishRange } from "../../entitlement/republish/republish_range.ts";
+import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
@@ -30,12 +30,12 @@ interface Case {
 const cases: Case[] = [
   {
     name: "events that the stream has lost",
-    work: (database) => putBackLost(database, collectingLog().log),
+    work: (database) => republishLost(database, collectingLog().log),
   },
   {
     name: "events that are replayed",
     work: (database) =>
-      putBackPublished(database, {
+      republishRange(database, {
         from: "2020-01-01T00:00:00Z",
         to: "2100-01-01T00:00:00Z",
         limit: 100,
@@ -43,7 +43,7 @@ const cases: Case[] = [
   },
   {
     name: "events that were not received",
-    work: (database) => mendEvents(database, [4, 2, 5, 1, 3].map(audited), operation()),
+    work: (database) => republishUnreceived(database, [4, 2, 5, 1, 3].map(audited), operation()),
   },
   {
     name: "events that are sent back",
@@ -88,7 +88,7 @@ Deno.test("what was not received is counted in the order of its ids", async () =
       place.ownerUrl,
       { ...events, table: "unreceived_events" },
       held,
-      () => mendEvents(place.database, [4, 2, 5, 1, 3].map(audited), operation()),
+      () => republishUnreceived(place.database, [4, 2, 5, 1, 3].map(audited), operation()),
     );
     assert.deepEqual(locked, ids.filter((id) => id < held), `while ${held} is held`);
   }
@@ -114,7 +114,7 @@ Deno.test("events that are made again from the audit are inserted in the order o
           values ($1, 'EntitlementGranted', 'k', '{}')`,
       },
       held,
-      () => mendEvents(place.database, [4, 2, 5, 1, 3].map(audited), operation()),
+      () => republishUnreceived(place.database, [4, 2, 5, 1, 3].map(audited), operation()),
     );
     assert.deepEqual(inserted, ids.filter((id) => id < held), `while ${held} is held`);
   }

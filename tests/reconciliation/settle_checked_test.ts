@@ -9,7 +9,7 @@ import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { insertEvents } from "../support/outbox.ts";
 
-const mender = { who: "reconciliation", reason: "not received", maxMends: 3 };
+const mender = { who: "reconciliation", reason: "not received", maxPerEvent: 3 };
 
 function checked(event_id: string, state: State): Checked {
   const occurred_at = "2026-11-02T03:04:05.000000Z";

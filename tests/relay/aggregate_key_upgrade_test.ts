@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { putBackLost } from "../../entitlement/lost_events.ts";
-import { mendEvents } from "../../entitlement/reconciliation/put_back.ts";
+import { republishLost } from "../../entitlement/republish/republish_lost.ts";
+import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
 import { claimEvents } from "../../entitlement/outbox.ts";
 import { replay } from "../../entitlement/operators/replay.ts";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
@@ -71,12 +71,12 @@ Deno.test("an event that is put back gets its new key, by whichever way", async 
         `insert into stream_generations
          select generation, 's', 'now', '', 0 from generate_series(1, 2) as generation`,
       );
-      await putBackLost(database, collectingLog().log);
+      await republishLost(database, collectingLog().log);
     }));
   await t.step("not received", () =>
     isInLine("PUBLISHED", async (event_id) => {
       const event = { event_id, user_id, stock_keeping_unit: "book", version: 1 };
-      await mendEvents(database, [{ ...event, occurred_at: "now" }], operation());
+      await republishUnreceived(database, [{ ...event, occurred_at: "now" }], operation());
     }));
   await t.step("replayed", () =>
     isInLine("PUBLISHED", async () => {

@@ -8,8 +8,7 @@ const retention = ["tests/database/retention_test.ts"];
 const timeline = ["tests/operators/timeline_test.ts"];
 
 // Not listed, because nothing would change:
-// - dead_events.ts without `next_retry_at = null`: what was given up was claimed before, so its time
-//   is over.
+// - republish.ts without `next_retry_at = null`: each claim has set it to null already.
 // - store_changes.ts without `where stored.expires_at <= now()`: under the lock of its key no valid
 //   answer can be there; the condition guards against a lock that failed.
 export const mutants: Mutant[] = [
@@ -280,7 +279,7 @@ export const mutants: Mutant[] = [
     tests: sendBack,
   },
   {
-    file: "entitlement/operators/dead_events.ts",
+    file: "entitlement/republish/republish_dead.ts",
     property: "only what is FAILED at that moment is sent back",
     replace: `         and status = 'FAILED'
 `,
@@ -288,7 +287,7 @@ export const mutants: Mutant[] = [
     tests: sendBack,
   },
   {
-    file: "entitlement/operators/dead_events.ts",
+    file: "entitlement/republish/republish_dead.ts",
     property: "two who send back at the same time do it once",
     replace: `       order by event_id
        for update
@@ -297,10 +296,10 @@ export const mutants: Mutant[] = [
     tests: sendBack,
   },
   {
-    file: "entitlement/operators/dead_events.ts",
+    file: "entitlement/republish/republish.ts",
     property: "what is sent back has all its attempts again",
-    replace: "set status = 'PENDING', attempt_count = 0, next_retry_at = null",
-    by: "set status = 'PENDING', next_retry_at = null",
+    replace: "status = 'PENDING', attempt_count = 0, next_retry_at = null",
+    by: "status = 'PENDING', next_retry_at = null",
     tests: sendBack,
   },
   {

@@ -1,6 +1,6 @@
 // Between the check that found an event missing and its repair, somebody else may have begun with it.
 import assert from "node:assert/strict";
-import { mendEvents } from "../../entitlement/reconciliation/put_back.ts";
+import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
@@ -24,7 +24,10 @@ for (const [status, columns] of states) {
     await ask(ownerUrl, `update outbox_events set status = '${status}', ${columns}`);
     await isAudited(ownerUrl, id);
     const before = await ask(ownerUrl, "select * from outbox_events");
-    assert.deepEqual(await mendEvents(place.database, [missing(id)], newOperation(mender)), []);
+    assert.deepEqual(
+      await republishUnreceived(place.database, [missing(id)], newOperation(mender)),
+      [],
+    );
     assert.deepEqual(await ask(ownerUrl, "select * from outbox_events"), before);
     assert.deepEqual(await ask(ownerUrl, "select from outbox_attempts"), []);
     assert.deepEqual(await ask(ownerUrl, "select from operations"), []);
@@ -46,7 +49,7 @@ Deno.test("of two menders at once one puts the event back", async () => {
   await ask(ownerUrl, "delete from outbox_events where event_id = $1", [deleted]);
   const events = [published, deleted].map(missing);
   const mended = await Promise.all(
-    Array.from({ length: 6 }, () => mendEvents(database, events, newOperation(mender))),
+    Array.from({ length: 6 }, () => republishUnreceived(database, events, newOperation(mender))),
   );
   assert.deepEqual(mended.flat().sort(), [published, deleted].sort());
   const rows = await ask<{ status: string }>(ownerUrl, "select status from outbox_events");

@@ -2,7 +2,7 @@
 // for more.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { putBackLost } from "../../entitlement/lost_events.ts";
+import { republishLost } from "../../entitlement/republish/republish_lost.ts";
 import { replay } from "../../entitlement/operators/replay.ts";
 import { Wakeup } from "../../shared/process/signals.ts";
 import { openFresh, withClient } from "../support/databases.ts";
@@ -18,7 +18,7 @@ Deno.test("a relay that finds a whole batch put back by another one goes on with
   await published(ownerUrl, 1_005);
   await lose(ownerUrl);
   const { log, lines } = collectingLog();
-  await whileAnother(ownerUrl, putBack, 1_000, () => putBackLost(database, log));
+  await whileAnother(ownerUrl, putBack, 1_000, () => republishLost(database, log));
   assert.equal(await countOf(ownerUrl, "PENDING"), 1_005);
   assert.deepEqual(lines, ["warn 5 events that the stream has lost are published again"]);
 });
@@ -30,7 +30,7 @@ Deno.test("nor is put back what lies in the stream again by then", async () => {
   await lose(ownerUrl);
   const { log, lines } = collectingLog();
   const publish = "stream_generation = 2, stream_seq = 2, published_at = now()";
-  await whileAnother(ownerUrl, publish, 1, () => putBackLost(database, log));
+  await whileAnother(ownerUrl, publish, 1, () => republishLost(database, log));
   assert.equal(await countOf(ownerUrl, "PUBLISHED"), 1);
   assert.deepEqual(lines, []);
 });
