@@ -8,7 +8,8 @@ import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts
 import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
 import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
-import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
+import { keysOf } from "./change_locks.ts";
+import { commitChanges, type CommitOptions } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";

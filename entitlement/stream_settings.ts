@@ -2,7 +2,7 @@ import { duration, natsName, natsSubject, prefixed } from "@kenri/shared/process
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import type { z } from "zod";
 
-// The stream of events, as the settings of this service have it. `deno task provision` reads them, too.
+// The stream of events, by the settings of this service. `deno task provision` reads them as well.
 
 export const streamSettings = prefixed("entitlement.nats", {
   "subject": natsSubject(),

@@ -1,6 +1,6 @@
 // The HTTP API of the entitlement service: its rules of state, its idempotency, its shape.
 import assert from "node:assert/strict";
-import { lockNumber } from "../../entitlement/commit_changes.ts";
+import { lockNumber } from "../../entitlement/change_locks.ts";
 import { type Answer, assertError, grant, list, post, revoke, someFields } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";

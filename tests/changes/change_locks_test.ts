@@ -1,7 +1,8 @@
 // Changes take their advisory locks in one order, whatever order they came in: by number. So replicas
 // wait for each other in a line and never in a ring.
 import assert from "node:assert/strict";
-import { commitChanges, lockEntitlements } from "../../entitlement/commit_changes.ts";
+import { lockEntitlements } from "../../entitlement/change_locks.ts";
+import { commitChanges } from "../../entitlement/commit_changes.ts";
 import type { Change } from "../../entitlement/entitlement.ts";
 import { type Database, transaction } from "../../shared/postgres/postgres.ts";
 import { openFresh, withClient } from "../support/databases.ts";

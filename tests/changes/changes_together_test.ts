@@ -1,7 +1,8 @@
 // Changes and lists that came in at the same time are one statement for all of them: each must still
 // be answered by its own rows, and locks must be taken in one order.
 import assert from "node:assert/strict";
-import { commitChanges, lockNumber } from "../../entitlement/commit_changes.ts";
+import { lockNumber } from "../../entitlement/change_locks.ts";
+import { commitChanges } from "../../entitlement/commit_changes.ts";
 import type { Change } from "../../entitlement/entitlement.ts";
 import { findEntitlements } from "../../entitlement/list_entitlements.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";

@@ -192,7 +192,7 @@ export const mutants: Mutant[] = [
     tests: ["tests/reconciliation/settle_checked_test.ts"],
   },
   {
-    file: "entitlement/commit_changes.ts",
+    file: "entitlement/change_locks.ts",
     property: "advisory locks are taken in ascending order",
     replace: "numbers.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);",
     by: "numbers.sort((a, b) => a < b ? 1 : a > b ? -1 : 0);",
