@@ -3,21 +3,23 @@ import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { republishLost } from "./republish/republish_lost.ts";
 
-// A stream may lose what it acknowledged: a wiped disk, a power failure before fsync. Each published
-// row remembers its sequence and the generation, the life of the stream, that stored it. Before a
-// relay publishes, it compares. A stream that was made anew, whose server was started anew, or that
-// ends before the last sequence we recorded, begins a new generation that says how far the old one
-// was kept; every row beyond is published again. A start counts although nothing may be lost: a row
-// that was acknowledged before it and is settled after it, by a relay that has not yet noticed,
-// carries the old generation and is found by the next look, at a connection or a few seconds later.
+// A stream may lose messages that it has acknowledged, by a wiped disk or a power failure before fsync.
+// Each published row keeps its sequence and the generation of the stream that stored it. Before a
+// relay publishes, it compares these with the stream. A new generation begins if the stream was
+// created anew, if its server was restarted, or if the stream ends before the last recorded sequence.
+// The new generation records how much of the old one was kept, and every row beyond that is
+// republished.
+//
+// A restart counts even if nothing was lost: a relay that has not noticed it may settle a row later
+// that was acknowledged before. Such a row has the old generation, so the next comparison finds it.
 
-interface Life {
+interface StreamIdentity {
   stream: string;
   stream_created_at: string;
-  server_id: string; // of this run of the server; empty in a cluster, which outlives its servers
+  server_id: string; // of one run of the server; empty in a cluster, which survives its servers
 }
 
-interface Generation extends Life {
+interface Generation extends StreamIdentity {
   generation: number;
 }
 
@@ -26,7 +28,7 @@ interface Server {
   serverId: string;
 }
 
-// Returns the generation that acknowledgements of this connection belong to.
+// Returns the generation of the acknowledgements that arrive over this connection.
 export async function repairLostEvents(
   database: Database,
   { manager, serverId }: Server,
@@ -34,23 +36,23 @@ export async function repairLostEvents(
   log: Log,
 ): Promise<number> {
   const current = await findGeneration(database);
-  // The order matters: what was recorded before the stream was asked can't lie beyond its end.
+  // This is read before the stream is asked: then a sequence beyond the end of the stream must be lost.
   const recorded = await findLastRecorded(database, current?.generation ?? 0);
   const info = await manager.streams.info(stream);
-  const life = lifeOf(info, serverId);
+  const found = identityOf(info, serverId);
   let generation = current?.generation ?? 0;
-  if (!current || !isSame(current, life) || recorded > info.state.last_seq) {
-    const keptUpTo = current && isSameStream(current, life) ? info.state.last_seq : 0;
+  if (!current || !isSame(current, found) || recorded > info.state.last_seq) {
+    const keptUpTo = current && isSameStream(current, found) ? info.state.last_seq : 0;
     const began = await beginGeneration(
       database,
-      { ...life, generation: generation + 1 },
+      { ...found, generation: generation + 1 },
       keptUpTo,
     );
-    // Another relay found the same and was first; look again, with what it recorded.
+    // Another relay was first to begin this generation. Compare again with what it recorded.
     if (!began) return await repairLostEvents(database, { manager, serverId }, stream, log);
     generation++;
     if (recorded > keptUpTo) {
-      log.error("Stream {stream} lost what came after sequence {keptUpTo}, of {recorded}", {
+      log.error("Stream {stream} lost its messages after sequence {keptUpTo}, up to {recorded}", {
         stream,
         keptUpTo,
         recorded,
@@ -61,20 +63,20 @@ export async function repairLostEvents(
   return generation;
 }
 
-function lifeOf({ config, created, cluster }: StreamInfo, serverId: string): Life {
+function identityOf({ config, created, cluster }: StreamInfo, serverId: string): StreamIdentity {
   return {
     stream: config.name,
-    // As a string: with its nanoseconds it is the identity of the stream, and a Date would cut them.
+    // A string, because its nanoseconds identify the stream and a Date would cut them off.
     stream_created_at: String(created),
-    server_id: cluster?.name ? "" : serverId, // a server that is alone names only a leader
+    server_id: cluster?.name ? "" : serverId, // a server without a cluster reports a leader, but no name
   };
 }
 
-function isSame(one: Life, other: Life): boolean {
+function isSame(one: StreamIdentity, other: StreamIdentity): boolean {
   return isSameStream(one, other) && one.server_id === other.server_id;
 }
 
-function isSameStream(one: Life, other: Life): boolean {
+function isSameStream(one: StreamIdentity, other: StreamIdentity): boolean {
   return one.stream === other.stream && one.stream_created_at === other.stream_created_at;
 }
 

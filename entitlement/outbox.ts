@@ -14,11 +14,11 @@ import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Settlement } from "@kenri/shared/process/job.ts";
 
 // The states of an outbox row and every move between them:
-//   PENDING → IN_FLIGHT      claimed; or written so, for the relay of the same process
+//   PENDING → IN_FLIGHT      claimed (or inserted as IN_FLIGHT, for the relay of the same process)
 //   IN_FLIGHT → IN_FLIGHT    claimed again, because the lease ran out
 //   IN_FLIGHT → PUBLISHED    acknowledged by the stream
-//   IN_FLIGHT → PENDING      to be tried again, or released
-//   IN_FLIGHT → FAILED       gave up
+//   IN_FLIGHT → PENDING      failed and to be retried, or released
+//   IN_FLIGHT → FAILED       failed for good
 //   PUBLISHED → PENDING      republished: lost by the stream, replayed, or not received
 //   FAILED → PENDING         republished: it was a dead letter
 
@@ -37,7 +37,7 @@ export interface OutboxContent {
   event_type: string;
   payload: unknown;
   traceparent: string | null;
-  age_seconds: number; // when it was claimed
+  age_seconds: number; // at the time of the claim
 }
 
 export type OutboxRow = LeasedRow<OutboxContent>;
@@ -80,8 +80,8 @@ export function settleEvents(
   );
 }
 
-// published_at is the time of the ack: the database's time of the claim and what passed since then.
-// So neighbours of a key never look exchanged, however late or early each is settled.
+// published_at is the time of the acknowledgement: the database's time of the claim and the time that
+// has passed since. So events of one key have it in their order, whenever each of them is settled.
 function markPublished(
   database: Database,
   done: { row: OutboxRow; result: Published }[],

@@ -46,8 +46,12 @@ export interface RelayParts {
 
 const watchMs = 5_000;
 
-// Outbox → stream. Every connection, and every doubt about the stream, begins a new round: the
-// stream is made or checked, then what it has lost is put back, and only then anything is published.
+// Publishes the outbox. Each connection to NATS begins a round, and so does each change of the stream
+// that makes its content doubtful: the relay creates or checks the stream, republishes what the stream
+// has lost, and only then publishes anything else.
+//
+// While NATS is down there is no session, and the relay claims nothing. Events that it still holds are
+// released without counting an attempt. They stay in the outbox until the next round.
 export async function runRelay(
   parts: RelayParts,
   options: RelayOptions,
@@ -98,8 +102,8 @@ async function relayRound(
   round: Round,
 ): Promise<void> {
   const publisher = openPublisher(session.connection, options.stream.subject);
-  const doubt = new AbortController();
-  const until = AbortSignal.any([session.signal, doubt.signal]);
+  const streamChanged = new AbortController();
+  const until = AbortSignal.any([session.signal, streamChanged.signal]);
   const { database, log, abandon } = parts;
   const worker = new Worker<OutboxRow, Published>(
     {
@@ -122,10 +126,10 @@ async function relayRound(
     abandon,
   );
   const watching = watchStream(parts, options.stream.name, round, publisher, until)
-    .then(() => doubt.abort());
+    .then(() => streamChanged.abort());
   await worker.run(parts.toRelay, until);
   publisher.close();
-  doubt.abort();
+  streamChanged.abort();
   await watching;
 }
 
@@ -156,8 +160,8 @@ async function publishRow(
   }
 }
 
-// Ends when the stream is not the one it was: made anew behind our back, or shorter than what it
-// has acknowledged to us. The connection need not be lost for that.
+// Ends when the stream was created anew or ends before a message that it has acknowledged. Both can
+// happen without the connection being lost.
 async function watchStream(
   { database, log }: RelayParts,
   stream: string,
@@ -175,7 +179,8 @@ async function watchStream(
     } catch {
       return;
     }
-    // What a relay settled that had not noticed, and is no more. Claims report a database that fails.
+    // A relay that did not notice the loss may have settled events since, and have ended. An error is
+    // ignored here because the claims report a database that fails.
     await republishLost(database, log).catch(() => {});
   }
 }

@@ -4,9 +4,9 @@ import { becomesPending, recordsAttempts, type RepublishCounts } from "./republi
 
 const lostBatch = 1_000;
 
-// Republishes every event that lies beyond what the streams of earlier generations have kept. Events
-// are found by their sequence. While a batch was locked another relay may have republished all of it,
-// so only a search that finds nothing is the last one.
+// Republishes every event that lies beyond what a later generation has kept of the stream. Another relay
+// may republish a whole batch between its search and its locks, so only a search that finds nothing is
+// the last one.
 export async function republishLost(database: Database, log: Log): Promise<void> {
   let republished = 0;
   for (;;) {

@@ -29,7 +29,7 @@ Deno.test("a stream that loses its end while the connection stays gets it again"
   assert.deepEqual(stored.map(({ id }) => id), rows.map(({ event_id }) => event_id));
   assert.deepEqual(
     relay.log.filter((line) => line.startsWith("error")),
-    [`error Stream ${place.stream} lost what came after sequence 10, of 15`],
+    [`error Stream ${place.stream} lost its messages after sequence 10, up to 15`],
   );
 });
 

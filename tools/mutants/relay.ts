@@ -54,7 +54,7 @@ export const mutants: Mutant[] = [
   {
     file: "entitlement/lost_events.ts",
     property: "in a stream made anew nothing counts as kept, however long it is",
-    replace: "current && isSameStream(current, life) ? info.state.last_seq : 0;",
+    replace: "current && isSameStream(current, found) ? info.state.last_seq : 0;",
     by: "current ? info.state.last_seq : 0;",
     tests: ["tests/relay/relay_replaced_stream_test.ts"],
   },
