@@ -12,9 +12,8 @@ import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import type { Handler } from "hono";
 import { republishRange } from "../republish/republish_range.ts";
 
-// Publishes again what was published in a range of time, a batch for each call, the oldest first.
-// What was put back leaves the range, so repeating the call goes on, and ends. Who received an event
-// already removes it as a duplicate.
+// Republishes the events that were published in a range of time, a batch for each call. An event that is
+// republished is in the range no more, so each call continues where the last one ended.
 
 const bodySchema = z.object({
   from: momentSchema(),
@@ -26,14 +25,18 @@ const bodySchema = z.object({
 
 const answerSchema = z.object({
   operation_id: z.uuid().nullable(),
-  replayed: z.int().openapi({ description: "With dry_run: would be, by all calls together" }),
-  complete: z.boolean().openapi({ description: "Whether nothing is left to replay or to count" }),
+  replayed: z.int().openapi({
+    description: "With dry_run: the events that all calls together would replay",
+  }),
+  complete: z.boolean().openapi({
+    description: "Whether no event is left to replay, or with dry_run to count",
+  }),
 }).openapi("Replayed");
 
 export const replayRoute = operationRoute(
   "/operations/entitlement/replay",
   "Replay events",
-  "Publishes again what was published in a range of time, one batch a call; repeat until complete",
+  "Publishes the events of a range of time again, one batch for each call; repeat until complete",
   bodySchema,
   answerSchema,
 );
@@ -44,7 +47,7 @@ export function replay(database: Database, wakeRelay: Wakeup): Handler {
     if (Date.parse(from) > Date.parse(to)) {
       throw new ApiError("BAD_REQUEST", "from must not be after to");
     }
-    // What is published from now on would be in the range again.
+    // Otherwise the events would be in the range again as soon as they are published.
     if (await isFuture(database, to)) {
       throw new ApiError("BAD_REQUEST", "to must not be in the future");
     }
@@ -65,7 +68,7 @@ export function replay(database: Database, wakeRelay: Wakeup): Handler {
   };
 }
 
-// By the clock that sets published_at.
+// Asks the database, because its clock sets published_at.
 async function isFuture(database: Database, time: string): Promise<boolean> {
   const [answer] = await query<{ is_future: boolean }>(
     database,

@@ -22,7 +22,7 @@ Deno.test("a question that is under way when the connection is lost fails at onc
     await nats.kill();
     const refused = assert.rejects(
       answer,
-      /the notification service can't be asked: the connection/,
+      /can't ask the notification service: the connection/,
     );
     await inTime("it fails", refused);
   });

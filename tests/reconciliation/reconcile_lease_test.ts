@@ -24,7 +24,7 @@ Deno.test("a replica that was held up for longer than its lease writes nothing m
   slow.answer();
   await until("the slow one notices", () => slow.log.length > 0);
   assert.deepEqual(slow.log, [
-    "warn Reconciliation postponed: the run took longer than its lease, and another replica has it now",
+    "warn Reconciliation postponed: the run outlasted its lease, and another replica has taken over",
   ]);
   assert.deepEqual(await stateOf(stack), before);
   next.answer();
@@ -79,7 +79,7 @@ for (const write of ["settled a page", "saved its progress"]) {
     await using replica = startReplica(stack);
     replica.answer();
     await until("it notices", () => replica.log.length > 0);
-    assert.match(replica.log[0] ?? "", /took longer than its lease/);
+    assert.match(replica.log[0] ?? "", /outlasted its lease/);
     const after = await stateOf(stack);
     assert.equal(after.checked_at, before.checked_at);
     assert.equal(after.leased_until, "2100-01-01 00:00:00+00");

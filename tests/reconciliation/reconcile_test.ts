@@ -191,7 +191,7 @@ Deno.test("while nobody answers nothing is taken for missing", async () => {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ ...all, who: "kim", reason: "r" }),
   });
-  const message = "the notification service can't be asked: nobody answers";
+  const message = "can't ask the notification service: no replica answers";
   assertError(answer, 503, "SERVICE_UNAVAILABLE", message);
   const stopping = new AbortController();
   const collecting = collectingLog();

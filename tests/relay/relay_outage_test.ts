@@ -68,7 +68,9 @@ Deno.test("nor does a frozen broker, even in the middle of a batch", async () =>
       "the acknowledgements have timed out",
       async () =>
         await countOf(place.ownerUrl, "IN_FLIGHT") <= 2 &&
-        relay.log.some((line) => line.includes("The stream did not acknowledge the message in time")),
+        relay.log.some((line) =>
+          line.includes("The stream did not acknowledge the message in time")
+        ),
     );
   } finally {
     Deno.kill(nats.pid, "SIGCONT");
