@@ -128,7 +128,7 @@ const refused: [string, Record<string, unknown>][] = [
   ["version is out of range", { version: -(2n ** 63n) }],
   ...["userId", "stockKeepingUnit", "source", "sourceId", "traceId"].map(
     (name): [string, Record<string, unknown>] => [
-      "a field holds a NUL, which can't be stored",
+      "a field contains a NUL, which can't be stored",
       { [name]: "a\0b" },
     ],
   ),
