@@ -225,14 +225,14 @@ export const mutants: Mutant[] = [
     property: "the time of an event has the microseconds that PostgreSQL wrote",
     replace: 'fraction.padEnd(9, "0")',
     by: 'fraction.padStart(9, "0")',
-    tests: ["entitlement/event_test.ts"],
+    tests: ["proto/entitlement/encode_test.ts"],
   },
   {
     file: "proto/entitlement/encode.ts",
     property: "an event without a version above 0 can't be published",
     replace: "(value as number) < 1",
     by: "(value as number) < 0",
-    tests: ["entitlement/event_test.ts"],
+    tests: ["proto/entitlement/encode_test.ts"],
   },
   {
     file: "entitlement/event.ts",
