@@ -1,5 +1,5 @@
-// Changes and lists that came in at the same time are one statement for all of them: each must still
-// be answered by its own rows, and locks must be taken in one order.
+// Changes and lists that arrived at the same time are handled in one statement. Each must still be
+// answered from its own rows, and locks must be taken in one order.
 import assert from "node:assert/strict";
 import { lockNumber } from "../../entitlement/change_locks.ts";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
@@ -9,11 +9,11 @@ import { ask, withClient } from "../../tools/servers/asking.ts";
 import { openFresh } from "../support/databases.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// In no order of the alphabet, and not in the order of their making either.
+// Not in alphabetical order, nor in the order in which they are used.
 const users = ["mia", "bob", "zoe", "ann", "kim", "eve", "tom"];
 const options = { idempotencyTtlMs: 60_000 };
 
-Deno.test("of many lists that are asked for at once each user gets their own", async () => {
+Deno.test("of many lists that are requested at once, each user gets their own", async () => {
   await using place = await openFresh("entitlement");
   await commitChanges(
     place.database,
@@ -52,7 +52,7 @@ Deno.test("changes that are committed together are each decided by their own ent
   assert.deepEqual(seen, users.map((user) => [user, granted.includes(user) ? 2 : 1]));
 });
 
-Deno.test("first changes that are committed together each go by the room of their own user", async () => {
+Deno.test("first changes that are committed together each need capacity of their own user", async () => {
   await using place = await openFresh("entitlement");
   const full = users.filter((_, i) => i % 2 === 0);
   await commitChanges(place.database, full.map((userId) => change({ userId })), options);
@@ -96,7 +96,7 @@ Deno.test("locks are taken from the lowest number to the highest", async () => {
   });
 });
 
-Deno.test("an entitlement keeps when it was granted and revoked last", async () => {
+Deno.test("an entitlement has the times at which it was last granted and last revoked", async () => {
   await using place = await openFresh("entitlement");
   const times: string[] = [];
   for (const action of ["GRANT", "REVOKE", "GRANT", "REVOKE"] as const) {

@@ -1,5 +1,5 @@
-// Statements that wait for the locks of rows take them in one order: by the id of the event. So
-// however many of them run at the same time, they wait in a line and never in a ring.
+// Statements that wait for row locks take them in the order of the event ids. So they can't deadlock,
+// however many of them run at the same time.
 import assert from "node:assert/strict";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
 import { republishLost } from "../../entitlement/republish/republish_lost.ts";
@@ -33,7 +33,7 @@ const cases: Case[] = [
     work: (database) => republishLost(database, collectingLog().log),
   },
   {
-    name: "events that are replayed",
+    name: "events of a range that is replayed",
     work: (database) =>
       republishRange(database, {
         from: "2020-01-01T00:00:00Z",
@@ -46,7 +46,7 @@ const cases: Case[] = [
     work: (database) => republishUnreceived(database, [4, 2, 5, 1, 3].map(audited), operation()),
   },
   {
-    name: "events that are sent back",
+    name: "dead letters that are sent back",
     status: "FAILED",
     work: (database) =>
       deadEvents(database, new Wakeup()).sendBack(
@@ -72,7 +72,7 @@ for (const { name, work, status = "PUBLISHED" } of cases) {
   });
 }
 
-Deno.test("what was not received is counted in the order of its ids", async () => {
+Deno.test("unreceived events are counted in the order of their ids", async () => {
   for (const held of [first, third, last]) {
     await using place = await openFresh("entitlement");
     await publishedInOtherOrders(place.ownerUrl, "PUBLISHED");
@@ -94,7 +94,7 @@ Deno.test("what was not received is counted in the order of its ids", async () =
   }
 });
 
-Deno.test("events that are made again from the audit are inserted in the order of their ids", async () => {
+Deno.test("events that are written again from the audit are inserted in the order of their ids", async () => {
   for (const held of [first, third, last]) {
     await using place = await openFresh("entitlement");
     await ask(
@@ -120,7 +120,7 @@ Deno.test("events that are made again from the audit are inserted in the order o
   }
 });
 
-Deno.test("events that come in are inserted in the order of their ids", async () => {
+Deno.test("received events are inserted in the order of their ids", async () => {
   for (const held of [first, third, last]) {
     await using place = await openFresh("notification");
     const inserted = await insertedBefore(
@@ -158,7 +158,7 @@ Deno.test("notifications whose wait is over are locked in the order of their ids
   }
 });
 
-/** As the audit has it; the times stand in another order than the ids. */
+/** An event of the audit. The order of the times differs from the order of the ids. */
 function audited(i: number) {
   const occurred_at = `2026-11-0${1 + (i * 2) % 5}T00:00:00.000000Z`;
   const event_id = ids[i - 1] ?? "";
@@ -169,7 +169,7 @@ function received(i: number) {
   return readNotification(bodyOf(eventOf({ eventId: ids[i - 1] ?? "", userId: `u${i}` })));
 }
 
-/** By their place in the stream, their times and their place in the table in other orders. */
+/** Rows whose sequences, times and places in the table have other orders than their ids. */
 async function publishedInOtherOrders(ownerUrl: string, status: string): Promise<void> {
   await ask(
     ownerUrl,

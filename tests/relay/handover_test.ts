@@ -1,5 +1,5 @@
-// Rows that are written as already leased, for the worker of the process that writes them: as safe
-// as rows that were claimed, and in the same order.
+// Rows that are written as already leased, to the worker of the process that writes them, are as safe as
+// rows that were claimed, and worked on in the same order.
 import assert from "node:assert/strict";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
 import type { Action, Change } from "../../entitlement/entitlement.ts";
@@ -26,7 +26,7 @@ Deno.test("an event is handed over as a claim would have found it, and no claim 
   assert.deepEqual(claimed.map(factsOf), leased.map(factsOf));
 });
 
-Deno.test("one of a key with an unfinished event is not leased, and is claimed after that", async () => {
+Deno.test("an event behind an unfinished one of its key is not leased, and is claimed after that one", async () => {
   await using place = await openFresh("entitlement");
   const { database } = place;
   const first = await commitChanges(database, [grant("ann")], options, lease());
@@ -49,7 +49,7 @@ Deno.test("one of a key with an unfinished event is not leased, and is claimed a
   assert.deepEqual(claimed.map(versionOf), [2]);
 });
 
-Deno.test("an event whose process died with it is taken over when its lease is over", async () => {
+Deno.test("an event that was handed over to a process that died is taken over after its lease", async () => {
   await using place = await openFresh("entitlement");
   const { database } = place;
   const { leased } = await commitChanges(database, [grant("ann")], options, lease(1));
@@ -59,7 +59,7 @@ Deno.test("an event whose process died with it is taken over when its lease is o
   assert.equal(late.size, 0);
 });
 
-Deno.test("without a lease, and in a refusal or a replay, nothing is handed over", async () => {
+Deno.test("without a lease, and for a refusal or a replay, nothing is handed over", async () => {
   await using place = await openFresh("entitlement");
   const { database } = place;
   const pending = await commitChanges(database, [grant("ann", "key-1")], options);
@@ -89,14 +89,14 @@ Deno.test("a notification is handed over as a claim would have found it", async 
   assert.deepEqual(claimed.map(factsOf), leased.map(factsOf));
 });
 
-Deno.test("neighbours that come together are handed over in the order of their versions", async () => {
+Deno.test("events of one key that arrive together are handed over in the order of their versions", async () => {
   await using place = await openFresh("notification");
   const together = [3, 1, 2].map((version) => ({ user: "ann", version }));
   const { leased } = await receive(place.database, together);
   assert.deepEqual(leased.map(({ content }) => content.payload["version"]), [1, 2, 3]);
 });
 
-Deno.test("one that awaits its predecessor is not leased, nor what comes after it", async () => {
+Deno.test("a notification that awaits its predecessor is not leased, and neither are its successors", async () => {
   await using place = await openFresh("notification");
   const { database, ownerUrl } = place;
   const early = await receive(database, [
@@ -163,7 +163,7 @@ function versionOf({ content }: OutboxRow): unknown {
   return (content.payload as Record<string, unknown>)["version"];
 }
 
-/** What the work on a row may depend on. */
+/** The fields of a row that the work on it may depend on. */
 function factsOf(row: { id: string; key: string; attempts: number; content: object }) {
   const { id, key, attempts } = row;
   const content = row.content as Record<string, unknown>;

@@ -1,5 +1,5 @@
-// A database that dies while the relay works: what was acknowledged is settled or published again
-// under the same id, and neither the outage nor its length costs an event.
+// When the database dies while the relay works, acknowledged events are settled later or published again
+// under the same id. No event is lost or fails, however long the outage is.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import type { PostgresServer } from "../../tools/servers/postgres.ts";
@@ -17,7 +17,7 @@ import { type RelayPlace, startRelay } from "../support/relays.ts";
 import { freshStreamNames, natsUrl as sharedNatsUrl, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a database that is killed again and again loses and doubles no event", async () => {
+Deno.test("a database that is killed repeatedly loses and duplicates no event", async () => {
   await using place = await placeOfItsOwn();
   const { server, ownerUrl } = place;
   await insertEvents(ownerUrl, manyEvents({ keys: 50, versions: 100 }));
@@ -36,14 +36,14 @@ Deno.test("a database that is killed again and again loses and doubles no event"
   assertAllStored(stored, rows);
 });
 
-Deno.test("an outage longer than the lease is one line in the log and no attempt", async () => {
+Deno.test("an outage longer than the lease is logged once and counts no attempt", async () => {
   await using nats = await startNats();
   await using place = await placeOfItsOwn(nats.url);
   const { server, ownerUrl } = place;
   await using relay = startRelay(place, { leaseMs: 1_000, maxAttempts: 1 });
   await insertEvents(ownerUrl, [{ key: "first:sku", version: 1 }]);
   await untilAll(ownerUrl, "PUBLISHED");
-  Deno.kill(nats.pid, "SIGSTOP"); // so that it has rows in hand, and claims no more
+  Deno.kill(nats.pid, "SIGSTOP"); // so that the relay holds rows and claims no more
   await insertEvents(ownerUrl, manyEvents({ keys: 10, versions: 2 }));
   await until("it has them", async () => await countOf(ownerUrl, "IN_FLIGHT") === 20);
   await server.kill();

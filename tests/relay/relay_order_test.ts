@@ -1,4 +1,4 @@
-// However many relays run: each event once, and the events of one key in their order.
+// However many relays run, each event is published once, and the events of one key in their order.
 import assert from "node:assert/strict";
 import { ask, settingsOf } from "../support/entitlement.ts";
 import {
@@ -23,7 +23,7 @@ Deno.test("four relays publish each event of hot and cold keys once and in order
   await using two = startRelay(place, { batchSize: 20 });
   await using three = startRelay(place, { batchSize: 50 });
   await using four = startRelay(place, { batchSize: 200 });
-  // Some while they are at it, with and without a ring.
+  // More events while the relays work, with and without waking them.
   for (let part = 0; part < 10; part++) {
     await insertEvents(place.ownerUrl, manyEvents({ keys: 60, versions: 3 }));
     if (part % 2) one.toRelay.wake.trigger();
@@ -40,7 +40,7 @@ Deno.test("four relays publish each event of hot and cold keys once and in order
   }
 });
 
-Deno.test("so do three processes, of which one is killed and one is stopped", async () => {
+Deno.test("so do three processes, one of which is killed and one of which is stopped", async () => {
   await using place = await freshPlace();
   const settings = {
     ...settingsOf(place.databaseUrl, place),

@@ -1,4 +1,4 @@
-// What the relay makes of a payload: the message of the contract, or FAILED at once.
+// The relay publishes a payload as the message of the contract, or the row is FAILED at once.
 import assert from "node:assert/strict";
 import { fromBinary } from "@bufbuild/protobuf";
 import {
@@ -48,7 +48,7 @@ Deno.test("a message has the headers and the body of the contract", async () => 
   assert.equal(occurredAt?.nanos, 678_901_000);
 });
 
-Deno.test("a payload that can't be read fails at once, and the ones beside it do not", async () => {
+Deno.test("an unreadable payload fails at once, and the events beside it are published", async () => {
   await using place = await freshPlace();
   const poison: [payload: unknown, reason: RegExp][] = [
     [{}, /event_type is not a string/],
@@ -90,7 +90,7 @@ Deno.test("a payload that can't be read fails at once, and the ones beside it do
   assertAllStored(await storedEvents(place.natsUrl, place.stream), published);
 });
 
-Deno.test("an event that the stream has already is settled with its place there", async () => {
+Deno.test("an event that the stream already has is settled with its sequence there", async () => {
   await using place = await freshPlace();
   await using _relay = startRelay(place);
   await insertEvents(place.ownerUrl, [{ key: "a:sku", version: 1 }, { key: "b:sku", version: 1 }]);

@@ -1,5 +1,5 @@
-// A stream that is not the one that acknowledged the events, though it has its name and no connection
-// was lost: the relay finds out what it lacks, and puts that back.
+// A stream may be replaced by another one of the same name without a reconnect. The relay finds out which
+// events it lacks and republishes them.
 import assert from "node:assert/strict";
 import { insertEvents, manyEvents, outboxRows, storedEvents, untilAll } from "../support/outbox.ts";
 import { freshPlace, startRelay } from "../support/relays.ts";
@@ -7,7 +7,7 @@ import { snapshotOf } from "./stream_snapshot.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a stream that loses its end while the connection stays gets it again", async () => {
+Deno.test("a stream that loses its end without a reconnect gets those events again", async () => {
   await using place = await freshPlace();
   await using relay = startRelay(place);
   await insertEvents(place.ownerUrl, manyEvents({ keys: 10, versions: 1 }));
@@ -22,8 +22,8 @@ Deno.test("a stream that loses its end while the connection stays gets it again"
     );
     assert.equal(state.last_seq, 10);
   });
-  // No connection comes and nothing is published: the relay has to look by itself.
-  await until("they were put back", () => relay.log.some((line) => line.includes("5 events")));
+  // There is no reconnect and no publish, so the relay has to compare by itself.
+  await until("they are republished", () => relay.log.some((line) => line.includes("5 events")));
   const rows = await untilAll(place.ownerUrl, "PUBLISHED");
   const stored = await storedEvents(place.natsUrl, place.stream);
   assert.deepEqual(stored.map(({ id }) => id), rows.map(({ event_id }) => event_id));
@@ -33,7 +33,7 @@ Deno.test("a stream that loses its end while the connection stays gets it again"
   );
 });
 
-Deno.test("in a stream made anew that already holds messages nothing counts as kept", async () => {
+Deno.test("in a stream that was created anew and has messages, no old sequence counts as kept", async () => {
   await using place = await freshPlace();
   const first = startRelay(place);
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 10, versions: 1 }));
@@ -44,7 +44,7 @@ Deno.test("in a stream made anew that already holds messages nothing counts as k
     const { config } = await manager.streams.info(place.stream);
     await manager.streams.delete(place.stream);
     await manager.streams.add(config);
-    // As many as there were, so that each old sequence has a message of somebody else.
+    // More than before, so that each old sequence belongs to a message of somebody else.
     for (let i = 0; i < 12; i++) {
       await connection.jetstream().publish(place.subject, "", { msgID: `other-${i}` });
     }
@@ -59,7 +59,7 @@ Deno.test("in a stream made anew that already holds messages nothing counts as k
   assert.equal((await outboxRows(place.ownerUrl)).length, 10);
 });
 
-Deno.test("a stream made anew behind the relay's back is noticed, though it is as long as the old one", async () => {
+Deno.test("a relay notices a stream that was created anew without a reconnect, even one as long as before", async () => {
   await using place = await freshPlace();
   await using _relay = startRelay(place);
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }));

@@ -14,7 +14,7 @@ const timeline = ["tests/operators/timeline_test.ts"];
 export const mutants: Mutant[] = [
   {
     file: "entitlement/list_entitlements.ts",
-    property: "of many lists that are asked for at once each user gets their own",
+    property: "of many lists that are requested at once, each user gets their own",
     replace: "order by position",
     by: "order by user_id",
     tests: together,
