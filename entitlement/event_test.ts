@@ -37,11 +37,8 @@ Deno.test("the headers contain what a consumer may need before it decodes the bo
 });
 
 Deno.test("a payload that is not an object, or has no fields, is refused with the reason", () => {
-  const refused = [[null, "The payload is not an object"], [
-    "text",
-    "The payload is not an object",
-  ]];
-  const empty = [[[], "event_type is not a string"], [{}, "event_type is not a string"]];
+  const refused = [null, "text", 17].map((payload) => [payload, "The payload is not an object"]);
+  const empty = [[], {}].map((payload) => [payload, "event_type is not a string"]);
   for (const [payload, message] of [...refused, ...empty]) {
     assert.throws(
       () => toMessage(rowOf({ payload })),

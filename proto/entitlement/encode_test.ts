@@ -59,8 +59,14 @@ Deno.test("fields that can't be encoded are refused with the name of the first o
     [{ event_type: undefined }, /^event_type is not a string$/],
     [{ event_type: "Other" }, /^event_type is unknown$/],
     [{ event_type: "__proto__" }, /^event_type is unknown$/],
-    [{ occurred_at: "yesterday" }, /^occurred_at is not a time$/],
+    ...["yesterday", "2026-13-02T03:04:05Z", "2026-01-02", "2026-01-02T03:04:05Z\r\nx: y"].map(
+      (occurred_at): [Record<string, unknown>, RegExp] => [
+        { occurred_at },
+        /^occurred_at is not a time$/,
+      ],
+    ),
     [{ user_id: 1 }, /^user_id is not a string$/],
+    [{ stock_keeping_unit: 5 }, /^stock_keeping_unit is not a string$/],
     [{ source: null }, /^source is not a string$/],
     [{ trace_id: undefined }, /^trace_id is not a string$/],
     ...["7", 1.5, NaN, 2 ** 53, 0, -1, null].map((version): [Record<string, unknown>, RegExp] => [

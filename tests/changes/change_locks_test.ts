@@ -3,24 +3,16 @@
 import assert from "node:assert/strict";
 import { lockEntitlements } from "../../entitlement/change_locks.ts";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
-import type { Change } from "../../entitlement/entitlement.ts";
 import { type Database, transaction } from "../../shared/postgres/postgres.ts";
 import { openFresh, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { advisoryLocksHeld, waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { changeOf } from "./change.ts";
 
-const changes = ["ann", "bob", "cem", "dan", "eve"].map((userId, i): Change => ({
-  action: "GRANT",
-  userId,
-  stockKeepingUnit: "book",
-  reason: "purchase",
-  purchaseId: "p-1",
-  caller: "",
-  idempotencyKey: `key-${i}`,
-  traceId: "trace",
-  traceparent: null,
-}));
+const changes = ["ann", "bob", "cem", "dan", "eve"].map((userId, i) =>
+  changeOf({ userId, idempotencyKey: `key-${i}` })
+);
 
 Deno.test("a batch of changes takes its advisory locks in ascending order", async () => {
   const options = { idempotencyTtlMs: 60_000, maxPerUser: 10 };

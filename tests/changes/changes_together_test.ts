@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { lockNumber } from "../../entitlement/change_locks.ts";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
-import type { Change } from "../../entitlement/entitlement.ts";
 import { findEntitlements } from "../../entitlement/list_entitlements.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
 import { openFresh } from "../support/databases.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { changeOf } from "./change.ts";
 
 // Not in alphabetical order, nor in the order in which they are used.
 const users = ["mia", "bob", "zoe", "ann", "kim", "eve", "tom"];
@@ -17,7 +17,7 @@ Deno.test("of many lists that are requested at once, each user gets their own", 
   await using place = await openFresh("entitlement");
   await commitChanges(
     place.database,
-    users.map((userId) => change({ userId, item: `of ${userId}` })),
+    users.map((userId) => changeOf({ userId, stockKeepingUnit: `of ${userId}` })),
     options,
   );
   const asked = [...users, "nobody", "ann"];
@@ -31,7 +31,11 @@ Deno.test("of many lists that are requested at once, each user gets their own", 
 Deno.test("entitlements that changed at the same moment are listed by their names", async () => {
   await using place = await openFresh("entitlement");
   const items = ["c", "a", "d", "b"];
-  await commitChanges(place.database, items.map((item) => change({ item })), options);
+  await commitChanges(
+    place.database,
+    items.map((item) => changeOf({ stockKeepingUnit: item })),
+    options,
+  );
   await ask(place.ownerUrl, "update entitlements set updated_at = now()");
   const [list = ""] = await findEntitlements(place.database, ["ann"]);
   const names = JSON.parse(list).map((one: { stock_keeping_unit: string }) =>
@@ -43,8 +47,8 @@ Deno.test("entitlements that changed at the same moment are listed by their name
 Deno.test("changes that are committed together are each decided by their own entitlement", async () => {
   await using place = await openFresh("entitlement");
   const granted = users.filter((_, i) => i % 2 === 0);
-  await commitChanges(place.database, granted.map((userId) => change({ userId })), options);
-  const revokes = users.map((userId) => change({ userId, action: "REVOKE" }));
+  await commitChanges(place.database, granted.map((userId) => changeOf({ userId })), options);
+  const revokes = users.map((userId) => changeOf({ userId, action: "REVOKE" }));
   const { result } = await commitChanges(place.database, revokes, options);
   const seen = result.map(({ body }) => JSON.parse(body)).map((
     { user_id, version },
@@ -55,8 +59,8 @@ Deno.test("changes that are committed together are each decided by their own ent
 Deno.test("first changes that are committed together each need capacity of their own user", async () => {
   await using place = await openFresh("entitlement");
   const full = users.filter((_, i) => i % 2 === 0);
-  await commitChanges(place.database, full.map((userId) => change({ userId })), options);
-  const more = users.map((userId) => change({ userId, item: "one more" }));
+  await commitChanges(place.database, full.map((userId) => changeOf({ userId })), options);
+  const more = users.map((userId) => changeOf({ userId, stockKeepingUnit: "one more" }));
   const { result } = await commitChanges(place.database, more, { ...options, maxPerUser: 1 });
   assert.deepEqual(
     result.map(({ outcome }) => outcome),
@@ -66,7 +70,7 @@ Deno.test("first changes that are committed together each need capacity of their
 
 Deno.test("locks are taken from the lowest number to the highest", async () => {
   await using place = await openFresh("entitlement");
-  const changes = users.map((userId) => change({ userId }));
+  const changes = users.map((userId) => changeOf({ userId }));
   const numbers = changes
     .flatMap(({ userId, stockKeepingUnit, idempotencyKey }) => [
       lockNumber(idempotencyKey),
@@ -100,7 +104,11 @@ Deno.test("an entitlement has the times at which it was last granted and last re
   await using place = await openFresh("entitlement");
   const times: string[] = [];
   for (const action of ["GRANT", "REVOKE", "GRANT", "REVOKE"] as const) {
-    const { result: [answer] } = await commitChanges(place.database, [change({ action })], options);
+    const { result: [answer] } = await commitChanges(
+      place.database,
+      [changeOf({ action })],
+      options,
+    );
     times.push(JSON.parse(answer?.body ?? "").updated_at);
     const [row] = await ask<{ granted_at: string; revoked_at: string | null }>(
       place.ownerUrl,
@@ -113,23 +121,3 @@ Deno.test("an entitlement has the times at which it was last granted and last re
     assert.deepEqual(row, { granted_at: last(0), revoked_at: last(1) });
   }
 });
-
-function change(
-  { userId = "ann", item = "book", action = "GRANT" }: {
-    userId?: string;
-    item?: string;
-    action?: Change["action"];
-  },
-): Change {
-  return {
-    action,
-    userId,
-    stockKeepingUnit: item,
-    reason: "purchase",
-    purchaseId: "p-1",
-    caller: "",
-    idempotencyKey: crypto.randomUUID(),
-    traceId: "trace",
-    traceparent: null,
-  };
-}

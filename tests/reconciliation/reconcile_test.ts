@@ -64,7 +64,7 @@ Deno.test("an event that the outbox has deleted is written again from the audit,
   assert.deepEqual(await entitlement.rows(headers), rows.slice(0, 2));
 });
 
-Deno.test("events that are too old, dead letters or never published are not republished", async () => {
+Deno.test("events that are too old, dead or never published are not republished", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);

@@ -3,15 +3,8 @@
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import type { PostgresServer } from "../../tools/servers/postgres.ts";
-import {
-  assertAllStored,
-  assertOnceAndInOrder,
-  countOf,
-  insertEvents,
-  manyEvents,
-  storedEvents,
-  untilAll,
-} from "../support/outbox.ts";
+import { countOf, insertEvents, manyEvents, untilAll } from "../support/outbox.ts";
+import { untilArrived } from "./arrived.ts";
 import { ownDatabase } from "../support/own_database.ts";
 import { type RelayPlace, startRelay } from "../support/relays.ts";
 import { freshStreamNames, natsUrl as sharedNatsUrl, withNats } from "../support/streams.ts";
@@ -30,10 +23,7 @@ Deno.test("a database that is killed repeatedly loses and duplicates no event", 
     await until("it has noticed", () => failures(relay.log) > kills);
     await server.start();
   }
-  const rows = await untilAll(ownerUrl, "PUBLISHED", "FAILED");
-  const stored = await storedEvents(place.natsUrl, place.stream);
-  assertOnceAndInOrder(stored, rows);
-  assertAllStored(stored, rows);
+  await untilArrived(place);
 });
 
 Deno.test("an outage longer than the lease is logged once and counts no attempt", async () => {
@@ -52,10 +42,7 @@ Deno.test("an outage longer than the lease is logged once and counts no attempt"
   await until("its leases are over", () => performance.now() - from > 2_500);
   assert.equal(failures(relay.log), 1);
   await server.start();
-  const rows = await untilAll(ownerUrl, "PUBLISHED", "FAILED");
-  const stored = await storedEvents(place.natsUrl, place.stream);
-  assertOnceAndInOrder(stored, rows);
-  assertAllStored(stored, rows);
+  const rows = await untilArrived(place);
   assert.ok(rows.every(({ attempt_count }) => attempt_count === 0));
   await until("it says so", () => recoveries(relay.log) === failures(relay.log));
 });

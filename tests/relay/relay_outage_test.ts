@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import {
   assertAllStored,
-  assertOnceAndInOrder,
   countOf,
   insertEvents,
   manyEvents,
@@ -13,6 +12,7 @@ import {
   storedEvents,
   untilAll,
 } from "../support/outbox.ts";
+import { untilArrived } from "./arrived.ts";
 import { type FreshPlace, freshPlace, type RunningRelay, startRelay } from "../support/relays.ts";
 import { deleteStream, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -119,10 +119,7 @@ Deno.test("a message that the server finds too large fails alone, after its atte
 });
 
 async function assertAllArrived(place: FreshPlace, relay: RunningRelay): Promise<void> {
-  const rows = await untilAll(place.ownerUrl, "PUBLISHED", "FAILED");
-  const stored = await storedEvents(place.natsUrl, place.stream);
-  assertOnceAndInOrder(stored, rows);
-  assertAllStored(stored, rows);
+  const rows = await untilArrived(place);
   assertNoAttempts(rows);
   assert.deepEqual(relay.log.filter((line) => line.includes("gave up")), []);
 }
