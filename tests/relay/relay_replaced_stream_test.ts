@@ -2,7 +2,7 @@
 // events it lacks and republishes them.
 import assert from "node:assert/strict";
 import { insertEvents, manyEvents, outboxRows, storedEvents, untilAll } from "../support/outbox.ts";
-import { freshPlace, startRelay } from "../support/relays.ts";
+import { type FreshPlace, freshPlace, startRelay } from "../support/relays.ts";
 import { snapshotOf } from "./stream_snapshot.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -39,21 +39,9 @@ Deno.test("in a stream that was created anew and has messages, no old sequence c
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 10, versions: 1 }));
   await untilAll(place.ownerUrl, "PUBLISHED");
   await first.stop();
-  await withNats(place.natsUrl, async (connection) => {
-    const manager = await connection.jetstreamManager();
-    const { config } = await manager.streams.info(place.stream);
-    await manager.streams.delete(place.stream);
-    await manager.streams.add(config);
-    // More than before, so that each old sequence belongs to a message of somebody else.
-    for (let i = 0; i < 12; i++) {
-      await connection.jetstream().publish(place.subject, "", { msgID: `other-${i}` });
-    }
-  });
+  await createAnew(place, 12);
   await using _second = startRelay(place);
-  await until("all lie in the new stream", async () => {
-    const stored = await storedEvents(place.natsUrl, place.stream);
-    return ids.every((id) => stored.some((event) => event.id === id));
-  });
+  await untilStored(place, ids);
   const rows = await untilAll(place.ownerUrl, "PUBLISHED");
   assert.ok(rows.every(({ stream_seq }) => stream_seq > 12));
   assert.equal((await outboxRows(place.ownerUrl)).length, 10);
@@ -64,17 +52,26 @@ Deno.test("a relay notices a stream that was created anew without a reconnect, e
   await using _relay = startRelay(place);
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
   await untilAll(place.ownerUrl, "PUBLISHED");
-  await withNats(place.natsUrl, async (connection) => {
+  await createAnew(place, 5);
+  await untilStored(place, ids);
+});
+
+/** Replaces the stream by a new one with so many messages of somebody else: more than it had. */
+function createAnew({ natsUrl, stream, subject }: FreshPlace, others: number): Promise<void> {
+  return withNats(natsUrl, async (connection) => {
     const manager = await connection.jetstreamManager();
-    const { config } = await manager.streams.info(place.stream);
-    await manager.streams.delete(place.stream);
+    const { config } = await manager.streams.info(stream);
+    await manager.streams.delete(stream);
     await manager.streams.add(config);
-    for (let i = 0; i < 5; i++) {
-      await connection.jetstream().publish(place.subject, "", { msgID: `other-${i}` });
+    for (let i = 0; i < others; i++) {
+      await connection.jetstream().publish(subject, "", { msgID: `other-${i}` });
     }
   });
-  await until("all lie in the new stream", async () => {
-    const stored = await storedEvents(place.natsUrl, place.stream);
+}
+
+function untilStored({ natsUrl, stream }: FreshPlace, ids: string[]): Promise<void> {
+  return until("all are in the new stream", async () => {
+    const stored = await storedEvents(natsUrl, stream);
     return ids.every((id) => stored.some((event) => event.id === id));
   });
-});
+}
