@@ -1,7 +1,9 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { Batch } from "@kenri/shared/queue/batch.ts";
-import { addRoute, type Checks, createApp } from "@kenri/shared/http/app.ts";
+import { createApp } from "@kenri/shared/http/app.ts";
+import type { Checks } from "@kenri/shared/http/common_routes.ts";
+import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
@@ -11,6 +13,7 @@ import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { keysOf } from "./change_locks.ts";
 import { commitChanges, type CommitOptions } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
+import { statusOfCode } from "./errors.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 import type { OutboxRow } from "./outbox.ts";
@@ -35,7 +38,13 @@ const maxWaiting = 1_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
   const { database, toRelay, operators, checks, authenticator, log } = parts;
-  const app = createApp("Kenri entitlement", checks, authenticator, log);
+  const app = createApp({
+    title: "Kenri entitlement",
+    errors: statusOfCode,
+    checks,
+    authenticator,
+    log,
+  });
   const changes = new Batch({
     flush: (items: Change[]) =>
       stepTogether(

@@ -1,6 +1,6 @@
-import { ApiError } from "@kenri/shared/http/errors.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import { type Change, changed, type Status, statusAfter } from "./entitlement.ts";
+import { type ErrorCode, statusOfCode } from "./errors.ts";
 
 export interface ChangeRequest extends Change {
   storedKey: string;
@@ -83,17 +83,19 @@ export function replayOf({ hash }: ChangeRequest, stored: StoredAnswer): Answer 
   return { status: response_code ?? 0, body: response_body ?? "", outcome: "replayed" };
 }
 
-function errorAnswer(outcome: Answer["outcome"], error: ApiError): Answer {
-  return { status: error.status, body: JSON.stringify(error.body), outcome };
+function errorAnswer(outcome: Answer["outcome"], code: ErrorCode, message: string): Answer {
+  return { status: statusOfCode[code], body: JSON.stringify({ code, message }), outcome };
 }
 
 const keyConflict = errorAnswer(
   "key_conflict",
-  new ApiError("IDEMPOTENCY_KEY_CONFLICT", "the Idempotency-Key was used for another request"),
+  "IDEMPOTENCY_KEY_CONFLICT",
+  "the Idempotency-Key was used for another request",
 );
 const overLimit = errorAnswer(
   "over_limit",
-  new ApiError("ENTITLEMENT_LIMIT_REACHED", "the user has as many entitlements as allowed"),
+  "ENTITLEMENT_LIMIT_REACHED",
+  "the user has as many entitlements as allowed",
 );
 const stateConflict = {
   GRANT: already(statusAfter.GRANT),
@@ -101,8 +103,5 @@ const stateConflict = {
 };
 
 function already(status: Status): Answer {
-  return errorAnswer(
-    "state_conflict",
-    new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${status}`),
-  );
+  return errorAnswer("state_conflict", "ENTITLEMENT_STATE_CONFLICT", `already ${status}`);
 }

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { utc } from "@kenri/shared/postgres/postgres.ts";
+import { sha256 } from "../sha256.ts";
 
 // An audit row is sealed with a hash over its content and over the hash of the previous row of the same
 // entitlement. PostgreSQL computes and checks it with these expressions; docs/audit.md lists them for
@@ -9,12 +9,12 @@ import { utc } from "@kenri/shared/postgres/postgres.ts";
 // hash. The salt is erased as well, so nobody can find the columns by guessing. The function
 // erase_audited of the database computes the same digest.
 export function personDigest(row: string): string {
-  return sha256(`${row}.salt::text`, ...of(row, "user_id", "source_id", "request_id"));
+  return sha256InSql(`${row}.salt::text`, ...of(row, "user_id", "source_id", "request_id"));
 }
 
 // The hash of a JSON array of texts and nulls, so that different contents never give the same text.
 export function auditHash(row: string, digest = personDigest(row)): string {
-  return sha256(
+  return sha256InSql(
     `encode(${digest}, 'hex')`,
     `encode(${row}.previous_hash, 'hex')`,
     utc(`${row}.previous_at`),
@@ -41,20 +41,20 @@ export const markOfUnhashed = (row: string): string =>
 const markDigits = 15;
 
 function mark(...texts: string[]): string {
-  return `('x' || left(encode(${sha256(...texts)}, 'hex'), ${markDigits}))::bit(60)::bigint`;
+  return `('x' || left(encode(${sha256InSql(...texts)}, 'hex'), ${markDigits}))::bit(60)::bigint`;
 }
 
 // The same as markOfUnhashed, computed without a row.
 export function markOfVersion(userId: string, stockKeepingUnit: string, version: number): bigint {
   const user = userId.replace(/^erased-.*/, "erased");
   const text = JSON.stringify([user, stockKeepingUnit, `${version}`]);
-  return BigInt(`0x${createHash("sha256").update(text).digest("hex").slice(0, markDigits)}`);
+  return BigInt(`0x${sha256(text).slice(0, markDigits)}`);
 }
 
 function of(row: string, ...columns: string[]): string[] {
   return columns.map((column) => `${row}.${column}`);
 }
 
-function sha256(...texts: string[]): string {
+function sha256InSql(...texts: string[]): string {
   return `sha256(convert_to(to_json(array[${texts.join(", ")}])::text, 'UTF8'))`;
 }

@@ -25,4 +25,6 @@ export const problemSchema = z.object({
   says: z.string(),
 }).openapi("AuditProblem");
 
-export type Problem = z.infer<typeof problemSchema> & { kind: Kind };
+export type AuditProblem = z.infer<typeof problemSchema>;
+
+export type Problem = AuditProblem & { kind: Kind };

@@ -2,12 +2,12 @@ import { z } from "@hono/zod-openapi";
 import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
+import { headsOf } from "@kenri/shared/operators/hash_sums.ts";
 import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { type Bounds, findBounds } from "./bounds.ts";
 import { type Chain, findChains, findMore } from "./chains.ts";
-import { headsOf } from "./heads.ts";
 import { findMissingVersions, marksOf } from "./missing_versions.ts";
 import { type Problem, problemSchema } from "./problem.ts";
 import { ChainVerifier } from "./verify_chain.ts";
@@ -31,6 +31,8 @@ const requestSchema = z.object({
   cursor: z.string().optional().openapi({ description: "The `next_cursor` of the previous page" }),
 });
 
+export type ChainsQuery = z.input<typeof requestSchema>;
+
 export const marksSchema = z.string().openapi({
   description: "A sum over the rows that were counted; two equal sets have equal sums",
 });
@@ -49,6 +51,8 @@ const answerSchema = z.object({
   heads: z.object({ count: z.int(), sum: z.string() }).optional(),
   next_cursor: z.string().optional(),
 }).openapi("VerifiedAudit");
+
+export type ChainsAnswer = z.infer<typeof answerSchema>;
 
 export const verifyAuditRoute: ScopedRoute = {
   scope: "debug:read",

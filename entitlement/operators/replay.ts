@@ -23,6 +23,8 @@ const bodySchema = z.object({
   ...operationFields,
 });
 
+export type ReplayBody = z.input<typeof bodySchema>;
+
 const answerSchema = z.object({
   operation_id: z.uuid().nullable(),
   replayed: z.int().openapi({
@@ -32,6 +34,8 @@ const answerSchema = z.object({
     description: "Whether no event is left to replay, or with dry_run to count",
   }),
 }).openapi("Replayed");
+
+export type ReplayAnswer = z.infer<typeof answerSchema>;
 
 export const replayRoute = operationRoute(
   "/operations/entitlement/replay",

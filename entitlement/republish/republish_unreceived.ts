@@ -2,19 +2,15 @@ import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
 import { eventTypeOf } from "../entitlement.ts";
+import type { AuditedEvent } from "../reconciliation/check.ts";
 import { becomesPending, recordsAttempts, recordsOperation } from "./republish.ts";
-
-export interface UnreceivedEvent {
-  event_id: string;
-  occurred_at: string;
-}
 
 // Republishes events that were published and not received, and counts that for each of them. An event
 // that the outbox has deleted is written again from the audit, with the same id and content. Returns
 // the ids of the events that were republished.
 export async function republishUnreceived(
   database: Database,
-  events: UnreceivedEvent[],
+  events: AuditedEvent[],
   { id, who, reason }: Operation,
 ): Promise<string[]> {
   if (events.length === 0) return [];
