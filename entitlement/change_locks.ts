@@ -3,9 +3,10 @@ import type { ChangeRequest } from "./decide_change.ts";
 import { type Change, storedKeyOf } from "./entitlement.ts";
 import { sha256 } from "./sha256.ts";
 
-// A change takes an advisory lock for its idempotency key and one for its entitlement, whose row may
-// not exist yet. Where the entitlements of a user are counted, the user has a lock as well, so that
-// none is added meanwhile. The other two remain, because a replica with other settings may not count.
+// A change takes an advisory lock for its idempotency key and one for its entitlement, whose row
+// may not exist yet. Where the entitlements of a user are counted, the user has a lock as well, so
+// that none is added meanwhile. The other two remain, because a replica with other settings may not
+// count.
 
 type Named = Pick<Change, "userId" | "stockKeepingUnit">;
 

@@ -25,9 +25,10 @@ export interface CommitOptions {
 }
 
 // Commits changes that arrived at the same time in one transaction, each as if it were alone: its
-// entitlement, event, audit row and stored answer are committed together or not at all. No two of the
-// changes share an idempotency key or an entitlement, because the batch keeps those apart (keysOf).
-// With a lease, events are written as leased to the relay of this process and handed over to it.
+// entitlement, event, audit row and stored answer are committed together or not at all. No two of
+// the changes share an idempotency key or an entitlement, because the batch keeps those apart
+// (keysOf). With a lease, events are written as leased to the relay of this process and handed over
+// to it.
 export async function commitChanges(
   database: Database,
   changes: Change[],
@@ -46,8 +47,8 @@ export async function commitChanges(
   return { ...committed, result };
 }
 
-// Clients repeat their requests in waves, after they could not reach the service or gave up waiting.
-// Only during such a wave is it worth looking for stored answers before taking locks.
+// Clients repeat their requests in waves, after they could not reach the service or gave up
+// waiting. Only during such a wave is it worth looking for stored answers before taking locks.
 let expectsRepeats = false;
 
 function toRequest(change: Change): ChangeRequest {
@@ -56,8 +57,8 @@ function toRequest(change: Change): ChangeRequest {
   return { ...change, storedKey: storedKeyOf(change), hash: sha256(identity) };
 }
 
-// A stored answer does not change while it is valid, so it can be read without a lock. An answer that
-// is not found here may be about to be committed: that is decided under the locks.
+// A stored answer does not change while it is valid, so it can be read without a lock. An answer
+// that is not found here may be about to be committed: that is decided under the locks.
 async function findReplays(
   database: Database,
   requests: ChangeRequest[],

@@ -26,16 +26,16 @@ export const eventTypeOf: Record<Action, string> = {
   REVOKE: "EntitlementRevoked",
 };
 
-// The entitlement after the change, or nothing if it already has that status. An item that was never
-// granted can be revoked, because a refund may overtake its purchase.
+// The entitlement after the change, or nothing if it already has that status. An item that was
+// never granted can be revoked, because a refund may overtake its purchase.
 export function changed(current: Entitlement | undefined, action: Action): Entitlement | undefined {
   const status = statusAfter[action];
   if (current?.status === status) return undefined;
   return { status, version: (current?.version ?? 0) + 1 };
 }
 
-// The idempotency key as it is stored and locked. Each caller has keys of its own: a key contains no
-// space, so it can't look like that of another caller.
+// The idempotency key as it is stored and locked. Each caller has keys of its own: a key contains
+// no space, so it can't look like that of another caller.
 export function storedKeyOf({ caller, idempotencyKey }: Change): string {
   return caller === "" ? idempotencyKey : `${caller} ${idempotencyKey}`;
 }

@@ -70,8 +70,8 @@ export function listEntitlements(lists: Batch<string, string>): Handler {
   };
 }
 
-// Look-ups that arrived at the same time are one query. PostgreSQL writes each list as JSON, so that
-// the service does not have to parse it and write it again.
+// Look-ups that arrived at the same time are one query. PostgreSQL writes each list as JSON, so
+// that the service does not have to parse it and write it again.
 export async function findEntitlements(database: Database, userIds: string[]): Promise<string[]> {
   const rows = await query<{ list: string }>(
     database,

@@ -3,12 +3,12 @@ import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { republishLost } from "./republish/republish_lost.ts";
 
-// A stream may lose messages that it has acknowledged, by a wiped disk or a power failure before fsync.
-// Each published row keeps its sequence and the generation of the stream that stored it. Before a
-// relay publishes, it compares these with the stream. A new generation begins if the stream was
-// created anew, if its server was restarted, or if the stream ends before the last recorded sequence.
-// The new generation records how much of the old one was kept, and every row beyond that is
-// republished.
+// A stream may lose messages that it has acknowledged, when its disk is wiped or the power fails
+// before fsync. Each published row keeps its sequence and the generation of the stream that stored
+// it. Before a relay publishes, it compares these with the stream. A new generation begins if the
+// stream was created anew, if its server was restarted, or if the stream ends before the last
+// recorded sequence. The new generation records how much of the old one was kept, and every row
+// beyond that is republished.
 //
 // A restart counts even if nothing was lost: a relay that has not noticed it may settle a row later
 // that was acknowledged before. Such a row has the old generation, so the next comparison finds it.
@@ -36,7 +36,7 @@ export async function repairLostEvents(
   log: Log,
 ): Promise<number> {
   const current = await findGeneration(database);
-  // This is read before the stream is asked: then a sequence beyond the end of the stream must be lost.
+  // The stream is asked after this, so a recorded sequence beyond its end must be lost.
   const recorded = await findLastRecorded(database, current?.generation ?? 0);
   const info = await manager.streams.info(stream);
   const found = identityOf(info, serverId);
@@ -68,7 +68,7 @@ function identityOf({ config, created, cluster }: StreamInfo, serverId: string):
     stream: config.name,
     // A string, because its nanoseconds identify the stream and a Date would cut them off.
     stream_created_at: String(created),
-    server_id: cluster?.name ? "" : serverId, // a server without a cluster reports a leader, but no name
+    server_id: cluster?.name ? "" : serverId, // without a cluster there is no name
   };
 }
 

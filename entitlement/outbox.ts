@@ -80,8 +80,8 @@ export function settleEvents(
   );
 }
 
-// published_at is the time of the acknowledgement: the database's time of the claim and the time that
-// has passed since. So events of one key have it in their order, whenever each of them is settled.
+// published_at is the time of the acknowledgement: the database's time of the claim and the time
+// that has passed since. So it follows the order of events of one key, whenever each is settled.
 function markPublished(
   database: Database,
   done: { row: OutboxRow; result: Published }[],

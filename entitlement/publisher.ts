@@ -56,8 +56,8 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
   const failAll = (error: string) => {
     for (const id of [...pending.keys()]) finish(id, { kind: "unavailable", error });
   };
-  // A message that is not acknowledged in time counts as refused only if a message that was sent after
-  // it was acknowledged. Otherwise the stream answers nobody.
+  // A message that is not acknowledged in time counts as refused only if a message that was sent
+  // after it was acknowledged. Otherwise the stream answers nobody.
   const sweep = () => {
     const oldest = performance.now() - ackTimeoutMs;
     for (const [id, { number, sentAt }] of pending) {
@@ -134,8 +134,8 @@ function readAck(message: Msg): PublishResult {
 const messageTooLarge = 10054;
 const headersTooLarge = 10097;
 
-// Errors of the server are about its state (no space, no leader, sealed, too slow), except for the two
-// that are about the message.
+// Errors of the server are about its state (no space, no leader, sealed, too slow), except for the
+// two that are about the message.
 function kindOf({ err_code }: { err_code?: number }): "refused" | "unavailable" {
   return err_code === messageTooLarge || err_code === headersTooLarge ? "refused" : "unavailable";
 }

@@ -47,12 +47,12 @@ export interface RelayParts {
 
 const watchMs = 5_000;
 
-// Publishes the outbox. Each connection to NATS begins a round, and so does each change of the stream
-// that makes its content doubtful: the relay creates or checks the stream, republishes what the stream
-// has lost, and only then publishes anything else.
+// Publishes the outbox. Each connection to NATS begins a round, and so does each sign that the
+// stream was replaced or has lost messages: the relay creates or checks the stream, republishes
+// what it has lost, and only then publishes anything else.
 //
-// While NATS is down there is no session, and the relay claims nothing. Events that it still holds are
-// released without counting an attempt. They stay in the outbox until the next round.
+// While NATS is down there is no session, and the relay claims nothing. Events that it still holds
+// are released without counting an attempt. They stay in the outbox until the next round.
 export async function runRelay(
   parts: RelayParts,
   options: RelayOptions,
@@ -180,8 +180,8 @@ async function watchStream(
     } catch {
       return;
     }
-    // A relay that did not notice the loss may have settled events since, and have ended. An error is
-    // ignored here because the claims report a database that fails.
+    // A relay that did not notice the loss may have settled events since, and have ended. An error
+    // is ignored here because the claims report a database that fails.
     await republishLost(database, log).catch(() => {});
   }
 }

@@ -13,8 +13,8 @@ import { eventTypeOf } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
 
 // Writes the entitlements and their audit rows, through a function that belongs to the owner of the
-// database: the service itself may write neither table. The function computes version, link and hash,
-// and refuses a change that does not follow the one before.
+// database: the service itself may write neither table. The function computes version, link and
+// hash, and refuses a change that does not follow the one before.
 export async function appendChanges(tx: Transaction, commits: Commit[]): Promise<void> {
   const changes = commits.map(({ request, at, eventId, version }) => ({
     audit_id: eventId,
@@ -88,8 +88,8 @@ export async function announceChanges(
   return leased.map((row) => leasedRow<OutboxContent>(row, lease?.token ?? ""));
 }
 
-// Only an expired answer may be overwritten. findCurrentStates has seen every other one under the lock,
-// so if a row can't be written, the lock did not hold and nothing may be committed.
+// Only an expired answer may be overwritten. findCurrentStates has seen every other one under the
+// lock, so if a row can't be written, the lock did not hold and nothing may be committed.
 export async function storeAnswers(
   tx: Transaction,
   answers: AnswerToStore[],

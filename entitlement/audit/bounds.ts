@@ -10,8 +10,8 @@ export interface Bounds {
 const updatedWithinHours = 24;
 const firstWithHashes = 6; // of migrations/entitlement
 
-// Every change that occurred before this time is committed, because each one that is under way began
-// later.
+// Every change that occurred before this time is committed, because each one that is under way
+// began later.
 const committed = `(select least(now(), min(xact_start))
          from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid())`;

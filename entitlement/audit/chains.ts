@@ -2,8 +2,8 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { auditHash, markOfRow, personDigest } from "./hash.ts";
 import type { Action, Status } from "../entitlement.ts";
 
-// Reads entitlements with their chains, from the last audit row back. Each row contains the time of the
-// row before it, by which that row is found.
+// Reads entitlements with their chains, from the last audit row back. Each row contains the time of
+// the row before it, by which that row is found.
 
 export interface Head {
   user_id: string;
@@ -60,7 +60,8 @@ const hashOfContent = auditHash(
   `coalesce(chain.erased, ${personDigest("chain")})`,
 );
 
-// `union` removes duplicates: if somebody has copied a row, the rows before it must not appear twice.
+// `union` removes duplicates: if somebody has copied a row, the rows before it must not appear
+// twice.
 const rowsOfHead = `with recursive chain as (
          select 1 as depth, entry.*
          from entitlement_audit entry

@@ -1,12 +1,12 @@
 import { utc } from "@kenri/shared/postgres/postgres.ts";
 import { sha256 } from "../sha256.ts";
 
-// An audit row is sealed with a hash over its content and over the hash of the previous row of the same
-// entitlement. PostgreSQL computes and checks it with these expressions; docs/audit.md lists them for
-// auditors who do not want to rely on this service.
+// An audit row is sealed with a hash over its content and over the hash of the previous row of the
+// same entitlement. PostgreSQL computes and checks it with these expressions; docs/audit.md lists
+// them for auditors who do not want to rely on this service.
 
-// A digest of the columns that identify a person. When these are erased, the digest replaces them in the
-// hash. The salt is erased as well, so nobody can find the columns by guessing. The function
+// A digest of the columns that identify a person. When these are erased, the digest replaces them
+// in the hash. The salt is erased as well, so nobody can find the columns by guessing. The function
 // erase_audited of the database computes the same digest.
 export function personDigest(row: string): string {
   return sha256InSql(`${row}.salt::text`, ...of(row, "user_id", "source_id", "request_id"));
@@ -25,9 +25,9 @@ export function auditHash(row: string, digest = personDigest(row)): string {
   );
 }
 
-// A mark is a number for each row, or for each version that has a row without a hash. Two sets of rows
-// with the same sum of marks are the same set. Marks need not be secret: a row that only one of the
-// sets has can only increase the sum.
+// A mark is a number for each row, or for each version that has a row without a hash. Two sets of
+// rows with the same sum of marks are the same set. Marks need not be secret: a row that only one
+// of the sets has can only increase the sum.
 export const markOfRow = (row: string): string =>
   mark(`${row}.audit_id::text`, utc(`${row}.occurred_at`), `encode(${row}.hash, 'hex')`);
 

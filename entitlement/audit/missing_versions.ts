@@ -3,11 +3,11 @@ import { markOfVersion } from "./hash.ts";
 import type { Problem } from "./problem.ts";
 import type { Gap } from "./verify_chain.ts";
 
-// A version without a hashed row must have a row without a hash, written before there were chains or by a
-// replica of that release. No index finds those rows, so their marks are added up first, and they are
-// searched for only if the sums differ.
+// A version without a hashed row must have a row without a hash, written before there were chains
+// or by a replica of that release. No index finds those rows, so their marks are added up first,
+// and they are searched for only if the sums differ.
 
-const addedUpAtMost = 10_000; // of one gap: no real gap is so large, and a forged one may be endless
+const addedUpAtMost = 10_000; // of one gap; only a forged gap can be larger
 
 export function marksOf(gaps: Gap[]): bigint {
   let sum = 0n;

@@ -12,8 +12,8 @@ import { findMissingVersions, marksOf } from "./missing_versions.ts";
 import { type Problem, problemSchema } from "./problem.ts";
 import { ChainVerifier } from "./verify_chain.ts";
 
-// Verifies the chains of the audit, a page of entitlements for each call. The caller adds up the figures of
-// all pages; docs/audit.md describes the result.
+// Verifies the chains of the audit, a page of entitlements for each call. The caller adds up the
+// figures of all pages; docs/audit.md describes the result.
 
 const chainsAtOnce = 100;
 const rowsAtOnce = 200; // of one chain

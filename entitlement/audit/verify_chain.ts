@@ -13,9 +13,9 @@ export interface Gap {
   may_be_dropped: boolean;
 }
 
-// Verifies the audit of one entitlement, from its last row back to the first that retention has left.
-// Each row has a hash over its content and over the hash of the row before it, and the row after it
-// repeats that hash.
+// Verifies the audit of one entitlement, from its last row back to the first that retention has
+// left. Each row has a hash over its content and over the hash of the row before it, and the row
+// after it repeats that hash.
 export class ChainVerifier {
   readonly problems: Problem[] = [];
   next: Link | undefined; // undefined where the chain begins

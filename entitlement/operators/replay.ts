@@ -12,8 +12,8 @@ import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import type { Handler } from "hono";
 import { republishRange } from "../republish/republish_range.ts";
 
-// Republishes the events that were published in a range of time, a batch for each call. An event that is
-// republished is in the range no more, so each call continues where the last one ended.
+// Republishes the events that were published in a range of time, a batch for each call. An event
+// that is republished is no longer in the range, so each call continues where the last one ended.
 
 const bodySchema = z.object({
   from: momentSchema(),

@@ -8,8 +8,8 @@ import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/proto/notific
 export type AskReceiver = (eventIds: string[], withinMs?: number) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
-// This inbox is not the one for the acknowledgements of the stream, so a service that may answer checks
-// can't forge acknowledgements.
+// This inbox is not the one for the acknowledgements of the stream, so a service that may answer
+// checks can't forge acknowledgements.
 const answers = inboxesOf("entitlement.checks");
 
 // Asks the notification service, over NATS, which of these events it has not received.

@@ -2,9 +2,9 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { maxPerCheck, type Receipt } from "@kenri/proto/notification/receipts.ts";
 import type { AskReceiver } from "./ask.ts";
 
-// Checks whether every change was received. The audit has one row for each version of each entitlement,
-// and the id of the row is the id of the event. So the audit lists every event that must have been
-// published, whether or not the outbox still has it.
+// Checks whether every change was received. The audit has one row for each version of each
+// entitlement, and the id of the row is the id of the event. So the audit lists every event that
+// must have been published, whether or not the outbox still has it.
 
 export interface AuditedEvent {
   event_id: string;
@@ -15,7 +15,7 @@ export interface AuditedEvent {
 }
 
 export interface Row extends AuditedEvent, Record<string, unknown> {
-  status: string | null; // null if retention has deleted it from the outbox, a day after it was published
+  status: string | null; // null if retention has deleted the row, a day after the publish
   published_seconds_ago: number | null;
   stream_seq: number | null;
 }

@@ -75,7 +75,8 @@ async function recheckOpen(
   }
 }
 
-// Goes through the audit up to the first event that is still on its way. The next run continues there.
+// Goes through the audit up to the first event that is still on its way. The next run continues
+// there.
 async function provePages(
   parts: ReconcileParts,
   run: Run,
@@ -177,7 +178,8 @@ async function finish(database: Database, run: Run): Promise<void> {
   stillOurs(finished);
 }
 
-// A replica that was delayed for longer than its lease must leave the run to the replica that took over.
+// A replica that was delayed for longer than its lease must leave the run to the replica that took
+// over.
 function stillOurs<Row>([row]: Row[]): Row {
   if (!row) throw new Error("the run outlasted its lease, and another replica has taken over");
   return row;

@@ -6,8 +6,8 @@ import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { republishUnreceived } from "../republish/republish_unreceived.ts";
 import type { AuditedEvent, Checked, State } from "./check.ts";
 
-// What follows from a check: an event that was received is closed, one that was not stays open until
-// it is, and one that is missing is republished.
+// What follows from a check: an event that was received is closed, one that was not stays open
+// until it is, and one that is missing is republished.
 
 export interface SettleParts {
   database: Database;

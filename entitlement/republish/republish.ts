@@ -16,8 +16,8 @@ export interface RepublishCounts extends Record<string, unknown> {
   republished: number;
 }
 
-// The key is made anew: a row that was finished before migration 0007 has a key of the old form, and
-// would not be ordered with rows that were written since.
+// The key is made anew: a row that was finished before migration 0007 has a key of the old form,
+// and would not be ordered with rows that were written since.
 export const becomesPending = `status = 'PENDING', attempt_count = 0, next_retry_at = null,
          published_at = null, stream_generation = null, stream_seq = null,
          aggregate_key = coalesce(

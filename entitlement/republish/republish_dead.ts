@@ -3,8 +3,7 @@ import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
 import { becomesPending, recordsAttempts, recordsOperation } from "./republish.ts";
 
-// Republishes dead letters, which are events that are FAILED, and returns the ids of those that still
-// were.
+// Republishes dead letters of the outbox, and returns the ids of those that were still FAILED.
 export async function republishDead(
   database: Database,
   ids: string[],

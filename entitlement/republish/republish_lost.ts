@@ -4,9 +4,9 @@ import { becomesPending, recordsAttempts, type RepublishCounts } from "./republi
 
 const lostBatch = 1_000;
 
-// Republishes every event that lies beyond what a later generation has kept of the stream. Another relay
-// may republish a whole batch between its search and its locks, so only a search that finds nothing is
-// the last one.
+// Republishes every event that lies beyond what a later generation has kept of the stream. Another
+// relay may republish a whole batch between its search and its locks, so only a search that finds
+// nothing is the last one.
 export async function republishLost(database: Database, log: Log): Promise<void> {
   let republished = 0;
   for (;;) {

@@ -13,10 +13,10 @@ export interface PublishedRange {
   limit: number;
 }
 
-// Republishes a batch of the events that were published in a range of time, the oldest first. A client
-// that repeats the call until the range is complete takes a call that republishes nothing for an
-// error. So if somebody else has republished a whole batch after it was found, the next one follows
-// here.
+// Republishes a batch of the events that were published in a range of time, the oldest first. A
+// client that repeats the call until the range is complete takes a call that republishes nothing
+// for an error. So if somebody else has republished a whole batch after it was found, the next one
+// follows here.
 export async function republishRange(
   database: Database,
   range: PublishedRange,

@@ -5,9 +5,9 @@ import { eventTypeOf } from "../entitlement.ts";
 import type { AuditedEvent } from "../reconciliation/check.ts";
 import { becomesPending, recordsAttempts, recordsOperation } from "./republish.ts";
 
-// Republishes events that were published and not received, and counts that for each of them. An event
-// that the outbox has deleted is written again from the audit, with the same id and content. Returns
-// the ids of the events that were republished.
+// Republishes events that were published and not received, and counts that for each of them. An
+// event that the outbox has deleted is written again from the audit, with the same id and content.
+// Returns the ids of the events that were republished.
 export async function republishUnreceived(
   database: Database,
   events: AuditedEvent[],

@@ -56,7 +56,7 @@ function decode(body: Uint8Array): EntitlementEvent {
   }
 }
 
-const firstSecond = -62_135_596_800n; // of the year 1, the earliest that a protobuf Timestamp allows
+const firstSecond = -62_135_596_800n; // of the year 1, the first of a protobuf Timestamp
 const lastSecond = 253_402_300_799n; // of the year 9999
 
 // To the microsecond, which is what PostgreSQL keeps.

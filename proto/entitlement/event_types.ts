@@ -8,7 +8,8 @@ export const typeOfName: ReadonlyMap<string, EntitlementEventType> = new Map([
 
 const nameOfType = new Map<number, string>([...typeOfName].map(([name, type]) => [type, name]));
 
-// An unknown type, of a newer schema, is represented by its number, so that its events are not lost.
+// An unknown type, of a newer schema, is represented by its number, so that its events are not
+// lost.
 export function nameOf(type: number): string {
   return nameOfType.get(type) ?? `${type}`;
 }

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-// A seal proves that an event was published by a service that has the key. This matters because NATS does
-// not report who published a message, and `deno task recover` writes events of the stream to the
-// database.
+// A seal proves that an event was published by a service that has the key. This matters because
+// NATS does not report who published a message, and `deno task recover` writes events of the stream
+// to the database.
 
 export const sealHeader = "seal";
 

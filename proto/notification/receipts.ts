@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-// With these messages the entitlement service asks the notification service over NATS which events it
-// has not received. Their subject is derived from that of the events and belongs to no stream.
+// With these messages the entitlement service asks the notification service over NATS which events
+// it has not received. Their subject is derived from that of the events and belongs to no stream.
 
 export function subjectOfChecks(subject: string): string {
   return `${subject}.check`;

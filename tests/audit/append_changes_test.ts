@@ -1,4 +1,5 @@
-// Changes are appended by a function of the database's owner, which refuses those that do not follow.
+// Changes are appended by a function of the database's owner, which refuses those that do not
+// follow.
 import assert from "node:assert/strict";
 import { migrate } from "../../migrations/migrate.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";

@@ -156,7 +156,7 @@ Deno.test("rows of the previous release are counted as unhashed, and a removed h
     const url = `${place.url}/debug/entitlement/audit/${path}?before=${verified.before}`;
     return (await (await fetch(url)).json()).marks;
   };
-  assert.equal(await marksOf("rows"), await marksOf("chains")); // otherwise each row would be searched for
+  assert.equal(await marksOf("rows"), await marksOf("chains")); // else all rows are searched
   await ask(place.ownerUrl, row(3, "hash = null")("ann"));
   const [problem] = (await place.verify()).problems;
   assert.deepEqual([problem?.kind, problem?.version], ["HASH_REMOVED", 3]);

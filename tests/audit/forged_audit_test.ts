@@ -1,5 +1,5 @@
-// The role of the service can't write a forged history of an entitlement, and `ops audit verify` finds one
-// that somebody else has written.
+// The role of the service can't write a forged history of an entitlement, and `ops audit verify`
+// finds one that somebody else has written.
 import assert from "node:assert/strict";
 import { auditHash } from "../../entitlement/audit/hash.ts";
 import { ask } from "../../tools/servers/asking.ts";
@@ -50,8 +50,8 @@ const granted = (forged: Forged): Tampering => (user) =>
 
 const nothing = "null::timestamptz, null::bytea";
 
-// Each user's book has three rows before the forgery. Without a kind, only the role of the service is
-// refused.
+// Each user's book has three rows before the forgery. Without a kind, only the role of the service
+// is refused.
 const forgeries: [user: string, kind: string | undefined, sql: Tampering][] = [
   ["before-christ", "STRAY", audited({ at: "timestamptz '0044-03-15 BC'" })],
   ["from-eternity", "STRAY", audited({ at: "timestamptz '-infinity'" })],

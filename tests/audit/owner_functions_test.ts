@@ -32,7 +32,8 @@ Deno.test("partitions begin and end with a month, whatever settings the role has
       await service.query("select drop_audit_partitions(13)");
     });
   await make(plain.serviceUrl, []);
-  await make(odd.serviceUrl, ["datestyle = 'SQL, DMY'", "timezone = 'UTC+167'"]); // a time zone that looks like UTC
+  // This time zone is written as if it were UTC.
+  await make(odd.serviceUrl, ["datestyle = 'SQL, DMY'", "timezone = 'UTC+167'"]);
   const bounds = (url: string) =>
     ask(
       url,

@@ -133,7 +133,7 @@ Deno.test("an expired key can be used again while clients repeat their requests 
   await grant(url, user, "expires-2");
   const revoked = await revoke(url, user, "expires-3");
   await kenri.rows("update idempotency_keys set expires_at = now() where idem_key = 'expires-2'");
-  assertReplay(await revoke(url, user, "expires-3"), revoked); // from now on the service looks for replays first
+  assertReplay(await revoke(url, user, "expires-3"), revoked); // now replays are looked for first
   const again = await grant(url, user, "expires-2");
   assert.deepEqual([again.status, again.json.version], [200, 3], again.text);
   assert.equal(again.headers.get("Idempotency-Replayed"), null);

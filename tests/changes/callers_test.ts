@@ -1,4 +1,5 @@
-// Each caller has its own idempotency keys: two clients neither collide nor see each other's answers.
+// Each caller has its own idempotency keys: two clients neither collide nor see each other's
+// answers.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, assertError, post, someFields } from "../support/api.ts";

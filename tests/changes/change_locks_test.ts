@@ -1,5 +1,5 @@
-// Changes take their advisory locks in the order of the lock numbers, whatever order they arrived in. So
-// replicas can't deadlock.
+// Changes take their advisory locks in the order of the lock numbers, whatever order they arrived
+// in. So replicas can't deadlock.
 import assert from "node:assert/strict";
 import { lockEntitlements } from "../../entitlement/change_locks.ts";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
@@ -16,7 +16,7 @@ const changes = ["ann", "bob", "cem", "dan", "eve"].map((userId, i) =>
 
 Deno.test("a batch of changes takes its advisory locks in ascending order", async () => {
   const options = { idempotencyTtlMs: 60_000, maxPerUser: 10 };
-  const count = 3 * changes.length; // the key, the entitlement and the user, whose entitlements are counted
+  const count = 3 * changes.length; // key, entitlement and user
   await assertAscending(count, (database) => commitChanges(database, changes, options));
 });
 
@@ -52,7 +52,7 @@ async function assertAscending(
   });
   assert.equal(all.length, count);
   for (const number of all) {
-    await ask(ownerUrl, "delete from idempotency_keys"); // otherwise the stored answers are found without a lock
+    await ask(ownerUrl, "delete from idempotency_keys"); // a stored answer needs no lock
     await withClient(ownerUrl, async (owner) => {
       await owner.query("begin");
       await owner.query("select pg_advisory_xact_lock($1)", [`${number}`]);

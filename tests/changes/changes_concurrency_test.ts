@@ -1,4 +1,5 @@
-// Concurrent changes have the effect of changes one after another, and a change that fails fails alone.
+// Concurrent changes have the effect of changes one after another, and a change that fails fails
+// alone.
 import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
 import { entitlementApp } from "../../entitlement/app.ts";
@@ -133,7 +134,7 @@ Deno.test("when too many changes wait, callers are asked to try again, and no ch
 
 const plugs = 2; // the number of concurrent commits of a replica
 
-/** While these commits are held up, the other changes gather behind them and are committed together. */
+/** While these commits wait, the other changes gather behind them and are committed together. */
 function sendTogether(
   { ownerUrl }: TestDatabase,
   url: string,
@@ -153,7 +154,7 @@ function sendTogether(
   });
 }
 
-/** The application without its server, because ten thousand sockets would have limits of their own. */
+/** The application without its server: ten thousand sockets would have limits of their own. */
 function changesOf(database: Database): (request: ChangeRequest) => Promise<Response> {
   const app = entitlementApp({
     database,

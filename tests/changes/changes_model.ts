@@ -1,5 +1,5 @@
-// The model of the state rules and of idempotency. From all answers that the clients saw, it checks that
-// a serial order explains every answer, and computes what the tables must contain after it.
+// The model of the state rules and of idempotency. From all answers that the clients saw, it checks
+// that a serial order explains every answer, and computes what the tables must contain after it.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import type { Answer, ChangeRequest, Observation } from "../support/changes.ts";
@@ -98,7 +98,7 @@ function historyOf(owners: Owner[]): Owner[] {
   return changes;
 }
 
-/** The times at which each change may have happened, in the order of versions while its client waited. */
+/** When each change may have happened: in the order of versions, while its client waited. */
 function momentsOf(changes: Owner[]): { earliest: number; latest: number }[] {
   const moments = changes.map(({ from, to }) => ({ earliest: from, latest: to }));
   for (let i = 1; i < moments.length; i++) {

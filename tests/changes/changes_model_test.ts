@@ -1,5 +1,5 @@
-// Many clients change the same few users under the same few keys at once. A serial order must explain
-// every answer, and the tables must contain exactly what that order leads to.
+// Many clients change the same few users under the same few keys at once. A serial order must
+// explain every answer, and the tables must contain exactly what that order leads to.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type pg from "pg";

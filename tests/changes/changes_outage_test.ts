@@ -1,5 +1,5 @@
-// The database or a replica may die at any moment. A client that repeats its request with the same key
-// gets exactly one change.
+// The database or a replica may die at any moment. A client that repeats its request with the same
+// key gets exactly one change.
 import assert from "node:assert/strict";
 import {
   type ChangeRequest,
@@ -62,7 +62,7 @@ async function underLoad(
   return (await Promise.all(clients)).flat();
 }
 
-/** Makes one change after another, each with a new key, of entitlements that others change as well. */
+/** Makes one change after another, with new keys, of entitlements that others change as well. */
 async function keepChanging(
   client: number,
   urls: string[],

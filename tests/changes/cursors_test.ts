@@ -1,5 +1,5 @@
-// A cursor comes back from a caller, who may have written it: on every described route that takes one,
-// whatever is in it is a position or is refused.
+// A cursor comes back from a caller, who may have written it: on every described route that takes
+// one, whatever is in it is a position or is refused.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";

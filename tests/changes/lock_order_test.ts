@@ -1,5 +1,5 @@
-// Statements that wait for row locks take them in the order of the event ids. So they can't deadlock,
-// however many of them run at the same time.
+// Statements that wait for row locks take them in the order of the event ids. So they can't
+// deadlock, however many of them run at the same time.
 import assert from "node:assert/strict";
 import type { AuditedEvent } from "../../entitlement/reconciliation/check.ts";
 import { republishDead } from "../../entitlement/republish/republish_dead.ts";

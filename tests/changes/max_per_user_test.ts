@@ -1,4 +1,5 @@
-// With entitlement.max-per-user no user gets more entitlements than that, whoever changes them and when.
+// With entitlement.max-per-user no user gets more entitlements than that, whoever changes them and
+// when.
 import assert from "node:assert/strict";
 import { assertError, grant, list, revoke } from "../support/api.ts";
 import { grant as granted, sendChange, startReplicas, transactionsIn } from "../support/changes.ts";

@@ -1,5 +1,5 @@
-// PostgreSQL does the same work for a change however large the tables are, even with plans that were made
-// while they were empty.
+// PostgreSQL does the same work for a change however large the tables are, even with plans that
+// were made while they were empty.
 import assert from "node:assert/strict";
 import { claimEventsRepeatedly } from "../../entitlement/outbox.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
@@ -72,7 +72,8 @@ Deno.test("claiming an event touches no index", async () => {
   assert.ok(updates && updates.hot > changes * 0.9, `only ${updates?.hot} claims were HOT updates`);
 });
 
-// This test has a server of its own, because any open transaction keeps index entries of finished rows.
+// This test has a server of its own, because any open transaction keeps index entries of finished
+// rows.
 Deno.test("a claim does not read index entries of rows that were finished before it", async () => {
   await using place = await ownDatabase();
   const read = await readByClaims(place, async (database, claim) => {

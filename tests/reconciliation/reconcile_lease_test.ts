@@ -1,5 +1,5 @@
-// A run of the reconciliation belongs to one replica at a time. The replica extends its lease while it
-// works, and writes nothing once it has lost the lease.
+// A run of the reconciliation belongs to one replica at a time. The replica extends its lease while
+// it works, and writes nothing once it has lost the lease.
 import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { untilSent } from "../support/notification.ts";
@@ -16,7 +16,7 @@ Deno.test("a replica that was delayed for longer than its lease writes nothing m
   await using slow = startReplica(stack);
   await inTime("the slow one asks", slow.asks.promise);
   await using next = startReplica(stack);
-  await new Promise((over) => setTimeout(over, 1_000)); // the other replica checks five times a second
+  await new Promise((over) => setTimeout(over, 1_000)); // it checks five times a second
   assert.ok(!next.hasAsked(), "while the lease holds the run is the slow one's");
   await stack.entitlement.rows("update reconciliation set leased_until = now() - interval '1 s'");
   await inTime("the next one asks", next.asks.promise);
@@ -58,7 +58,8 @@ Deno.test("the lease is also extended with each page of open events", async () =
   assert.deepEqual(replica.log.filter((line) => line.startsWith("warn")), []);
 });
 
-// The run is taken over at the last moment, by a trigger, because no other replica could be so quick.
+// The run is taken over at the last moment, by a trigger, because no other replica could be so
+// quick.
 for (const write of ["settled a page", "saved its progress"]) {
   Deno.test(`a replica that loses its lease just after it has ${write} writes nothing more`, async () => {
     await using stack = await startStack(settings);

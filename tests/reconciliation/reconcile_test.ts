@@ -1,5 +1,5 @@
-// Reconciliation reports the events that are missing, republishes them, and counts no other event as
-// missing.
+// Reconciliation reports the events that are missing, republishes them, and counts no other event
+// as missing.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";

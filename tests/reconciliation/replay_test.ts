@@ -1,5 +1,5 @@
-// Replay republishes the events of a range of time in bounded batches. Receivers know these events already,
-// so there is no other effect than the messages.
+// Replay republishes the events of a range of time in bounded batches. Receivers know these events
+// already, so there is no other effect than the messages.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { replay } from "../../entitlement/operators/replay.ts";

@@ -1,5 +1,5 @@
-// An event that somebody else changes between its search and its lock is left alone, and does not end the
-// search for more.
+// An event that somebody else changes between its search and its lock is left alone, and does not
+// end the search for more.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { republishLost } from "../../entitlement/republish/republish_lost.ts";
@@ -88,7 +88,7 @@ async function lose(ownerUrl: string): Promise<void> {
 const republished =
   "status = 'PENDING', published_at = null, stream_generation = null, stream_seq = null";
 
-/** Somebody else changes the first `count` events after `work` has found them and before it locks them. */
+/** Changes the first `count` events after `work` has found them and before it locks them. */
 function whileAnother<Result>(
   ownerUrl: string,
   change: string,

@@ -1,5 +1,5 @@
-// What follows from a check of received events: which events stay open, which are closed, and how often
-// an event is republished before an operator has to look.
+// What follows from a check of received events: which events stay open, which are closed, and how
+// often an event is republished before an operator has to look.
 import assert from "node:assert/strict";
 import type { Checked, State } from "../../entitlement/reconciliation/check.ts";
 import { settleChecked } from "../../entitlement/reconciliation/settle.ts";

@@ -1,5 +1,5 @@
-// The events of user `a` with item `b:c` and of user `a:b` with item `c` are independent: in their order,
-// in timelines and when one of the users is erased.
+// The events of user `a` with item `b:c` and of user `a:b` with item `c` are independent: in their
+// order, in timelines and when one of the users is erased.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
@@ -95,7 +95,7 @@ Deno.test("erasing `dan` drops no captured message of `dan:x`", async () => {
   assert.equal((await countsOf(place)).processed_events, 3, "not that of `dan:x`");
 });
 
-/** Captures a message with a damaged body, as JetStream gives it up. Only the headers name its user. */
+/** Captures a message with a damaged body, so that only its headers name its user. */
 async function capture(ownerUrl: string, key: string | null): Promise<void> {
   await ask(
     ownerUrl,

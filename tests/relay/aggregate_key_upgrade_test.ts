@@ -1,5 +1,6 @@
-// Keys of the form before migration 0007: in rows that are unfinished while it is applied, in rows that
-// replicas of the previous release write afterwards, and in finished rows that are republished later.
+// Keys of the form before migration 0007: in rows that are unfinished while it is applied, in rows
+// that replicas of the previous release write afterwards, and in finished rows that are republished
+// later.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";

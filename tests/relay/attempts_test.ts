@@ -1,4 +1,5 @@
-// Attempts without success are recorded in the statement that changes the row, and deleted with the row.
+// Attempts without success are recorded in the statement that changes the row, and deleted with the
+// row.
 import assert from "node:assert/strict";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { cleanEntitlement } from "../../entitlement/retention.ts";

@@ -1,5 +1,5 @@
-// Rows that are written as already leased, to the worker of the process that writes them, are as safe as
-// rows that were claimed, and worked on in the same order.
+// Rows that are written as already leased, to the worker of the process that writes them, are as
+// safe as rows that were claimed, and worked on in the same order.
 import assert from "node:assert/strict";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
 import { claimEvents, type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";

@@ -1,5 +1,5 @@
-// When the database dies while the relay works, acknowledged events are settled later or published again
-// under the same id. No event is lost or fails, however long the outage is.
+// When the database dies while the relay works, acknowledged events are settled later or published
+// again under the same id. No event is lost or fails, however long the outage is.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import type { PostgresServer } from "../../tools/servers/postgres.ts";

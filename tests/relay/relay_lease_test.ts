@@ -134,8 +134,8 @@ Deno.test("a heartbeat and a settle of the same rows do not deadlock", async () 
     for (let round = 0; round < 10; round++) {
       await insertEvents(place.ownerUrl, manyEvents({ keys: 400, versions: 1 }));
       const rows = await claimEvents(database, { worker: "host", leaseMs: 60_000 }, 400);
-      // One heartbeat after another, as in a worker. If two ran at once, PostgreSQL might wait in spite of
-      // `skip locked`, for the newer version of a row that one of them has just written.
+      // One heartbeat after another, as in a worker. If two ran at once, PostgreSQL might wait in
+      // spite of `skip locked`, for the newer version of a row that one of them has just written.
       const heartbeats = async () => {
         for (const order of [rows, rows.toReversed(), rows, rows.toReversed()]) {
           await keepEvents(database, order, 60_000);

@@ -118,7 +118,8 @@ Deno.test("neither a purge nor a restart counts as a loss", async () => {
   assert.deepEqual(relay.log.filter((line) => line.startsWith("error")), []);
 });
 
-// Rows may be PUBLISHED for a moment before their loss is noticed, so this waits until they are stored.
+// Rows may be PUBLISHED for a moment before their loss is noticed, so this waits until they are
+// stored.
 async function untilStored(place: FreshPlace): ReturnType<typeof outboxRows> {
   let problem: unknown;
   await until("all is stored", async () => {

@@ -1,5 +1,5 @@
-// While the broker is down, frozen, full or without its stream, no event fails and no attempt is counted.
-// maxAttempts is 2 and the backoff 50 ms, so a counted attempt would soon show.
+// While the broker is down, frozen, full or without its stream, no event fails and no attempt is
+// counted. maxAttempts is 2 and the backoff 50 ms, so a counted attempt would soon show.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import {
@@ -128,7 +128,8 @@ function assertNoAttempts(rows: OutboxState[]): void {
   assert.deepEqual(rows.filter(({ attempt_count }) => attempt_count > 0), []);
 }
 
-// Nothing may be IN_FLIGHT for a second, because a claim may have been running when the broker died.
+// Nothing may be IN_FLIGHT for a second, because a claim may have been running when the broker
+// died.
 function untilReleased({ ownerUrl }: FreshPlace): Promise<void> {
   let quietSince = performance.now();
   return until("all rows are released", async () => {

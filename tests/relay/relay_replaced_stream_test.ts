@@ -1,5 +1,5 @@
-// A stream may be replaced by another one of the same name without a reconnect. The relay finds out which
-// events it lacks and republishes them.
+// A stream may be replaced by another one of the same name without a reconnect. The relay finds out
+// which events it lacks and republishes them.
 import assert from "node:assert/strict";
 import { insertEvents, manyEvents, outboxRows, storedEvents, untilAll } from "../support/outbox.ts";
 import { type FreshPlace, freshPlace, startRelay } from "../support/relays.ts";

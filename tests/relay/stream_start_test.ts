@@ -85,5 +85,5 @@ Deno.test("a stream whose settings can be changed in place gets the wanted setti
   assert.equal(config.max_age, 7 * 86_400 * second);
   assert.equal(config.duplicate_window, 90 * second);
   assert.equal(config.retention, "limits");
-  assert.equal(config.max_bytes, 10_000_000); // not a setting of the service, so it stays as the operator set it
+  assert.equal(config.max_bytes, 10_000_000); // stays as the operator set it
 });
