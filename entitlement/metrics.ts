@@ -57,7 +57,7 @@ export const eventsChecked = counter(
   "events looked up at the notification service, by what was found",
   ["state"],
 );
-export const eventsMended = counter(
+export const eventsRepublished = counter(
   "entitlement_reconcile_mended_total",
   "events republished because they were not received",
 );
