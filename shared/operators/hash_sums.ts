@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-// A sum over the last hashes of all audit chains. It does not depend on their order, because erasing a user
-// changes the order but not the hashes. Each hash is expanded to 2,048 bits first: shorter hashes could be
-// constructed to have any wanted sum.
+// A sum over the last hashes of all chains. It does not depend on their order, because erasing a user
+// changes the order of the chains but not their hashes. Each hash is stretched to 2,048 bits first,
+// because somebody could find other hashes with the same sum if they were shorter.
 
 export interface Heads {
   count: number;
