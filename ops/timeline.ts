@@ -59,8 +59,8 @@ interface Event {
   notification: EventTimeline | undefined;
 }
 
-// The entitlement service also knows events that wait to be published, the notification service also
-// older ones. So each is asked for the events that only the other one returned.
+// The entitlement service also knows events that wait to be published, the notification service
+// also older ones. So each is asked for the events that only the other one returned.
 async function eventsOfUser(api: Call["api"], user_id: string): Promise<Result> {
   const [{ events: own }, { events: received }] = await Promise.all([
     api.ask("/debug/entitlement/timeline", { user_id }),
@@ -155,8 +155,8 @@ function stepsOf({ event_id, entitlement, notification }: Event): string {
   ].join("\n");
 }
 
-// PUBLISHED has the time at which the acknowledgement reached the relay. The message may have reached
-// its receiver a little earlier, but PUBLISHED is shown first.
+// PUBLISHED has the time at which the acknowledgement reached the relay. The message may have
+// reached its receiver a little earlier, but PUBLISHED is shown first.
 const acknowledgedLaterMs = 5_000;
 
 function merged<One extends Step>(own: One[], others: One[]): One[] {
