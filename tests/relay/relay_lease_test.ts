@@ -58,7 +58,7 @@ Deno.test("a row whose lease expired too often ends FAILED without being publish
   const [failed, ...published] = await untilAll(place.ownerUrl, "PUBLISHED", "FAILED");
   assert.equal(failed?.status, "FAILED");
   assert.equal(failed?.attempt_count, 3);
-  assert.match(failed?.last_error ?? "", /lease ran out too often/);
+  assert.match(failed?.last_error ?? "", /Lease expired too often/);
   const stored = await storedEvents(place.natsUrl, place.stream);
   assertOnceAndInOrder(stored, published);
 });
