@@ -4,16 +4,16 @@
 
 export class Histogram {
   readonly name: string;
-  readonly help: string;
-  readonly labelNames: string[];
-  readonly bounds: readonly number[];
+  readonly #help: string;
+  readonly #labelNames: string[];
+  readonly #bounds: readonly number[];
   readonly #series = new Map<string, Series>();
 
   constructor(name: string, help: string, labelNames: string[], bounds: readonly number[]) {
     this.name = name;
-    this.help = help;
-    this.labelNames = labelNames;
-    this.bounds = bounds;
+    this.#help = help;
+    this.#labelNames = labelNames;
+    this.#bounds = bounds;
   }
 
   // In the order of the names; the same series for the same labels.
@@ -21,8 +21,8 @@ export class Histogram {
     const key = JSON.stringify(values);
     let series = this.#series.get(key);
     if (!series) {
-      const labels = this.labelNames.map((name, i) => [name, values[i] ?? ""]);
-      series = new Series(Object.fromEntries(labels), this.bounds);
+      const labels = this.#labelNames.map((name, i) => [name, values[i] ?? ""]);
+      series = new Series(Object.fromEntries(labels), this.#bounds);
       this.#series.set(key, series);
     }
     return series;
@@ -30,7 +30,7 @@ export class Histogram {
 
   get(): unknown {
     const values = [...this.#series.values()].flatMap((series) => series.values(this.name));
-    return { name: this.name, help: this.help, type: "histogram", aggregator: "sum", values };
+    return { name: this.name, help: this.#help, type: "histogram", aggregator: "sum", values };
   }
 }
 

@@ -27,21 +27,6 @@ export function codeIn(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code.replaceAll(/\s+/g, " "));
 }
 
-interface Metric {
-  name: string;
-  type: string;
-  labels: string[];
-}
-
-/** The metrics in the table of one section of docs/metrics.md. */
-export function metricsUnder(heading: string): Metric[] {
-  const section = sectionsOf(read("docs/metrics.md"), "##").get(heading) ?? "";
-  return section.split("\n").filter((line) => line.startsWith("| `")).map((line) => {
-    const [, name = "", type = "", labels = ""] = line.split("|").map((cell) => cell.trim());
-    return { name: name.replaceAll("`", ""), type, labels: labels.split(", ").filter(Boolean) };
-  });
-}
-
 interface Panel {
   id: number;
   title: string;

@@ -1,13 +1,55 @@
-// A running service shows the metrics that docs/metrics.md has in its tables, which
-// `deno task metrics:page` writes from their declarations.
+// docs/metrics.md names every metric of both services, with its type, labels, buckets and meaning.
 import assert from "node:assert/strict";
+import { delaySeconds, shortSeconds } from "../../shared/telemetry/metrics.ts";
 import { grant } from "../support/api.ts";
 import { samplesOf, type Scraped, scrapeOf, valueOf } from "../support/metrics.ts";
-import { metricsUnder } from "../support/pages.ts";
 import { startSystem } from "../support/system.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("each service shows the metrics on its page and no others, with these labels", async () => {
+const page = await Deno.readTextFile(new URL("../../docs/metrics.md", import.meta.url));
+const bucketsOf: Record<string, number[]> = { short: shortSeconds, delay: delaySeconds };
+
+interface Described {
+  name: string;
+  type: string;
+  labels: string[];
+  buckets: string;
+  meaning: string;
+}
+
+function described(...headings: string[]): Described[] {
+  const sections = page.split(/^## /m).filter((section) => headings.includes(firstLine(section)));
+  return sections.flatMap((section) => section.split("\n"))
+    .filter((line) => line.startsWith("| `"))
+    .map((line) => {
+      const [, name = "", type = "", labels = "", buckets = "", meaning = ""] = line.split("|")
+        .map((cell) => cell.trim());
+      return {
+        name: name.replaceAll("`", ""),
+        type,
+        labels: labels === "" ? [] : labels.split(", "),
+        buckets,
+        meaning,
+      };
+    });
+}
+
+const firstLine = (text: string) => text.split("\n", 1)[0] ?? "";
+
+function assertSame(scraped: Scraped, wanted: Described[]): void {
+  assert.deepEqual([...scraped.types.keys()].sort(), wanted.map(({ name }) => name).sort());
+  for (const { name, type, labels, buckets, meaning } of wanted) {
+    assert.equal(scraped.types.get(name), type, name);
+    assert.equal(scraped.helps.get(name), meaning, name);
+    const plain = samplesOf(scraped, type === "histogram" ? `${name}_count` : name);
+    for (const sample of plain) assert.deepEqual(Object.keys(sample.labels), labels, name);
+    if (type !== "histogram") continue;
+    const bounds = new Set(samplesOf(scraped, `${name}_bucket`).map(({ labels }) => labels["le"]));
+    assert.deepEqual([...bounds], [...(bucketsOf[buckets] ?? []).map(String), "+Inf"], name);
+  }
+}
+
+Deno.test("the page of metrics says what both services tell, and nothing else", async () => {
   await using system = await startSystem({ replicas: 1 });
   const [entitlement] = system.replicas.entitlement;
   const [notification] = system.replicas.notification;
@@ -17,15 +59,12 @@ Deno.test("each service shows the metrics on its page and no others, with these 
     const sent = await scrapeOf(notification);
     return valueOf(sent, "notification_delivery_total", { result: "sent" }) === 1;
   });
-  assertShows(await scrapeOf(entitlement), "Entitlement");
-  assertShows(await scrapeOf(notification), "Notification");
+  assertSame(await scrapeOf(entitlement), described("Entitlement", "Both"));
+  assertSame(await scrapeOf(notification), described("Notification", "Both"));
 });
 
-function assertShows(scraped: Scraped, heading: string): void {
-  const wanted = [...metricsUnder(heading), ...metricsUnder("Both")];
-  assert.deepEqual([...scraped.types.keys()].sort(), wanted.map(({ name }) => name).sort());
-  for (const { name, type, labels } of wanted) {
-    const samples = samplesOf(scraped, type === "histogram" ? `${name}_count` : name);
-    for (const sample of samples) assert.deepEqual(Object.keys(sample.labels), labels, name);
+Deno.test("the page of metrics lists the buckets as they are", () => {
+  for (const [name, bounds] of Object.entries(bucketsOf)) {
+    assert.ok(page.includes(`- **${name}**: ${bounds.join(", ")}\n`), name);
   }
-}
+});
