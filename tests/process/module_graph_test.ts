@@ -34,7 +34,7 @@ const imports: Record<string, (path: string) => string> = {
   "text within a data: url": (path) =>
     `import s from "data:text/javascript,export { default } from 'file://${path}' with { type: 'text' }"; console.error(s);`,
   "text of the project's root": () =>
-    `import s from "../.env" with { type: "text" }; console.error(s);`,
+    `import s from "../../.env" with { type: "text" }; console.error(s);`,
 };
 
 for (const [what, line] of Object.entries(imports)) {
@@ -61,7 +61,7 @@ for (const what of ["text", "text of the project's root", leftByBundler]) {
   Deno.test(`a package that imports ${what} from elsewhere is neither bundled nor started`, async () => {
     await using file = await secretFile();
     await using project = await projectWith({
-      [zod]: before(line(file.path).replace("../.env", "../../../../../.env")),
+      [zod]: before(line(file.path).replace("../../.env", "../../../../../.env")),
       ".env": () => secret,
     });
     const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
