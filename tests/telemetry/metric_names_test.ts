@@ -1,5 +1,4 @@
-// The metrics and labels in the rules, on the dashboard and in the pages are those of
-// docs/metrics.md, and Prometheus can parse every query.
+// The rules, the dashboard and the pages use only metrics and labels of docs/metrics.md, and valid PromQL.
 import assert from "node:assert/strict";
 import {
   codeIn,
@@ -19,7 +18,7 @@ const metrics = new Map(
   ) => [metric.name, metric]),
 );
 
-// What Prometheus and the rules add.
+// Labels that Prometheus and the rules add.
 const ownLabels = ["job", "instance", "le", "slo", "alertstate", "failure_mode"];
 const recorded = new Set(records.map(({ record }) => record));
 const functions = /^(histogram_quantile|(avg|min|sum)_over_time)$/;
@@ -37,7 +36,7 @@ function metricOf(name: string): Metric | undefined {
   return (metric?.type === "histogram") === (end !== undefined) ? metric : undefined;
 }
 
-Deno.test("every metric in PromQL is in docs/metrics.md, as what it is", () => {
+Deno.test("every metric in PromQL is in docs/metrics.md, with its type", () => {
   assert.ok(metrics.size > 0);
   for (const { title, expr } of everywhere) {
     const withoutLabels = expr.replaceAll(/\{[^}]*\}|\b(by|on) \([^)]*\)/g, " ");
@@ -92,7 +91,7 @@ Deno.test("Prometheus can read each query of the dashboard and of the pages", as
   );
 });
 
-Deno.test("the panels of the dashboard have a place each, and a source that there is", () => {
+Deno.test("each panel of the dashboard has a place of its own, and an existing source", () => {
   const { datasources } = yamlOf("deploy/observability/grafana/datasources.yaml");
   const uids = datasources.map(({ uid }: { uid: string }) => uid);
   const taken = new Set<string>();
