@@ -7,7 +7,7 @@ import { blocksOf, runCommand, runQuery, runShell } from "./runbook.ts";
 import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("dead letters are sent back, missing events published again, as the runbook says", async () => {
+Deno.test("dead letters are sent back, missing events republished, as the runbook says", async () => {
   const shortWindow = {
     ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms",
     NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",
@@ -60,7 +60,7 @@ Deno.test("dead letters are sent back, missing events published again, as the ru
   // What was published just now would count as on its way.
   const reconcile = (nth: number, expectedCode: number) =>
     runShell(`${blocksOf(missing, "sh")[nth]?.trim()} --grace 0`, settings, expectedCode);
-  assert.match(await reconcile(1, 1), /1 event would be published again/);
+  assert.match(await reconcile(1, 1), /1 event would be republished/);
   await reconcile(2, 1);
   await untilSent(place, 2);
   assert.match(await reconcile(3, 0), /Every change was received/);
