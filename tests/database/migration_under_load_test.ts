@@ -22,7 +22,7 @@ import { inTime, until } from "../../tools/servers/wait.ts";
 // What a caller does not notice. PostgreSQL ends no vacuum that is in the way sooner than after 1 s.
 const noticedMs = 250;
 
-Deno.test("the newest migration of entitlement holds no change up, with a full outbox", async () => {
+Deno.test("the newest migration of entitlement delays no change, with a full outbox", async () => {
   await using database = await databaseBefore("entitlement");
   await fillOutbox(database.ownerUrl);
   await insertEvents(database.ownerUrl, manyEvents({ keys: 100, versions: 10 }));
@@ -49,7 +49,7 @@ Deno.test("the newest migration of entitlement holds no change up, with a full o
   assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
 });
 
-Deno.test("the newest migration of notification holds no event up, with full tables", async () => {
+Deno.test("the newest migration of notification delays no event, with full tables", async () => {
   await using database = await databaseBefore("notification");
   await fillNotifications(database.ownerUrl);
   const receiving = startWriting(database, "notification", receive);
@@ -69,7 +69,7 @@ const nextRelease = (table: string) => ({
     create index concurrently ${table}_by_note on ${table} (note) where note <> '';`,
 });
 
-Deno.test("services of today serve while the tables of the next release come, and on them", async () => {
+Deno.test("the present services work while the tables of the next release are made, and with them", async () => {
   await using system = await startSystem();
   await fillOutbox(system.entitlement.ownerUrl);
   await fillNotifications(system.notification.ownerUrl);

@@ -89,7 +89,7 @@ Deno.test("an event that somebody else published makes no right", async () => {
   assert.doesNotMatch(said, /bare|other-id|k{32}/);
 });
 
-Deno.test("what can't be proven is made when it is accepted, one by one or all", async () => {
+Deno.test("an unproven change is recovered when it is accepted, one by one or all at once", async () => {
   const ids = Array.from({ length: 3 }, () => crypto.randomUUID());
   await using place = await placeWith(
     ids.map((eventId, at) => messageOf({ eventId, userId: `user-${at}` }, unsealed)),
@@ -131,7 +131,7 @@ Deno.test("without a key nothing is proven; an earlier key proves what was seale
   assert.deepEqual(await rightsIn(place), ["ann book ACTIVE 1"]);
 });
 
-Deno.test("a name in an event does nothing to the terminal", async () => {
+Deno.test("a name in an event can't control the terminal", async () => {
   await using place = await placeWith([
     messageOf({ userId: "\u001b[2Jann\u009b\u202e" }, unsealed),
   ]);

@@ -10,7 +10,7 @@ import { collectingLog } from "../support/relays.ts";
 
 const options = { publishedTtlMs: 24 * 3_600_000, auditMonths: 13 };
 
-Deno.test("an idempotency key goes when it expires, and not before", async () => {
+Deno.test("an idempotency key is deleted when it has expired, and not before", async () => {
   await using place = await freshTables();
   await insertKeys(place.ownerUrl, "'expired-' || n", "now() - n * interval '1 second'", 3);
   await insertKeys(place.ownerUrl, "'valid-' || n", "now() + n * interval '1 minute'", 3);
@@ -18,7 +18,7 @@ Deno.test("an idempotency key goes when it expires, and not before", async () =>
   assert.deepEqual(await keysOf(place.ownerUrl), ["valid-1", "valid-2", "valid-3"]);
 });
 
-Deno.test("of the outbox only what was published a day ago goes", async () => {
+Deno.test("only events that were published a day ago are deleted from the outbox", async () => {
   await using place = await freshTables();
   await insertEvents(place.ownerUrl, manyEvents({ keys: 8, versions: 1 }));
   await ask(
@@ -48,7 +48,7 @@ Deno.test("of the outbox only what was published a day ago goes", async () => {
   );
 });
 
-Deno.test("a backlog of several batches goes in one run, each batch on its own", async () => {
+Deno.test("a backlog of several batches is deleted in one run, each batch on its own", async () => {
   await using place = await freshTables();
   const backlog = 3 * deleteBatchSize + 17;
   await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", backlog);
@@ -65,7 +65,7 @@ Deno.test("a backlog of several batches goes in one run, each batch on its own",
   );
 });
 
-Deno.test("replicas that clean at once share the work, and each row goes once", async () => {
+Deno.test("replicas that clean up at the same time share the work, and each row is deleted once", async () => {
   await using place = await freshTables();
   const backlog = 5 * deleteBatchSize;
   await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", backlog);
@@ -76,7 +76,7 @@ Deno.test("replicas that clean at once share the work, and each row goes once", 
   assert.equal(deleted.reduce((sum, count) => sum + count, 0), backlog);
 });
 
-Deno.test("a row that somebody holds does not hold up the others", async () => {
+Deno.test("a locked row does not delay the others", async () => {
   await using place = await freshTables();
   await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", 5);
   const holder = await place.database.connect();
@@ -113,7 +113,7 @@ Deno.test("audit partitions are made ahead of time, and dropped when they are to
   assert.deepEqual(await partitionAges(place.ownerUrl), [-3, -2, -1, 0, 12, 13]);
 });
 
-Deno.test("it is said when the owner keeps the audit for longer than the setting, and not else", async () => {
+Deno.test("a warning is logged if the owner keeps the audit for longer than the setting, and not otherwise", async () => {
   await using place = await freshTables();
   const saidFor = async (months: number) => {
     await ask(place.ownerUrl, "update audit_retention set keep_months = $1", [months]);

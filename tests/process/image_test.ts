@@ -56,14 +56,14 @@ for (const name of ["entitlement", "migrate"] as const) {
   });
 }
 
-Deno.test("settings that are wrong are reported before flags that are missing", async () => {
+Deno.test("wrong settings are reported before missing flags", async () => {
   const { code, said } = await start("entitlement", [], { ...settings, NATS_URL: "nats:" });
   assert.equal(code, 1);
   assert.match(said, /NATS_URL must be/);
   assert.doesNotMatch(said, /not started with/);
 });
 
-Deno.test("without its environment a program asks for that", async () => {
+Deno.test("a program without permission for its environment asks for it", async () => {
   const { code, stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-prompt", mainFile("entitlement")],
     env: settings,
@@ -72,7 +72,7 @@ Deno.test("without its environment a program asks for that", async () => {
   assert.match(new TextDecoder().decode(stdout), /Start it with --allow-env=ACCESS_BURST,/);
 });
 
-Deno.test("permissions says what the command of a container needs, and --all what anything needs", async () => {
+Deno.test("permissions prints the flags for the command of a container, and --all those for all programs", async () => {
   const say = async (...args: string[]) => {
     const file = fileURLToPath(new URL("../../tools/permissions.ts", import.meta.url));
     const { code, stdout } = await new Deno.Command(Deno.execPath(), {

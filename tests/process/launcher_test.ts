@@ -92,7 +92,7 @@ Deno.test("the task starts a service that works, by address or by name", async (
   }
 });
 
-Deno.test("the task passes a stop signal and the exit code on", async () => {
+Deno.test("the task passes on a stop signal and the exit code", async () => {
   await using database = await freshDatabase("entitlement");
   await using launched = launch(task, settingsOf(database.serviceUrl));
   const url = await launched.url();
@@ -108,7 +108,7 @@ Deno.test("the task passes a stop signal and the exit code on", async () => {
   assert.match(launched.output.text, /"Stopping because of SIGINT"[^]*"Stopped"/);
 });
 
-Deno.test("a service ends in order when its launcher is killed, or the task around it", async () => {
+Deno.test("a service shuts down gracefully when its launcher is killed, or the task around it", async () => {
   await using database = await freshDatabase("entitlement");
   for (const args of [task, await launcher()]) {
     await using launched = launch(args, settingsOf(database.serviceUrl));

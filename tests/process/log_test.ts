@@ -31,7 +31,7 @@ Deno.test("a request that failed is found by its trace, and its key stands there
   }
 });
 
-Deno.test("an event that was given up is named with its trace, by the worker that did", async () => {
+Deno.test("an event that was given up is logged with its trace and its worker", async () => {
   await using kenri = await startEntitlement();
   const [id] = await insertEvents(kenri.database.ownerUrl, [
     { key: "ann:sku", version: 1, payload: { trace_id: "order-18" } },
@@ -42,7 +42,7 @@ Deno.test("an event that was given up is named with its trace, by the worker tha
   assert.deepEqual([worker, event_id, trace_id, outcome], ["relay", id, "order-18", "failed"]);
 });
 
-Deno.test("a message that can't be read is named by what its headers say", async () => {
+Deno.test("an unreadable message is logged with what its headers contain", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   const id = crypto.randomUUID();
@@ -70,7 +70,7 @@ for (const userIds of ["shown", "hashed", "hidden"]) {
   });
 }
 
-Deno.test("refusals are no problem of the service, and leave no line", async () => {
+Deno.test("refused requests are not logged", async () => {
   await using kenri = await startEntitlement();
   const lines = kenri.service.log.length;
   await grant(kenri.url);

@@ -52,7 +52,7 @@ Deno.test("it may use its own address, its database and its broker, and no other
   ]);
 });
 
-Deno.test("with these permissions alone it receives, delivers, captures and cleans up", async () => {
+Deno.test("with only these permissions it receives, delivers, captures and cleans up", async () => {
   await using place = await freshPlace();
   await using service = await startService("notification", {
     ...settingsOf(place),

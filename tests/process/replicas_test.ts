@@ -44,7 +44,7 @@ Deno.test("three replicas share the work, and each event is handled and sent onc
   assertInOrder(sends, events.map(keyAndVersion));
 });
 
-Deno.test("a replica that is killed in the middle leaves its work to the others", async () => {
+Deno.test("the other replicas take over the work of a killed one", async () => {
   await using place = await freshPlace();
   await using replicas = await startReplicas(place, 3, brief);
   const events = hotAndColdEvents();
@@ -59,7 +59,7 @@ Deno.test("a replica that is killed in the middle leaves its work to the others"
   assertInOrder(replicas.processes.map(({ log }) => sendsIn(log)), events.map(keyAndVersion));
 });
 
-Deno.test("one that is frozen for longer than lease and ack wait finds its work done by others", async () => {
+Deno.test("the other replicas do the work of one that is frozen for longer than lease and ack wait", async () => {
   await using place = await freshPlace();
   await using replicas = await startReplicas(place, 2, brief);
   const [frozen] = replicas.processes;
@@ -79,7 +79,7 @@ Deno.test("one that is frozen for longer than lease and ack wait finds its work 
 
 // Version 2 waits for its predecessor, and the end of the wait is the step between the commit of
 // version 1 and its ack: whoever holds the row of version 2 stops the service right there.
-Deno.test("killed between commit and ack, a replica leaves a duplicate that is acked", async () => {
+Deno.test("after a kill between commit and ack the message is a duplicate, and is acked", async () => {
   await using place = await freshPlace();
   const first = await startNotification(place, {
     ...brief,

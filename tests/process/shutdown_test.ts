@@ -50,7 +50,7 @@ async function underLoad(kenri: Entitlement, urls: string[], trouble: () => Prom
 }
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  Deno.test(`after ${signal} all that was accepted is answered, and another replica goes on`, async () => {
+  Deno.test(`after ${signal} every accepted request is answered, and another replica takes over`, async () => {
     await using kenri = await startEntitlement();
     await using replica = await startService("entitlement", kenri.settings);
     let seconds = Infinity;
@@ -93,7 +93,7 @@ function unfinished(kenri: Entitlement): Promise<{ status: string; locked_by: st
   );
 }
 
-Deno.test("while it stops a replica tells everybody to come back, and ends their connections", async () => {
+Deno.test("while it stops a replica asks clients to retry, and closes their connections", async () => {
   await using kenri = await startEntitlement();
   kenri.service.signal("SIGTERM");
   await until("it refuses", async () => (await call(`${kenri.url}/readyz`)).status === 503);
@@ -105,7 +105,7 @@ Deno.test("while it stops a replica tells everybody to come back, and ends their
   assert.equal((await kenri.counts()).idempotency_keys, 0);
 });
 
-Deno.test("the last replica leaves no row claimed behind", async () => {
+Deno.test("the last replica leaves no row claimed", async () => {
   await using kenri = await startEntitlement();
   await Promise.all(Array.from({ length: 500 }, (_, i) => grant(kenri.url, { user_id: `u${i}` })));
   assert.equal(await kenri.service.stop(), 0);
@@ -117,7 +117,7 @@ Deno.test("the last replica leaves no row claimed behind", async () => {
   assert.equal(await replica.stop(), 0);
 });
 
-Deno.test("a stop while the database waits for a lock ends within the grace, and changes nothing", async () => {
+Deno.test("a stop while a statement waits for a lock ends within the grace, and changes nothing", async () => {
   await using kenri = await startEntitlement({ SHUTDOWN_GRACE: "2s" });
   await withClient(kenri.database.ownerUrl, async (holder) => {
     await holder.query("begin; lock table entitlements in exclusive mode");

@@ -81,7 +81,7 @@ async function sentCount(databaseUrl: string): Promise<number> {
 }
 
 for (const host of hosts) {
-  Deno.test(`a change travels encrypted all the way, to servers that are named ${host}`, async () => {
+  Deno.test(`a change is encrypted all the way, to servers at ${host}`, async () => {
     await using servers = await startServers(good);
     const settings = settingsOf(servers.ports, host);
     await runShell("deno task migrate", settings);
@@ -176,7 +176,7 @@ Deno.test("servers that offer no TLS are refused, and nothing is said to them", 
   assert.equal(await isReady(notification), false);
 });
 
-Deno.test("servers that ask for it get our certificate, and nobody else gets in", async () => {
+Deno.test("servers that require a client certificate get ours, and refuse a client without one", async () => {
   await using servers = await startServers(good, authority.cert);
   await using folder = await temporaryFolder();
   const settings = settingsOf(servers.ports);

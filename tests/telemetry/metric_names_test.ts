@@ -38,7 +38,7 @@ function metricOf(name: string): Metric | undefined {
   return (metric?.type === "histogram") === (end !== undefined) ? metric : undefined;
 }
 
-Deno.test("every metric in PromQL is in docs/metrics.md, as what it is", whenThere, () => {
+Deno.test("every metric in PromQL is in docs/metrics.md, with its type", whenThere, () => {
   assert.ok(metrics.size > 0);
   for (const { title, expr } of everywhere) {
     const withoutLabels = expr.replaceAll(/\{[^}]*\}|\b(by|on) \([^)]*\)/g, " ");
@@ -93,7 +93,7 @@ Deno.test("Prometheus can read each query of the dashboard and of the pages", as
   );
 });
 
-Deno.test("the panels of the dashboard have a place each, and a source that there is", () => {
+Deno.test("each panel of the dashboard has a place of its own, and an existing source", () => {
   const { datasources } = yamlOf("deploy/observability/grafana/datasources.yaml");
   const uids = datasources.map(({ uid }: { uid: string }) => uid);
   const taken = new Set<string>();
