@@ -1,5 +1,4 @@
-// A migration beside running services: it waits for no lock for long, and needs none to build an
-// index.
+// While services run, a migration does not wait long for a lock, and needs none to build an index.
 import assert from "node:assert/strict";
 import { withClient } from "../support/databases.ts";
 import { makeShop, threeFiles } from "./shop.ts";
@@ -20,7 +19,7 @@ Deno.test("a migration that can't get its lock steps back, and is applied later"
     await holder.query("select from steps");
     const migrated = shop.migrate({ say: (line) => said.push(line) });
     await until("it has stepped back", () => said.length > 0);
-    // Behind one that waited for its turn, this would wait as well.
+    // If the migration waited for its lock, this would wait behind it.
     assert.deepEqual(await inTime("others go on", shop.steps()), ["second", "third"]);
     await holder.query("commit");
     await inTime("it is applied", migrated);

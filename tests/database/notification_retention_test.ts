@@ -1,5 +1,5 @@
-// What has served its time is deleted, in bounded batches and whoever else does it too; what should
-// have been sent long ago is kept and told.
+// Rows past their retention are deleted in bounded batches, also by several replicas at once; an old
+// notification that was not sent is kept and reported.
 import assert from "node:assert/strict";
 import { cleanNotification } from "../../notification/retention.ts";
 import { openDatabase, type Transaction, transaction } from "../../shared/postgres/postgres.ts";
@@ -14,7 +14,7 @@ import { until } from "../../tools/servers/wait.ts";
 const days = 30;
 const never = new AbortController().signal;
 
-// Within one transaction now() stands still, so a row can lie exactly at the threshold.
+// now() does not change within a transaction, so a row can be exactly at the threshold.
 Deno.test("a row exactly at the threshold stays, and one a microsecond older is deleted", async () => {
   await using place = await freshPlace();
   await using database = openPool(place);

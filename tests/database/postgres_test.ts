@@ -59,7 +59,7 @@ Deno.test("more callers than connections wait for one, but not for long", async 
   const [waits, late] = [query(database, "select 1"), query(database, "select 1")];
   held.pop()?.release();
   await waits;
-  await late; // the first one gave its connection back
+  await late; // the first caller has returned its connection
   held.push(await database.connect());
   const refused = await query(database, "select 1").catch((error) => error);
   const waitedMs = performance.now() - from;

@@ -93,7 +93,7 @@ for (const service of services) {
     ]);
   });
 
-  // By this signal Deno lets whoever is on the machine into the process, by its debugger.
+  // On this signal Deno would open its debugger for everybody on the machine.
   Deno.test(`${service} does not open a debugger when it is told to by a signal`, async () => {
     await using place = await freshBoth();
     await using process = await startService(service, place.settings);

@@ -1,4 +1,4 @@
-// deno task recover makes changes out of events; it must not believe everything that is in the stream.
+// deno task recover makes changes from events, but does not trust every event in the stream.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { EntitlementEventType } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";

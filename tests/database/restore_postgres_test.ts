@@ -1,4 +1,4 @@
-// A database comes back as it was some time ago, while the stream and the other database went on.
+// A database is restored from a backup, while the stream and the other database are not.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { grant as grantOnce, post, someFields } from "../support/api.ts";
@@ -32,10 +32,10 @@ Deno.test("an entitlement database from before some events were published: all c
   await using load = startLoad(urlsOf(system.replicas.entitlement));
   await load.goesOn(100);
   await nats.stop();
-  await load.goesOn(50); // which the backup has as not yet published
+  await load.goesOn(50); // in the backup these are not published yet
   await using backup = await backUp(database.server);
   await nats.start();
-  await load.goesOn(100); // which it does not have at all
+  await load.goesOn(100); // the backup does not contain these
   const changes = [...await load.stop()];
   await untilAllSent(system, changes);
   assert.deepEqual(load.caller.failures, []);
@@ -74,7 +74,7 @@ Deno.test("recover refuses to run while the service runs", async () => {
   );
 });
 
-// What the procedure is for, and what holds without it.
+// What happens without the procedure.
 Deno.test("without recover a version is used twice, and the notifications of both are sent", async () => {
   await using database = await ownDatabase("entitlement");
   await using system = await startSystem({ entitlement: database, replicas: 1 });

@@ -1,4 +1,4 @@
-// Retention of the entitlement service: what has served its time goes, and nothing else.
+// The retention of the entitlement service deletes rows past their retention, and nothing else.
 import assert from "node:assert/strict";
 import { cleanEntitlement } from "../../entitlement/retention.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
@@ -138,7 +138,7 @@ async function freshTables(): Promise<Tables> {
   return { ownerUrl, database, [Symbol.asyncDispose]: close };
 }
 
-// As the retention job of one replica does once per hour; returns what it logged.
+// Does what the retention job of a replica does every hour, and returns its log.
 async function clean(database: Database): Promise<string[]> {
   const { log, lines } = collectingLog();
   await cleanEntitlement(database, options, log, new AbortController().signal);
@@ -163,7 +163,7 @@ async function keysOf(ownerUrl: string): Promise<string[]> {
   return rows.map(({ idem_key }) => idem_key);
 }
 
-// From now on the database writes down how many keys each statement deletes.
+// From now on the database records how many keys each statement deletes.
 async function countDeletes(ownerUrl: string): Promise<void> {
   await ask(ownerUrl, "create table deletes (at bigint generated always as identity, rows int)");
   await ask(

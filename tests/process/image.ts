@@ -10,7 +10,7 @@ export function entryPoint(): string[] {
   return JSON.parse(list).slice(1);
 }
 
-/** What stands in the container's command for these settings. */
+/** The container's command for these settings. */
 export function imageCommand(name: ProgramName, read: Read, folder = "/kenri"): string[] {
   return [...settingFlags(programs[name].program, read, folder), `${name}.js`];
 }

@@ -1,5 +1,5 @@
-// A program in the image is started with flags that somebody wrote down, not with those that follow
-// from its settings. When the two differ it ends, and says what to write.
+// In the image a program is started with flags that somebody wrote down, and not with those computed from
+// its settings. If the two differ, it ends and prints the flags that it needs.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { mainFile, type ProgramName } from "../../tools/services.ts";
@@ -15,7 +15,7 @@ const settings: Settings = {
   NOTIFICATION_DATABASE_URL: database,
 };
 
-// From the sources, because the flags that make it a bundle are nothing that is looked at here.
+// Starts from the sources, because the flags for a bundle do not matter here.
 async function start(name: ProgramName, flags: string[], settings: Settings) {
   const [run = "", ...fixed] = entryPoint().filter((flag) => !/^--(no-config|no-npm)/.test(flag));
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {

@@ -1,4 +1,4 @@
-// `deno task entitlement`: one service in the foreground, with nothing but what it needs.
+// `deno task entitlement` runs one service in the foreground, with only the permissions that it needs.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
@@ -46,7 +46,7 @@ function launch(args: string[], settings: Settings): Launched {
     }
   };
   const exited = child.status.then(({ code }) => code);
-  let closed = false; // nobody can write any more
+  let closed = false; // both processes have closed their output
   void Promise.all([read(child.stdout), read(child.stderr)]).then(() => closed = true);
   return {
     pid: child.pid,

@@ -1,4 +1,4 @@
-// What the log says of a failure leads to its event, and gives nothing away.
+// A log line about a failure leads to its event, and contains no secret.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
@@ -82,7 +82,7 @@ Deno.test("refused requests are not logged", async () => {
 
 Deno.test("no line of the log steers the terminal on which it is read, and each says what it should", async () => {
   const log = new URL("../../shared/process/log.ts", import.meta.url).href;
-  // By their numbers, so that they are in this program as little as in its output.
+  // Written as numbers, so that neither this program nor its output contains these characters.
   const written = "a\u001b[2J\u009b2J\u202e\u2028\u200b\u{e0041}b";
   const program = `
     import { startLog } from ${JSON.stringify(log)};

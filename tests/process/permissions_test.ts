@@ -1,4 +1,4 @@
-// A service may do what its settings ask for, and nothing else.
+// A service may do what its settings need, and nothing else.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { servicePermissions } from "../../tools/services.ts";

@@ -1,4 +1,4 @@
-// A stop under load: what was accepted is answered, what was claimed is settled, another goes on.
+// A stop under load: accepted requests are answered, claimed rows are settled, another replica takes over.
 import assert from "node:assert/strict";
 import { type Answer, assertError, call, grant, revoke } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
@@ -10,10 +10,10 @@ import { inTime, until } from "../../tools/servers/wait.ts";
 interface Sent {
   key: string;
   answer: Answer;
-  turnedAway: boolean; // the first time; it was sent again, with the same key
+  turnedAway: boolean; // the first attempt failed; it was repeated with the same key
 }
 
-// One change after the other, at one replica until that goes away, then at the other.
+// Sends one change after the other to one replica until it stops, then to the other.
 async function keepChanging(user_id: string, urls: string[], stop: AbortSignal): Promise<Sent[]> {
   const sent: Sent[] = [];
   let [url = "", other = ""] = urls;
@@ -66,7 +66,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     assert.ok(sent.some(({ turnedAway }) => turnedAway), "the stop was not noticed");
     for (const { key, answer, turnedAway } of sent) {
       assert.equal(answer.status, 200, `${key}: ${answer.text}`);
-      // A replay would mean that it had been accepted, and the answer lost.
+      // A replayed answer would mean that the change was committed and its answer lost.
       const replayed = answer.headers.get("Idempotency-Replayed") === "true";
       assert.ok(!(turnedAway && replayed), `${key} was committed but not answered`);
       assert.equal(answer.json.version, Number(key.split("-")[2]) + 1, key);

@@ -32,7 +32,7 @@ interface TwoServers {
   nats: NatsServer;
 }
 
-// Named by its address or by its name, as the certificate has to fit.
+// `host` is an address or a name; the certificate must match it.
 function settingsOf({ postgres, nats }: TwoServers, host = "localhost"): Settings {
   const urls = ["entitlement", "notification"].map((service) => ({
     [`${service.toUpperCase()}_DATABASE_URL`]: urlOf(service, `kenri_${service}`),

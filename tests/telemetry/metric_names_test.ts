@@ -1,5 +1,4 @@
-// The metrics and labels in the rules, on the dashboard and in the pages are those of
-// docs/metrics.md, and what is written in PromQL can be read.
+// The rules, the dashboard and the pages use only metrics and labels of docs/metrics.md, and valid PromQL.
 import assert from "node:assert/strict";
 import { codeIn, dashboard, panelQueries, promqlOfPages, read, yamlOf } from "../support/pages.ts";
 import { alerts, promtoolOn, records } from "./promtool.ts";
@@ -20,7 +19,7 @@ const metrics = new Map(rows.map((row): [string, Metric] => {
 
 const whenThere = { ignore: page === "" };
 
-// What Prometheus and the rules add.
+// Labels that Prometheus and the rules add.
 const ownLabels = ["job", "instance", "le", "slo", "alertstate", "failure_mode"];
 const recorded = new Set(records.map(({ record }) => record));
 const functions = /^(histogram_quantile|(avg|min|sum)_over_time)$/;

@@ -1,4 +1,4 @@
-// The figures of a service say what happened, and asking for them costs next to nothing.
+// The metrics of a service report what happened, and a scrape costs almost nothing.
 import assert from "node:assert/strict";
 import { call, grant, list, post, revoke } from "../support/api.ts";
 import { freshDatabase } from "../support/databases.ts";
@@ -196,7 +196,7 @@ Deno.test("several scrapes in a short time read the tables once", async () => {
   for (let i = 0; i < 5; i++) {
     await Promise.all(Array.from({ length: 10 }, () => scrapeOf(service)));
   }
-  await service.stop(); // with its sessions their counters are complete
+  await service.stop(); // PostgreSQL completes the counters of a session at its end
   const [index] = await ask<{ scans: number }>(
     database.ownerUrl,
     `select idx_scan::int as scans from pg_stat_user_indexes
@@ -206,7 +206,7 @@ Deno.test("several scrapes in a short time read the tables once", async () => {
 });
 
 Deno.test("a scrape reads waiting rows and no finished ones, with a plan from when nothing was finished", async () => {
-  await using database = await ownDatabase(); // no other transaction keeps what is done in the index
+  await using database = await ownDatabase(); // so that no other transaction keeps finished rows in the index
   const settings = {
     ...settingsOf(database.serviceUrl),
     ENTITLEMENT_OUTBOX_ENABLED: "false",

@@ -1,4 +1,4 @@
-// The profile "observability" of compose.yaml fits the services, and its files.
+// The profile "observability" of compose.yaml matches the services and its own files.
 import assert from "node:assert/strict";
 import { read, yamlOf } from "../support/pages.ts";
 

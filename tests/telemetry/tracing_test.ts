@@ -1,4 +1,4 @@
-// With OTEL_DENO the way of an event can be seen as one trace over both services.
+// With OTEL_DENO the way of an event is one trace over both services.
 import assert from "node:assert/strict";
 import { post, someFields } from "../support/api.ts";
 import { settingsOf, startEntitlement } from "../support/entitlement.ts";
@@ -36,7 +36,7 @@ async function withBoth(
   try {
     await work(services[0]?.url as string, place);
   } finally {
-    await Promise.all(services.map((service) => service.stop())); // what is left is sent at the exit
+    await Promise.all(services.map((service) => service.stop())); // a service sends its last spans at the exit
   }
 }
 
