@@ -10,7 +10,8 @@ import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts
 import { observeBatch } from "@kenri/shared/queue/batch_metrics.ts";
 import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
-import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
+import { keysOf } from "./change_locks.ts";
+import { commitChanges, type CommitOptions } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
 import { statusOfCode } from "./errors.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";

@@ -159,7 +159,8 @@ export const mutants: Mutant[] = [
   },
   {
     file: "notification/receive_events.ts",
-    property: "neighbours that come together are handed over in the order of their versions",
+    property:
+      "events of one key that arrive together are handed over in the order of their versions",
     replace: `     from stored
      order by version`,
     by: `     from stored
