@@ -8,7 +8,8 @@ import { collectFromDatabase, type Figure } from "../telemetry/collected.ts";
 import type { Log } from "./log.ts";
 import type { ServiceConfig } from "./service_settings.ts";
 
-// What every service needs before its own parts: its database, its connection to NATS, and who may call.
+// What every service needs before its own parts: its database, its connection to NATS, and who may
+// call.
 
 export interface ServiceParts {
   database: Database;

@@ -82,13 +82,13 @@ export class Worker<Row extends Claimed, Result> {
     }
     const probing = this.#destinationError !== undefined;
     const limit = probing ? 1 : batchSize; // one row is enough to find out whether the destination is back
-    // This claim skips rows whose predecessors are in hand. The next one finds them once these are settled.
+    // Skips rows whose predecessors are in hand; the next claim finds them once these are settled.
     this.#wakeWhenSettled = this.#held.size > 0;
     const claimed = await this.#claim(limit);
     return claimed === limit && !probing ? 0 : pollIntervalMs;
   }
 
-  // Offers a lease for rows that are about to be written, if this worker would start on them at once.
+  // A lease for rows that are about to be written, if this worker would start on them at once.
   offer(rows: number): Offer<Row> | undefined {
     const { worker, leaseMs, batchSize } = this.#job;
     const capacity = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
@@ -167,7 +167,7 @@ export class Worker<Row extends Claimed, Result> {
     }
   }
 
-  // Expected outcomes are returned. An exception is a bug, most likely one that only this row causes.
+  // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
   async #outcomeOf(row: Row): Promise<Outcome<Result>> {
     const { step, traceparentOf } = this.#job;
     const from = performance.now();

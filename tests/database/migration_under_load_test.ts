@@ -1,5 +1,5 @@
-// While the services run, neither the newest migrations nor those of a next release delay their writes
-// for long.
+// While the services run, neither the newest migrations nor those of a next release delay their
+// writes for long.
 import assert from "node:assert/strict";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { changeAsBefore } from "./release_before.ts";
@@ -19,7 +19,8 @@ import {
 } from "../support/system.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
-// A wait that a caller does not notice. PostgreSQL cancels a vacuum that is in the way only after 1 s.
+// A wait that a caller does not notice. PostgreSQL cancels a vacuum that is in the way only after 1
+// s.
 const noticedMs = 250;
 
 Deno.test("the newest migration of entitlement delays no change, with a full outbox", async () => {
@@ -113,8 +114,8 @@ async function databaseBefore(service: Service): Promise<Urls & AsyncDisposable>
   return await databaseAt(service, await newestVersion(service) - 1);
 }
 
-// Checks every few milliseconds for a statement of a service that waits for a table, and returns the
-// longest wait.
+// Checks every few milliseconds for a statement of a service that waits for a table, and returns
+// the longest wait.
 async function longestLockWait(
   { ownerUrl }: Urls,
   work: () => Promise<void>,

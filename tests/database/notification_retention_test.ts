@@ -1,5 +1,5 @@
-// Rows past their retention are deleted in bounded batches, also by several replicas at once; an old
-// notification that was not sent is kept and reported.
+// Rows past their retention are deleted in bounded batches, also by several replicas at once; an
+// old notification that was not sent is kept and reported.
 import assert from "node:assert/strict";
 import { cleanNotification } from "../../notification/retention.ts";
 import { openDatabase, type Transaction, transaction } from "../../shared/postgres/postgres.ts";

@@ -1,5 +1,6 @@
-// Writes a change as the previous release of the entitlement service does, without callers and audit
-// chains. That release still runs while the newest migration is applied, and for some time after.
+// Writes a change as the previous release of the entitlement service does, without callers and
+// audit chains. That release still runs while the newest migration is applied, and for some time
+// after.
 import { query, type Transaction } from "../../shared/postgres/postgres.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
 

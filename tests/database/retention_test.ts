@@ -1,5 +1,5 @@
-// The retention of the entitlement service deletes rows past their retention, and nothing else. That it
-// works in batches and beside other replicas is tested in notification_retention_test.ts.
+// The retention of the entitlement service deletes rows past their retention, and nothing else.
+// That it works in batches and beside other replicas is tested in notification_retention_test.ts.
 import assert from "node:assert/strict";
 import { cleanEntitlement } from "../../entitlement/retention.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";

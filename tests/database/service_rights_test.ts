@@ -1,5 +1,5 @@
-// All rights of a service's role in its database. With more rights, an attacker who took over the service
-// could remove the records that reveal it.
+// All rights of a service's role in its database. With more rights, an attacker who took over the
+// service could remove the records that reveal it.
 import assert from "node:assert/strict";
 import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase, type Service } from "../support/databases.ts";

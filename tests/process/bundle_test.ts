@@ -1,5 +1,5 @@
-// The bundles work alone in a folder: without deno.json or node_modules, with an empty cache, and without
-// permission to fetch or import anything.
+// The bundles work alone in a folder: without deno.json or node_modules, with an empty cache, and
+// without permission to fetch or import anything.
 import assert from "node:assert/strict";
 import { bundleAll } from "../../tools/bundle.ts";
 import type { ProgramName, ServiceName } from "../../tools/services.ts";

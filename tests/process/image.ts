@@ -1,4 +1,5 @@
-// How the image starts a program: the flags of the Dockerfile, then those of the container's command.
+// How the image starts a program: the flags of the Dockerfile, then those of the container's
+// command.
 import { type ProgramName, programs } from "../../tools/services.ts";
 import { type Read, settingFlags } from "../../shared/process/program.ts";
 

@@ -1,5 +1,5 @@
-// In the image a program is started with flags that somebody wrote down, and not with those computed from
-// its settings. If the two differ, it ends and prints the flags that it needs.
+// In the image a program is started with flags that somebody wrote down, and not with those
+// computed from its settings. If the two differ, it ends and prints the flags that it needs.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { mainFile, type ProgramName } from "../../tools/services.ts";

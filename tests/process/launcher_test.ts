@@ -1,4 +1,5 @@
-// `deno task entitlement` runs one service in the foreground, with only the permissions that it needs.
+// `deno task entitlement` runs one service in the foreground, with only the permissions that it
+// needs.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
 // Deno reads an import with a literal path without any permission, and the bundler puts it into the
-// bundle. So a program with an import from outside the project is neither bundled nor started. And no
-// process that may start programs loads a package.
+// bundle. So a program with an import from outside the project is neither bundled nor started. And
+// no process that may start programs loads a package.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { settingsOf } from "../support/entitlement.ts";

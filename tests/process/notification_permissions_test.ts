@@ -1,5 +1,5 @@
-// The notification service may do what its settings need, and nothing else, also when it is started by
-// `deno task notification`.
+// The notification service may do what its settings need, and nothing else, also when it is started
+// by `deno task notification`.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { call } from "../support/api.ts";

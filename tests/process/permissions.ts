@@ -13,7 +13,7 @@ export const ways = {
 
 const probe = fileURLToPath(new URL("permissions_probe.ts", import.meta.url));
 
-/** The outcome of each attempt in a process that is started like the service with these settings. */
+/** The outcomes of the attempts in a process that is started like the service. */
 export async function outcomesFor(
   service: ServiceName,
   settings: Settings,

@@ -1,4 +1,5 @@
-// Runs with the permissions of a service, tries each given operation, and prints whether it is permitted.
+// Runs with the permissions of a service, tries each given operation, and prints whether it is
+// permitted.
 
 type Attempt = [name: string, ...rest: string[]];
 

@@ -66,8 +66,8 @@ interface Change {
   type: string;
 }
 
-// Clients grant and revoke the same items at the same time. Every third request is sent to two replicas at
-// once, and every fifth is repeated later.
+// Clients grant and revoke the same items at the same time. Every third request is sent to two
+// replicas at once, and every fifth is repeated later.
 async function changeConcurrently(urls: string[]): Promise<Change[]> {
   const answers: { action: string; answer: Answer }[] = [];
   let next = 0;

@@ -13,7 +13,7 @@ export interface PlantedProject extends AsyncDisposable {
   run(args: string[], env?: Record<string, string>): Promise<{ code: number; said: string }>;
 }
 
-/** `files` maps each path to a function that changes its text; a new file starts with an empty text. */
+/** `files` maps a path to a function that changes its text; a new file starts empty. */
 export async function projectWith(
   files: Record<string, (text: string) => string>,
 ): Promise<PlantedProject> {

@@ -1,5 +1,5 @@
-// Replicas share one durable consumer and one database: no notification is duplicated or lost, and those
-// of one user and item are sent in the order of their versions.
+// Replicas share one durable consumer and one database: no notification is duplicated or lost, and
+// those of one user and item are sent in the order of their versions.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { withClient } from "../support/databases.ts";
@@ -77,8 +77,8 @@ Deno.test("the other replicas do the work of one that is frozen for longer than 
   assert.ok(rows.every(({ attempt_count }) => attempt_count <= 1), "a lease ran out at most once");
 });
 
-// Version 2 waits for its predecessor. The wait is ended after the commit of version 1 and before its ack,
-// so a lock on the row of version 2 stops the service exactly there.
+// Version 2 waits for its predecessor. The wait is ended after the commit of version 1 and before
+// its ack, so a lock on the row of version 2 stops the service exactly there.
 Deno.test("after a kill between commit and ack the message is a duplicate, and is acked", async () => {
   await using place = await freshPlace();
   const first = await startNotification(place, {

@@ -1,4 +1,5 @@
-// A stop under load: accepted requests are answered, claimed rows are settled, another replica takes over.
+// A stop under load: accepted requests are answered, claimed rows are settled, another replica
+// takes over.
 import assert from "node:assert/strict";
 import { type Answer, assertError, call, grant, revoke } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";

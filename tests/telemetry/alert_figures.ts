@@ -1,5 +1,5 @@
-// The metrics of a healthy system with one replica of each service, as series and values for promtool.
-// alert_scenarios.ts contains the differences.
+// The metrics of a healthy system with one replica of each service, as series and values for
+// promtool. alert_scenarios.ts contains the differences.
 
 export const intervalSeconds = 60;
 const samples = 240;
