@@ -136,7 +136,7 @@ Deno.test("powers that the owner can't take away from the role are reported", as
 });
 
 // The powers and settings that an attacker or a hasty administrator may have left.
-Deno.test("each migration makes the role again what it is meant to be", async () => {
+Deno.test("each migration resets the role to what it should be", async () => {
   const database = uniqueName("odd");
   const role = uniqueName("role");
   const group = uniqueName("group");

@@ -62,7 +62,7 @@ async function rightsIn({ database }: Place): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-Deno.test("an event that somebody else published makes no right", async () => {
+Deno.test("an event that somebody else published grants nothing", async () => {
   const wrongKey = "k".repeat(32);
   const real = messageOf({ userId: "real" });
   await using place = await placeWith([
@@ -104,7 +104,7 @@ Deno.test("an unproven change is recovered when it is accepted, one by one or al
   }
 });
 
-Deno.test("a version after a gap is not made, and is when what is missing stands behind it", async () => {
+Deno.test("a version after a gap is recovered only if the missing one comes later in the stream", async () => {
   await using place = await placeWith([
     messageOf({ userId: "gap", version: 1 }),
     messageOf({ userId: "gap", version: 3 }),

@@ -117,7 +117,7 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
   });
 });
 
-Deno.test("the functions that run as the owner can't be led astray by the service", async () => {
+Deno.test("the service can't mislead the functions that run as the owner", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
     await service.query(append(change));
@@ -163,7 +163,7 @@ Deno.test("the functions that run as the owner can't be led astray by the servic
   });
 });
 
-Deno.test("the owner says at the migration how long the audit is kept at least", async () => {
+Deno.test("the migration sets the minimum time for which the audit is kept", async () => {
   await using database = await freshDatabase("entitlement");
   const folder = folderOf("entitlement");
   await migrate({ folder, say: () => {}, ...database, auditMonths: 2 });

@@ -31,7 +31,7 @@ const flagsFor = (name: ProgramName, settings: Settings) =>
   imageCommand(name, (variable) => settings[variable], folder).slice(0, -1);
 
 for (const name of ["entitlement", "migrate"] as const) {
-  Deno.test(`${name} ends when its settings name other servers than its flags, and says which flags`, async () => {
+  Deno.test(`${name} ends when its settings name other servers than its flags, and prints the right flags`, async () => {
     const moved = Object.fromEntries(
       Object.entries(settings).map(([key, value]) => [key, value.replace(/@127.0.0.1/, "@db")]),
     );
@@ -44,7 +44,7 @@ for (const name of ["entitlement", "migrate"] as const) {
     }
   });
 
-  Deno.test(`${name} ends when it may not read a file that its settings name, and says which flag`, async () => {
+  Deno.test(`${name} ends when it may not read a file in its settings, and prints the missing flag`, async () => {
     const more = {
       ...settings,
       ENTITLEMENT_DATABASE_URL: `${database}?sslmode=verify-full`,

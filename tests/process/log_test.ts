@@ -15,7 +15,7 @@ async function lineOf({ log }: ServiceProcess, message: RegExp): Promise<LogLine
   return log.find((line) => message.test(line.message)) as LogLine;
 }
 
-Deno.test("a request that failed is found by its trace, and its key stands there hashed only", async () => {
+Deno.test("a failed request is found by its trace id, and its key is logged only as a hash", async () => {
   await using kenri = await startEntitlement();
   await ask(kenri.database.ownerUrl, "drop table idempotency_keys");
   const key = "secret-purchase-17";
@@ -54,7 +54,7 @@ Deno.test("an unreadable message is logged with what its headers contain", async
 });
 
 for (const userIds of ["shown", "hashed", "hidden"]) {
-  Deno.test(`where users are ${userIds}, no line says more of them`, async () => {
+  Deno.test(`with user ids ${userIds}, no line contains more of them`, async () => {
     await using place = await freshPlace();
     await using service = await startNotification(place, { LOG_USER_IDS: userIds });
     await publishTo(place, [eventOf({ userId: "ann-of-the-log" })]);
@@ -80,7 +80,7 @@ Deno.test("refused requests are not logged", async () => {
   assert.equal(kenri.service.log.length, lines, JSON.stringify(kenri.service.log));
 });
 
-Deno.test("no line of the log steers the terminal on which it is read, and each says what it should", async () => {
+Deno.test("no line of the log can control a terminal, and each contains its whole text", async () => {
   const log = new URL("../../shared/process/log.ts", import.meta.url).href;
   // Written as numbers, so that neither this program nor its output contains these characters.
   const written = "a\u001b[2J\u009b2J\u202e\u2028\u200b\u{e0041}b";

@@ -34,7 +34,7 @@ Deno.test("a port that the system chooses permits no other port", async () => {
   assert.deepEqual(results, all(attempts, "NotCapable"));
 });
 
-Deno.test("no other address is open to it", async () => {
+Deno.test("it may use no other address", async () => {
   const attempts = [
     ["connect", "127.0.0.1", "15433"],
     ["connect", "127.0.0.1", "22"],
@@ -74,7 +74,7 @@ Deno.test("it may connect to the host of its issuer's keys, and to no other beca
   assert.match(flagsWith("https://[fe80::1]:8443/keys")[0] ?? "", /,\[fe80::1\]:8443$/);
 });
 
-Deno.test("no file is open to it, to read or to write", async () => {
+Deno.test("it may read no file and write none", async () => {
   const root = fileURLToPath(new URL("../../", import.meta.url));
   const attempts = [
     ["readFile", `${root}deno.json`],
@@ -112,7 +112,7 @@ Deno.test("it may read the certificate files in its settings, and only read them
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("no environment variable but its settings is there for it", async () => {
+Deno.test("it may read no environment variable but its settings", async () => {
   const attempts = [
     ...["PATH", "SECRET", "ENTITLEMENT_SECRET", "SHELL", "NATS_URLS"].map((
       name,

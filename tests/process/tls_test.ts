@@ -164,7 +164,7 @@ for (const [what, [certificate, reason]] of Object.entries(distrusted)) {
   });
 }
 
-Deno.test("servers that offer no TLS are refused, and nothing is said to them", async () => {
+Deno.test("servers without TLS are refused, and nothing is sent to them", async () => {
   await using postgres = await startPostgres();
   await using nats = await startNats();
   const settings = settingsOf({ postgres, nats });
@@ -203,7 +203,7 @@ Deno.test("servers that require a client certificate get ours, and refuse a clie
   assert.equal(await isReady(stranger), false);
 });
 
-Deno.test("of several servers each is verified by its own name", async () => {
+Deno.test("each of several servers is verified by its own name", async () => {
   await using other = await startTlsNats({
     certificate: authority.issue({ name: "server", hosts: ["127.0.0.1"] }),
   });
