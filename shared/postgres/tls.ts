@@ -42,7 +42,7 @@ export function tlsSource<Setting extends string>(
 
 type Check = z.core.$ZodCheck<Record<string, unknown>>;
 
-// A TLS setting without effect is an error, because somebody would believe to be protected by it.
+// A TLS setting without effect is an error, because it would give a false sense of security.
 export function databaseTlsIsUsed(setting: string): Check[] {
   return tlsIsUsed(setting, "?sslmode=verify-full", isEncryptedDatabase);
 }

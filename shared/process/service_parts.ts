@@ -16,7 +16,7 @@ export interface ServiceParts {
   link: NatsLink;
   authenticator: Authenticator;
   checks: Checks; // of /readyz, each under the problem that it reports
-  natsIsThere: () => boolean;
+  natsIsAvailable: () => boolean;
   close(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export function openParts(
 ): ServiceParts {
   const database = openDatabase(config.databaseUrl, service, config.databaseTls);
   const link = new NatsLink(config.nats, service, log);
-  const natsIsThere = () => link.connected || !needsNats;
+  const natsIsAvailable = () => link.connected || !needsNats;
   observePool(database);
   collectFromDatabase(() => figures(database), log);
   return {
@@ -44,11 +44,11 @@ export function openParts(
     checks: {
       "the database can't be reached or lacks migrations": () =>
         schemaIsCurrent(database, schemaVersion),
-      "NATS can't be reached": natsIsThere,
+      "NATS can't be reached": natsIsAvailable,
       "NATS lacks a stream or consumer, or has it with other settings": () =>
         !link.connected || link.unprovisioned.size === 0,
     },
-    natsIsThere,
+    natsIsAvailable,
     close: async () => {
       await link.close();
       await database.end();
