@@ -31,14 +31,14 @@ export interface OperatorParts {
   wakeRelay: Wakeup;
   ask: AskReceiver;
   graceSeconds: number;
-  natsIsThere: () => boolean;
+  natsIsAvailable: () => boolean;
 }
 
 // What operators see and change.
 export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
-  const { database, wakeRelay, natsIsThere } = parts;
+  const { database, wakeRelay, natsIsAvailable } = parts;
   const tables = [deadEvents(database, wakeRelay)];
-  addRoute(app, statusRoute, status(database, tables, natsIsThere));
+  addRoute(app, statusRoute, status(database, tables, natsIsAvailable));
   addRoute(app, eventsRoute, timeline(database));
   addRoute(app, deadLettersRoute("entitlement"), listDeadLetters(tables));
   addRoute(app, errorsRoute("entitlement"), listErrors(tables));
