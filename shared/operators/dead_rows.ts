@@ -2,23 +2,25 @@ import type { ErrorCount } from "./dead_letters.ts";
 import { listOf } from "../queue/leases.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 
-// Where the dead letters of a layer stand, and the look-ups that all layers have in common.
+// Where a layer keeps its dead letters, and the queries that all layers have in common.
 
 export interface DeadTable {
   name: string;
-  id: string; // the oldest has the lowest
+  id: string; // ascending with age: the oldest row has the lowest
   idType: "uuid" | "bigint";
-  beforeAll: string; // lower than any id
-  isDead: string; // as the index of the dead has it
+  beforeAll: string; // lower than every id
+  isDead: string; // the condition of the index on dead letters
   error: string;
   since: string;
   columns: string;
 }
 
 export interface DeadRows<Row> {
+  // The oldest after the given id; with an error only those with exactly this error.
   find(wanted: { after: string | undefined; error: string | undefined; limit: number }): Promise<
     Row[]
   >;
+  // Those of the ids that are dead letters.
   findByIds(ids: string[]): Promise<Row[]>;
   countByError(limit: number): Promise<ErrorCount[]>;
 }

@@ -122,7 +122,7 @@ Deno.test("a person signs in, looks, and signs out; the cookie is for this conso
   assert.equal(browser.rules.get(local), "Path=/console; HttpOnly; SameSite=Strict");
   assert.equal((await browser.visit("/console")).status, 200);
   const out = await browser.visit("/console/sign-out");
-  assert.match(out.html, /You are <b>kim<\/b>, with the scopes debug:read\./);
+  assert.match(out.html, /You are signed in as <b>kim<\/b>, with the scopes debug:read\./);
   assert.doesNotMatch(out.html, /kenri_[0-9a-f]/);
   const left = await browser.visit("/console/sign-out", { token: formTokenIn(out.html) });
   assert.deepEqual([left.status, left.location], [303, "/console/sign-in"]);
@@ -241,7 +241,7 @@ Deno.test("who sends back is who is signed in, and is not asked", async () => {
   await signIn(browser, mender.token);
   const path = "/console/dead-letters/send-back";
   const { html } = await browser.visit(`${path}?layer=outbox&id=${id}`);
-  assert.match(html, /You are <b>lee<\/b>/);
+  assert.match(html, /You are signed in as <b>lee<\/b>/);
   assert.doesNotMatch(html, /name="who"/);
   const fields = { token: formTokenIn(html), layer: "outbox", id: `${id}`, reason: "it is back" };
   assert.equal((await browser.visit(path, { ...fields, who: "somebody else" })).status, 303);

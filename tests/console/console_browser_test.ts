@@ -130,7 +130,7 @@ inBrowser("an event is found with nothing but the keyboard", async () => {
     await tab.type("unlucky-bob");
     await tab.leave(() => tab.press("Enter"));
     assert.match(await textOf(tab), /CHANGED[^]*PUBLISHED/);
-    await tabTo(tab, "/^What notification knows/.test(document.activeElement.innerText)");
+    await tabTo(tab, "/^Continue in notification/.test(document.activeElement.innerText)");
     await tab.leave(() => tab.press("Enter"));
     assert.match(await textOf(tab), /RECEIVED[^]*GAVE_UP/);
   });
@@ -234,7 +234,7 @@ inBrowser("without scripts a dead letter is chosen, sent back and recorded", asy
     await tab.goto(`${url}/console/dead-letters`);
     await tabTo(tab, "document.activeElement.type === 'checkbox'");
     await tab.press("Space");
-    await tabTo(tab, "/^Send the chosen/.test(document.activeElement.innerText)");
+    await tabTo(tab, "/^Send selected/.test(document.activeElement.innerText)");
     await tab.leave(() => tab.press("Enter"));
     assert.match(await textOf(tab), /1 dead letter of the layer delivery will be sent back/);
     await tabTo(tab, "document.activeElement.id === 'who'");

@@ -68,7 +68,7 @@ Deno.test("who listens is told of what has changed, in the places that the page 
   );
   const { oldest = "" } = await figuresUntil(
     listener,
-    ({ oldest = "" }) => !oldest.includes("Nothing waits"),
+    ({ oldest = "" }) => !oldest.includes("Nothing is waiting"),
   );
   assert.match(oldest, /&lt;b&gt;:x[^]*&lt;i&gt;/);
 });

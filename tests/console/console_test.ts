@@ -90,7 +90,7 @@ Deno.test("an event is found by its user, its id and its key, and its way is tol
   }
   const { html } = await find(notification.url, "user_id", " unlucky ü& ");
   assert.match(html, new RegExp(`RECEIVED[^]*RETRIED[^]*${error}[^]*GAVE_UP`));
-  assert.match((await find(entitlement.url, "user_id", "nobody")).html, /knows no event of/);
+  assert.match((await find(entitlement.url, "user_id", "nobody")).html, /No event of/);
   const bad = await find(entitlement.url, "event_id", "no-uuid");
   assert.equal(bad.status, 400);
   assert.match(bad.html, /role="alert">event_id must be UUIDs/);
@@ -232,7 +232,7 @@ Deno.test("chosen ones go back, and what is no dead letter any more is said", as
   assert.equal(sent.status, 303, await sent.text());
   const [note = ""] = sent.headers.getSetCookie();
   const after = await fetch(`${url}/console/dead-letters`, { headers: { Cookie: note } });
-  assert.match(await after.text(), /1 dead letter sent back\. 1 was none any more\./);
+  assert.match(await after.text(), /1 dead letter sent back\. 1 was no longer dead\./);
 });
 
 Deno.test("a form that another site sends is refused and changes nothing", async () => {
@@ -275,6 +275,6 @@ Deno.test("without its database the pipeline still shows what the process knows"
   const { status, html } = await page(`${kenri.url}/console`);
   assert.equal(status, 200);
   assert.match(html, /<p class="note bad">the request failed because of an error/);
-  assert.match(html, /not known/);
+  assert.match(html, /unknown/);
   await ask(kenri.database.ownerUrl, "alter table gone rename to outbox_events");
 });

@@ -121,7 +121,7 @@ Deno.test("nor is anybody erased whose captured message is being sent back", asy
          now() + interval '1 hour')`,
     ];
     const erase = () => answerOf(eraseNotified(database));
-    await assert.rejects(whileAnother(place.ownerUrl, sendBack, erase), /came in meanwhile/);
+    await assert.rejects(whileAnother(place.ownerUrl, sendBack, erase), /arrived in the meantime/);
     const ofCopy = "select from notification_nats_dlq where message_body is not null";
     assert.equal((await ask(place.ownerUrl, ofCopy)).length, 1);
   } finally {

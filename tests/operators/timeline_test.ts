@@ -142,7 +142,7 @@ Deno.test("a refused key has an answer and no event, and what is asked wrongly i
   const cases: [string, string][] = [
     ["", "exactly one of event_id, user_id, idempotency_key is required"],
     ["?user_id=a&event_id=b", "exactly one of event_id, user_id, idempotency_key is required"],
-    ["?event_id=x", "event_id must be UUIDs, with commas between them"],
+    ["?event_id=x", "event_id must be UUIDs, separated by commas"],
     [`?event_id=${Array(101).fill(unknown)}`, "event_id must be at most 100"],
     ["?user_id=%20", "user_id is required"],
   ];
