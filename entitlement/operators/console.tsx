@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { addConsole } from "@kenri/shared/console/console.tsx";
-import type { Samples } from "@kenri/shared/console/samples.ts";
+import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
 import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
 import { ageOf, count, perSecond } from "@kenri/shared/console/text.ts";
 import type { Loop } from "@kenri/shared/process/loop.ts";
@@ -17,15 +17,17 @@ const queue = {
   waitsForNats: true,
 };
 
-const settled = "kenri_worker_settled_total";
+const requests = (result?: string) => ({
+  name: "entitlement_command_total",
+  labels: result === undefined ? {} : { result },
+});
 const counters = {
-  requests: { name: "entitlement_command_total" },
-  changes: { name: "entitlement_command_total", labels: { result: "applied" } },
-  replays: { name: "entitlement_command_total", labels: { result: "replayed" } },
-  errors: { name: "entitlement_command_total", labels: { result: "error" } },
-  outages: { name: "entitlement_command_total", labels: { result: "unavailable" } },
-  published: { name: settled, labels: { worker: "relay", outcome: "done" } },
-  retried: { name: settled, labels: { worker: "relay", outcome: "retry" } },
+  requests: requests(),
+  changes: requests("applied"),
+  replays: requests("replayed"),
+  errors: requests("error"),
+  outages: requests("unavailable"),
+  ...workerCounters("relay"),
 };
 
 export function addEntitlementConsole(
@@ -84,7 +86,7 @@ function stagesOf(
       { name: "relay", title: "Relay", about: "Publishes events to the stream, in order." },
       rates,
       {
-        counter: "published",
+        counter: "done",
         unit: "events/s",
         trouble: status?.nats === false ? "NATS down" : undefined,
         facts: [

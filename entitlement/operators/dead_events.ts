@@ -24,7 +24,7 @@ const deadOutbox: DeadTable = {
   id: "event_id",
   idType: "uuid",
   beforeAll: "00000000-0000-0000-0000-000000000000",
-  isDead: "not unfinished and published_at is null", // which is to say FAILED
+  isDead: "not unfinished and published_at is null", // equivalent to FAILED
   error: "coalesce(last_error, 'unknown')",
   since: "created_at",
   columns: "'outbox' as layer, event_id as id, event_id, attempt_count as attempts, payload",

@@ -31,13 +31,13 @@ export async function eraseRows(
 
 // The key stays until it expires, with another hash. So a repeated request is refused as a conflict, and
 // does not bring the user back.
-async function eraseAnswers(
+function eraseAnswers(
   tx: Transaction,
   { userId, pseudonym }: Erasure,
   ids: string,
   times: string[],
 ): Promise<number> {
-  const rows = await query(
+  return countChanged(
     tx,
     `update idempotency_keys stored
      set request_hash = 'erased',
@@ -50,15 +50,10 @@ async function eraseAnswers(
      returning 1`,
     [ids, times, userId, pseudonym],
   );
-  return rows.length;
 }
 
-async function eraseEvents(
-  tx: Transaction,
-  { pseudonym }: Erasure,
-  ids: string,
-): Promise<number> {
-  const rows = await query(
+function eraseEvents(tx: Transaction, { pseudonym }: Erasure, ids: string): Promise<number> {
+  return countChanged(
     tx,
     `update outbox_events
      set aggregate_key = aggregate_key_of($2, coalesce(payload->>'stock_keeping_unit', '')),
@@ -67,20 +62,18 @@ async function eraseEvents(
      returning 1`,
     [ids, pseudonym],
   );
-  return rows.length;
 }
 
-async function eraseUnreceived(
-  tx: Transaction,
-  { pseudonym }: Erasure,
-  ids: string,
-): Promise<number> {
-  const rows = await query(
+function eraseUnreceived(tx: Transaction, { pseudonym }: Erasure, ids: string): Promise<number> {
+  return countChanged(
     tx,
     `update unreceived_events set user_id = $2 where event_id = any($1::uuid[]) returning 1`,
     [ids, pseudonym],
   );
-  return rows.length;
+}
+
+async function countChanged(tx: Transaction, statement: string, values: unknown[]) {
+  return (await query(tx, statement, values)).length;
 }
 
 async function eraseAudited(

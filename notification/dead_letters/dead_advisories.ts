@@ -10,7 +10,7 @@ import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { type Notification, readNotification } from "../notification.ts";
 import { receiveEvents } from "../receive_events.ts";
 
-// The dead letters of the consumer: messages that JetStream does not deliver any more.
+// The dead letters of the consumer: messages that JetStream no longer delivers.
 
 export interface AdvisoryParts {
   database: Database;
@@ -62,7 +62,9 @@ type Copy =
   | { problem: string };
 
 function readCopy(body: Uint8Array | null): Copy {
-  if (!body) return { problem: "the stream had dropped the message when it was captured" };
+  if (!body) {
+    return { problem: "the stream no longer had the message when the advisory was captured" };
+  }
   try {
     return { notification: readNotification(body) };
   } catch (error) {
@@ -84,8 +86,8 @@ function toDeadLetter({ body, headers, stream_seq, ...row }: AdvisoryRow): DeadL
   return { layer: "advisory", ...row, event_id, payload };
 }
 
-// Received as any other message: what was received meanwhile is a duplicate and changes nothing. Only
-// then the row is marked, so whatever ends in between is done again without a second effect.
+// Receives the copies like any other message, so an event received in the meantime is a duplicate and has
+// no effect. The rows are marked afterwards. If the process dies in between, doing both again is safe.
 async function receiveAgain(
   { database, wakeDelivery, predecessorWaitMs }: AdvisoryParts,
   rows: AdvisoryRow[],

@@ -30,8 +30,8 @@ const notificationDlq: DeadTable = {
        payload_json as payload`,
 };
 
-// The dead letter goes in the statement that makes its notification PENDING, so a later failure has
-// room for its own. A notification that was deleted for its age comes back from the dead letter.
+// One statement deletes the dead letter and makes its notification PENDING, so a later failure can have a
+// dead letter of its own. A notification already deleted by retention is restored from the dead letter.
 async function sendBackDeliveries(
   database: Database,
   dead: DeadLetter[],
@@ -47,7 +47,7 @@ async function sendBackDeliveries(
      ), revived as (
        update notifications row
        set status = 'PENDING', attempt_count = 0, next_retry_at = null, last_error = null,
-         -- Before migration 0007 it may have been stored under a key of the old form.
+         -- Before migration 0007 a notification could be stored under a key of the old form.
          aggregate_key = coalesce(
            aggregate_key_of(row.payload_json->>'user_id', row.payload_json->>'stock_keeping_unit'),
            row.aggregate_key)

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { addConsole } from "@kenri/shared/console/console.tsx";
-import type { Samples } from "@kenri/shared/console/samples.ts";
+import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
 import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
 import { perSecond, whole } from "@kenri/shared/console/text.ts";
 import type { Loop } from "@kenri/shared/process/loop.ts";
@@ -17,13 +17,15 @@ const queue = {
   waitsForNats: false,
 };
 
-const settled = "kenri_worker_settled_total";
+const messages = (outcome: string) => ({
+  name: "notification_receive_total",
+  labels: { outcome },
+});
 const counters = {
-  received: { name: "notification_receive_total", labels: { outcome: "handled" } },
-  duplicates: { name: "notification_receive_total", labels: { outcome: "duplicate" } },
-  unreadable: { name: "notification_receive_total", labels: { outcome: "unreadable" } },
-  sent: { name: settled, labels: { worker: "delivery", outcome: "done" } },
-  retried: { name: settled, labels: { worker: "delivery", outcome: "retry" } },
+  received: messages("handled"),
+  duplicates: messages("duplicate"),
+  unreadable: messages("unreadable"),
+  ...workerCounters("delivery"),
 };
 
 export function addNotificationConsole(
@@ -82,7 +84,7 @@ function stagesOf(
       { name: "sent", title: "Sent", about: "Notifications that the channel accepted." },
       rates,
       {
-        counter: "sent",
+        counter: "done",
         unit: "sends/s",
         facts: [["retries", perSecond(rates.rate("retried"))]],
       },

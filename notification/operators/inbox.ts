@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
-import { ApiError } from "@kenri/shared/http/errors.ts";
-import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
+import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/app.ts";
+import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 
@@ -56,12 +56,9 @@ export const inboxRoute: ScopedRoute = {
 
 export function inbox(database: Database): Handler {
   return async ({ req }) => {
-    const asked = requestSchema.safeParse({
-      ...req.query(),
-      user_id: pathPart(req, "user_id"),
-    });
-    if (!asked.success) throw new ApiError("BAD_REQUEST", problemsOf(asked.error));
-    const { user_id, limit, cursor } = asked.data;
+    const { user_id, limit, cursor } = valid(
+      requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),
+    );
     const after = readCursor(cursor, positionSchema);
     const found = await findNotifications(database, user_id, after, limit + 1);
     const { rows, next_cursor } = pageOf(

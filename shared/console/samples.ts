@@ -8,6 +8,15 @@ export interface Counted {
   labels?: Record<string, string>;
 }
 
+// The counters of a worker that settles leased rows.
+export function workerCounters(worker: string): Record<"done" | "retried", Counted> {
+  const settled = (outcome: string) => ({
+    name: "kenri_worker_settled_total",
+    labels: { worker, outcome },
+  });
+  return { done: settled("done"), retried: settled("retry") };
+}
+
 type Totals<Name extends string> = Record<Name, number | undefined>;
 
 interface Sample<Name extends string> {

@@ -1,5 +1,6 @@
 // docs/failure-modes.md, docs/runbook.md and the alerts lead to each other, and to what there is.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { anchorOf, codeIn, read, sectionsOf } from "../support/pages.ts";
 import { alerts } from "../telemetry/promtool.ts";
 
@@ -74,9 +75,9 @@ Deno.test("the runbook leads to sections that it has", () => {
 
 Deno.test("the lines of the log that are given as signals are in the sources", () => {
   const sources = ["entitlement", "notification", "shared", "migrations"].flatMap((folder) =>
-    [...Deno.readDirSync(new URL(`../../${folder}`, import.meta.url))]
-      .filter(({ name }) => name.endsWith(".ts"))
-      .map(({ name }) => read(`${folder}/${name}`))
+    readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true })
+      .filter((name) => `${name}`.endsWith(".ts"))
+      .map((name) => read(`${folder}/${name}`))
   ).join("\n");
   for (const { id, log } of modes) {
     for (const line of log) {
