@@ -24,7 +24,7 @@ function tableOf(column: string): string[][] {
   );
 }
 
-Deno.test("the page names the headers of an event, and no others", async () => {
+Deno.test("docs/events.md names exactly the headers of an event", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_SEAL_KEY: "k".repeat(32) });
   await grant(kenri.url);
   const events = () => readStream(natsUrl, kenri.stream);
@@ -34,7 +34,7 @@ Deno.test("the page names the headers of an event, and no others", async () => {
   assert.deepEqual(named.toSorted(), event?.header.keys().toSorted());
 });
 
-Deno.test("the page names the fields of an event as its schema does", () => {
+Deno.test("docs/events.md names the fields of an event as the schema does", () => {
   const fields = EntitlementEventSchema.fields.map((field) => [
     `${field.number}`,
     field.name,
@@ -49,7 +49,7 @@ function typeOf(field: DescField): string {
   return { 3: "int64", 9: "string" }[field.scalar as number] ?? `scalar ${field.scalar}`;
 }
 
-Deno.test("the example of a consumer ends with the present state, whatever is done to it", async () => {
+Deno.test("the example consumer ends with the current state after crashes and duplicates", async () => {
   await using kenri = await startEntitlement();
   const users = Array.from({ length: 10 }, (_, i) => `user ${i}`);
   const changeAll = async (change: typeof grant) => {

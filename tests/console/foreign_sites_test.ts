@@ -2,49 +2,33 @@
 // without a Chromium skip this.
 import assert from "node:assert/strict";
 import { call, grant } from "../support/api.ts";
-import {
-  type Browser,
-  chromium,
-  inBrowser,
-  inTab,
-  startBrowser,
-  type Tab,
-} from "../support/browser.ts";
+import { inBrowser } from "../support/browser.ts";
 import { countsOf } from "../support/notification.ts";
+import { chromiumStack } from "./chromium_stack.ts";
 import { servePages } from "./sites.ts";
-import { failingSends, type Stack, startStack } from "../support/stack.ts";
+import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-let stack: Stack;
-let browser: Browser;
-
-/** With one dead letter, which another site might want to send back. */
-async function prepare(): Promise<void> {
-  stack = await startStack({ notification: failingSends });
-  browser = await startBrowser(["evil.example"]);
+// With one dead letter, which another site might want to send back.
+const consoles = chromiumStack(async () => {
+  const stack = await startStack({ notification: failingSends });
   assert.equal((await grant(stack.entitlement.url, { user_id: "unlucky" })).status, 200);
-  await until("it is dead", async () => await letters() === 1);
-}
-
-Deno.test.beforeAll(() => chromium ? prepare() : undefined);
-Deno.test.afterAll(async () => {
-  await browser?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
-});
-
-const withTab = (use: (tab: Tab) => Promise<void>) => inTab(browser, use);
+  await until("it is dead", async () => (await countsOf(stack.place)).notification_dlq === 1);
+  return stack;
+}, ["evil.example"]);
+const { withTab } = consoles;
 
 const confirmPath = "/console/dead-letters/send-back";
-const letters = () => countsOf(stack.place).then((counts) => counts.notification_dlq);
+const letters = () => countsOf(consoles.stack.place).then((counts) => counts.notification_dlq);
 const operations = async () => {
-  const { url } = stack.notification;
+  const { url } = consoles.stack.notification;
   return (await call(`${url}/debug/notification/operations?limit=200`)).json.operations.length;
 };
 
 inBrowser(
-  "a form that another site sends is refused, although the browser is known here",
+  "a form from another site is refused, even with our cookies",
   async () => {
-    const { url } = stack.notification;
+    const { url } = consoles.stack.notification;
     const before = [await letters(), await operations()];
     const form = (token: string) =>
       `<form method=post action="${url}${confirmPath}">
@@ -73,8 +57,8 @@ inBrowser(
   },
 );
 
-inBrowser("no other site changes or reads anything by scripts", async () => {
-  const { entitlement, notification } = stack;
+inBrowser("scripts of another site can't change or read anything", async () => {
+  const { entitlement, notification } = consoles.stack;
   const before = [await letters(), await operations(), (await entitlement.counts()).outbox_events];
   const change = JSON.stringify({
     user_id: "eve",
@@ -130,9 +114,9 @@ inBrowser("no other site changes or reads anything by scripts", async () => {
   assert.deepEqual(after, before);
 });
 
-inBrowser("no other site shows a page of ours in a frame", async () => {
+inBrowser("another site can't show a page of ours in a frame", async () => {
   for (const path of ["/console", "/docs", "/console/dead-letters", "/livez", "/metrics"]) {
-    const { url } = stack.notification;
+    const { url } = consoles.stack.notification;
     await using attacker = servePages(() => `<iframe src="${url}${path}"></iframe>`);
     for (const from of [attacker.origin, attacker.elsewhere]) {
       await withTab(async (tab) => {
@@ -144,8 +128,8 @@ inBrowser("no other site shows a page of ours in a frame", async () => {
   }
 });
 
-inBrowser("a site whose name is made to lead to this machine is not answered", async () => {
-  for (const { url } of [stack.entitlement, stack.notification]) {
+inBrowser("a foreign host name that resolves to this machine is refused", async () => {
+  for (const { url } of [consoles.stack.entitlement, consoles.stack.notification]) {
     const rebound = url.replace("127.0.0.1", "evil.example");
     await withTab(async (tab) => {
       for (const path of ["/console", "/v1/users/ann/entitlements", "/metrics"]) {

@@ -3,14 +3,8 @@
 import assert from "node:assert/strict";
 import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
-import {
-  type Browser,
-  chromium,
-  inBrowser,
-  inTab,
-  startBrowser,
-  type Tab,
-} from "../support/browser.ts";
+import { inBrowser } from "../support/browser.ts";
+import { chromiumStack } from "./chromium_stack.ts";
 import { ask, startEntitlement } from "../support/entitlement.ts";
 import { startIssuer } from "../access/issuer.ts";
 import { countsOf } from "../support/notification.ts";
@@ -39,17 +33,16 @@ const hostile = [
   `__proto__`,
 ];
 
-let stack: Stack;
-let browser: Browser;
 const worker = `<img src=x onerror=canary("worker")>`;
 
-async function prepare(): Promise<void> {
-  const settings = { ...failingSends, HOSTNAME: worker };
-  stack = await startStack({
+const consoles = chromiumStack(startHostile, ["evil.example"]);
+const { withTab } = consoles;
+
+async function startHostile(): Promise<Stack> {
+  const stack = await startStack({
     entitlement: { HOSTNAME: worker },
-    notification: settings,
+    notification: { ...failingSends, HOSTNAME: worker },
   });
-  browser = await startBrowser(["evil.example"]);
   const { entitlement, notification, place } = stack;
   for (const [i, text] of hostile.entries()) {
     const answer = await grant(entitlement.url, {
@@ -72,12 +65,12 @@ async function prepare(): Promise<void> {
     });
   }
   await until("all are dead again", dead);
-  await spoilTables();
+  await spoilTables(stack);
+  return stack;
 }
 
 /** What a channel, a broker or another release may have written. */
-async function spoilTables(): Promise<void> {
-  const { entitlement: { database }, place } = stack;
+async function spoilTables({ entitlement: { database }, place }: Stack): Promise<void> {
   for (const [i, text] of hostile.entries()) {
     await ask(
       place.ownerUrl,
@@ -118,17 +111,9 @@ function keyOf(i: number, text: string): string {
   return `${i}${text.replaceAll(/[^\x21-\x7e]/g, "")}`;
 }
 
-Deno.test.beforeAll(() => chromium ? prepare() : undefined);
-Deno.test.afterAll(async () => {
-  await browser?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
-});
-
-const withTab = (use: (tab: Tab) => Promise<void>) => inTab(browser, use);
-
 /** Every page of the console, and what else a browser can be led to, with the text in each place. */
 function pagesWith(text: string, i: number): string[] {
-  const { entitlement, notification } = stack;
+  const { entitlement, notification } = consoles.stack;
   const query = (given: Record<string, string>) => `?${new URLSearchParams(given)}`;
   const path = encodeURIComponent(text);
   const ofBoth = [
@@ -182,7 +167,7 @@ const foreign = `[...document.querySelectorAll(
 )].map((element) => element.outerHTML)`;
 
 inBrowser(
-  "a page without protection sets the canary off, so the tests below can fail",
+  "an unprotected page triggers the canary, so the tests below can fail",
   async () => {
     await using attacker = servePages((url) =>
       `<title>x</title><p>${new URL(url).searchParams.get("text")}</p>`
@@ -204,7 +189,7 @@ inBrowser(
   },
 );
 
-inBrowser("no text from outside is ever more than text, on any page", async () => {
+inBrowser("text from outside stays text on every page", async () => {
   for (const [i, text] of hostile.entries()) {
     await withTab(async (tab) => {
       let shown = 0;
@@ -219,7 +204,7 @@ inBrowser("no text from outside is ever more than text, on any page", async () =
         assert.deepEqual(page.foreign, [], url);
       }
       assert.ok(shown >= 8, `${text} is shown on ${shown} pages`);
-      const own = new Set([stack.entitlement.url, stack.notification.url]);
+      const own = new Set([consoles.stack.entitlement.url, consoles.stack.notification.url]);
       assert.deepEqual([...tab.origins].filter((origin) => !own.has(origin)), []);
       assert.deepEqual(tab.alarms, []);
       // What is not found is said to be so; a refusal by the policy would be said here, too.
@@ -233,9 +218,9 @@ inBrowser("no text from outside is ever more than text, on any page", async () =
   }
 });
 
-inBrowser("what the live figures bring is text, too", async () => {
+inBrowser("text in live figures stays text, too", async () => {
   await withTab(async (tab) => {
-    await tab.goto(`${stack.entitlement.url}/console`);
+    await tab.goto(`${consoles.stack.entitlement.url}/console`);
     const isLive = () => tab.evaluate("document.body.innerText.includes('Live: ')");
     await until("it is live", isLive);
     const shown = () => tab.evaluate(`document.querySelector("[data-live=oldest]").innerText`);
@@ -245,16 +230,16 @@ inBrowser("what the live figures bring is text, too", async () => {
   });
 });
 
-inBrowser("text that turns the direction of reading turns nothing beside it", async () => {
+inBrowser("text with direction controls does not affect text beside it", async () => {
   await withTab(async (tab) => {
-    await tab.goto(`${stack.entitlement.url}/console/dead-letters`);
+    await tab.goto(`${consoles.stack.entitlement.url}/console/dead-letters`);
     const kinds = await tab.evaluate(`[...document.querySelectorAll("main a, main code, main span")]
       .map((element) => getComputedStyle(element).unicodeBidi)`);
     assert.deepEqual([...new Set(kinds)], ["isolate"]);
   });
 });
 
-Deno.test("the name that an issuer gives a caller is text, too", async () => {
+Deno.test("a caller's name from an issuer stays text, too", async () => {
   await using issuer = await startIssuer();
   const settings = { ...issuer.settings, ENTITLEMENT_DEBUG_ENABLED: "true" };
   await using kenri = await startEntitlement(settings);

@@ -2,7 +2,7 @@
 // were, and the audit is still what was written.
 import assert from "node:assert/strict";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
-import { assertError, call, grant, revoke } from "../support/api.ts";
+import { type Answer, assertError, call, grant, revoke } from "../support/api.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { capture } from "./dead_letters.ts";
 import { eventOf } from "../support/events.ts";
@@ -91,7 +91,7 @@ Deno.test("nobody is erased while an event of theirs is on its way", async (t) =
   );
 });
 
-Deno.test("a change of the user who is being erased comes before or after, and no chain breaks", async () => {
+Deno.test("a change during an erasure takes effect before or after it, and no audit chain breaks", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "ann" });
@@ -108,12 +108,8 @@ Deno.test("a change of the user who is being erased comes before or after, and n
     return versions;
   })();
   await until("she was erased in between", async () => {
-    const answer = await fetch(`${entitlement.url}/operations/entitlement/erase-user`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ user_id: "ann", who: "kim", reason: "r" }),
-    });
-    return (await answer.json()).outcome === "ERASED";
+    return (await erase(entitlement.url, "entitlement", { user_id: "ann" })).json.outcome ===
+      "ERASED";
   });
   over = true;
   await changing;
@@ -121,7 +117,7 @@ Deno.test("a change of the user who is being erased comes before or after, and n
   assert.equal(code, 0, output);
 });
 
-Deno.test("a pseudonym is not erased once more, and keeps its seals", async () => {
+Deno.test("a pseudonym can't be erased again, and its audit chains stay valid", async () => {
   await using stack = await startStack();
   const { entitlement, notification, place } = stack;
   await grant(entitlement.url, { user_id });
@@ -132,13 +128,9 @@ Deno.test("a pseudonym is not erased once more, and keeps its seals", async () =
   );
   const pseudonym = erased?.user_id ?? "";
   for (const [name, { url }] of Object.entries({ entitlement, notification })) {
-    const answer = await fetch(`${url}/operations/${name}/erase-user`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ user_id: pseudonym, who: "kim", reason: "r" }),
-    });
-    assert.equal(answer.status, 400, await answer.clone().text());
-    assert.match((await answer.json()).message, /the pseudonym of a user who was erased/);
+    const answer = await erase(url, name, { user_id: pseudonym });
+    const message = "user_id is the pseudonym of a user who was erased";
+    assertError(answer, 400, "BAD_REQUEST", message);
   }
   // Nor by the role of the service, whatever it says who is meant.
   await ask(
@@ -159,12 +151,7 @@ Deno.test("a pseudonym is the same in both services, however its operation's id 
   await untilSent(place, 1);
   const operation_id = crypto.randomUUID().toUpperCase();
   for (const [name, { url }] of Object.entries({ entitlement, notification })) {
-    const answer = await fetch(`${url}/operations/${name}/erase-user`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ user_id, operation_id, who: "kim", reason: "r" }),
-    });
-    assert.equal((await answer.json()).outcome, "ERASED");
+    assert.equal((await erase(url, name, { user_id, operation_id })).json.outcome, "ERASED");
   }
   const pseudonym = `erased-${operation_id.toLowerCase()}`;
   const ofAudit = await entitlement.rows("select user_id from entitlement_audit");
@@ -175,29 +162,24 @@ Deno.test("a pseudonym is the same in both services, however its operation's id 
   assert.deepEqual([ofAudit, ofEvents, ofNotifications], Array(3).fill([{ user_id: pseudonym }]));
 });
 
-Deno.test("the id of a finished erasure is taken for no other", async () => {
+Deno.test("the id of a finished erasure can't be used for another user", async () => {
   await using stack = await startStack();
   const { entitlement: { url }, place } = stack;
   const operation_id = crypto.randomUUID();
-  const erase = (user_id: string) =>
-    call(`${url}/operations/entitlement/erase-user`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ user_id, operation_id, who: "kim", reason: "r" }),
-    });
+  const eraseAgain = (user_id: string) => erase(url, "entitlement", { user_id, operation_id });
   for (const [i, user_id] of ["carl", "dora"].entries()) {
     await grant(url, { user_id });
     await untilSent(place, i + 1);
   }
-  assert.equal((await erase("carl")).json.outcome, "ERASED");
-  assert.equal((await erase("carl")).json.outcome, "ERASED", "what is done can be done once more");
-  const refused = await erase("dora");
-  assertError(
-    refused,
-    400,
-    "BAD_REQUEST",
-    "operation_id belongs to a finished erasure; leave it out",
+  assert.equal((await eraseAgain("carl")).json.outcome, "ERASED");
+  assert.equal(
+    (await eraseAgain("carl")).json.outcome,
+    "ERASED",
+    "what is done can be done once more",
   );
+  const refused = await eraseAgain("dora");
+  const message = "operation_id belongs to a finished erasure; leave it out";
+  assertError(refused, 400, "BAD_REQUEST", message);
 });
 
 Deno.test("the record of an erasure does not name the user", async () => {
@@ -206,6 +188,14 @@ Deno.test("the record of an erasure does not name the user", async () => {
   assert.equal(code, 2);
   assert.match(errors, /reason must not name the user/);
 });
+
+function erase(url: string, service: string, fields: Record<string, string>): Promise<Answer> {
+  return call(`${url}/operations/${service}/erase-user`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ...fields, who: "kim", reason: "r" }),
+  });
+}
 
 async function before(ownerUrl: string, user: string): Promise<void> {
   const database = openDatabase(ownerUrl, "before");

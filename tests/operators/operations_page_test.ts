@@ -13,7 +13,7 @@ import { until } from "../../tools/servers/wait.ts";
 
 const page = fileURLToPath(new URL("../../docs/operations.md", import.meta.url));
 
-Deno.test("each transcript of the page of operations is what the command says", async () => {
+Deno.test("each transcript in docs/operations.md is what the command prints", async () => {
   await using stack = await startStack({
     entitlement: { ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms" },
     notification: { ...failingSends, NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms" },

@@ -8,7 +8,7 @@ import { until } from "../../tools/servers/wait.ts";
 const finished = 20_000;
 const rounds = 10;
 
-Deno.test("no look and no operation reads through what is finished", async () => {
+Deno.test("no query of an operator scans finished rows", async () => {
   await using stack = await startStack({ entitlement: { ENTITLEMENT_RECONCILE_ENABLED: "false" } });
   const { entitlement, notification, place } = stack;
   await askAll(stack); // by now PostgreSQL keeps the plans

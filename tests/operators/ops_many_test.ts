@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
+import { insertEntitlement } from "./rows.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
 // Nothing moves by itself: what the tables say is what the tests have put there.
@@ -29,7 +30,7 @@ async function json(stack: Stack, ...args: string[]): Promise<{ code: number; sa
   return { code, said: JSON.parse(output) };
 }
 
-Deno.test("more dead letters than a service takes at once are all sent back, by id and by error", async () => {
+Deno.test("ops sends back more dead letters than a service accepts at once, by id and by error", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   for (const how of ["ids", "error"]) {
@@ -69,7 +70,7 @@ Deno.test("a long range is replayed to its end, and a dry run asks once", async 
   assert.equal((await json(stack, "replay", ...range)).said.replayed, 2_500);
 });
 
-Deno.test("what waits too long or was not received is for a person to look at", async () => {
+Deno.test("ops status reports a problem if an event waits too long or was not received", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   assert.equal((await ops(stack, "status")).code, 0);
@@ -106,19 +107,14 @@ Deno.test("what waits too long or was not received is for a person to look at", 
   assert.equal((await ops(stack, "unreceived")).code, 1);
 });
 
-Deno.test("what both services know of a user is shown the newest first, and of an event in its order", async () => {
+Deno.test("ops merges what both services know: events the newest first, steps in their order", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   const [published = "", received = "", waiting = ""] = await insertEvents(
     outbox,
     manyEvents({ keys: 1, versions: 3 }),
   );
-  await ask(
-    outbox,
-    `insert into entitlements
-       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('user-0', 'sku', 'ACTIVE', now(), 'purchase', 'p-1', 3, now())`,
-  );
+  await insertEntitlement(outbox, { user_id: "user-0", stock_keeping_unit: "sku", version: 3 });
   await ask(
     outbox,
     `update outbox_events set status = 'PUBLISHED', published_at = now(), stream_generation = 1,
@@ -158,7 +154,7 @@ Deno.test("what both services know of a user is shown the newest first, and of a
   ]);
 });
 
-Deno.test("what was changed last in either service is shown first", async () => {
+Deno.test("ops operations shows the latest operation of either service first", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   for (
@@ -180,15 +176,10 @@ Deno.test("what was changed last in either service is shown first", async () => 
   assert.deepEqual(reasons, ["1", "2", "3"]);
 });
 
-Deno.test("a user is erased from both services under one id, or from none while something waits", async () => {
+Deno.test("a user is erased from both services under one id, or from neither while an event is on its way", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
-  await ask(
-    outbox,
-    `insert into entitlements
-       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('ann', 'book', 'ACTIVE', now(), 'purchase', 'p-1', 1, now())`,
-  );
+  await insertEntitlement(outbox, { user_id: "ann", stock_keeping_unit: "book", version: 1 });
   await ask(
     delivery,
     `insert into notifications

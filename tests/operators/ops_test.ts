@@ -13,7 +13,7 @@ const nowhere = {
   notification: { url: "http://127.0.0.1:1" },
 };
 
-Deno.test("the exit code says whether a person should look", async () => {
+Deno.test("the exit code shows whether a person is needed", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "ann" });
@@ -41,7 +41,7 @@ Deno.test("the exit code says whether a person should look", async () => {
   assert.match((await ops(stack, "status")).output, /^! not reconciled for 4 h: ops reconcile/m);
 });
 
-Deno.test("for scripts each answer is JSON, and a dry run changes nothing", async () => {
+Deno.test("with --json each answer is JSON, and with --dry-run nothing changes", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "unlucky" }, "purchase-1");
@@ -71,7 +71,7 @@ Deno.test("for scripts each answer is JSON, and a dry run changes nothing", asyn
   assert.equal((await countsOf(place)).notification_dlq, 1);
 });
 
-Deno.test("who calls it wrongly is told what is wrong, and nothing is asked of a service", async () => {
+Deno.test("a wrong call gets an explanation, and no service is called", async () => {
   const cases: [string[], RegExp][] = [
     [["fly"], /^There is no command "fly"/],
     [["dead"], /^There is no command "dead"/],
@@ -102,7 +102,7 @@ Deno.test("who calls it wrongly is told what is wrong, and nothing is asked of a
   }
 });
 
-Deno.test("what the service refuses, where it is not, and where it shows nothing is told apart", async () => {
+Deno.test("a refusal, an unreachable service and disabled debugging are told apart", async () => {
   await using stack = await startStack({ notification: { NOTIFICATION_DEBUG_ENABLED: "false" } });
   const bad = await ops(stack, "timeline", "no-uuid");
   assert.equal(bad.code, 2);
@@ -121,7 +121,7 @@ Deno.test("what the service refuses, where it is not, and where it shows nothing
   );
 });
 
-Deno.test("help names every command, and each says what it is for", async () => {
+Deno.test("help names every command, and each command explains itself", async () => {
   const { code, output } = await ops(nowhere, "--help");
   assert.equal(code, 0);
   const commands = [...output.matchAll(/^ {2}([a-z]+(?: [a-z][a-z-]*)?)(?= |$)/gm)].map((

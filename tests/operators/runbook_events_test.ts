@@ -7,7 +7,7 @@ import { blocksOf, runCommand, runQuery, runShell } from "./runbook.ts";
 import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("dead letters are sent back, missing events published again, as the runbook says", async () => {
+Deno.test("dead letters and missing events are repaired with the commands of the runbook", async () => {
   const shortWindow = {
     ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms",
     NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",

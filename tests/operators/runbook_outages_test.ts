@@ -9,7 +9,7 @@ import type { Settings } from "../../tools/servers/service_process.ts";
 import { startSystem, type System } from "../support/system.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("while NATS and then a service are away, the runbook leads to them and back", async () => {
+Deno.test("the runbook finds an outage of NATS and of a service, and their end", async () => {
   await using nats = await startNats();
   await using system = await startSystem({
     natsUrl: nats.url,
@@ -49,7 +49,7 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   await allIsWell("A database is away", 0);
 });
 
-Deno.test("who holds a database up is found and ended, and nobody else is", async () => {
+Deno.test("the runbook finds and ends exactly the session that blocks others", async () => {
   await using database = await freshDatabase("entitlement");
   const { ownerUrl } = database;
   await withClient(ownerUrl, async (holder) => {
@@ -71,7 +71,7 @@ Deno.test("who holds a database up is found and ended, and nobody else is", asyn
   });
 });
 
-Deno.test("PostgreSQL tells of its connections and of its largest tables", async () => {
+Deno.test("the queries of the runbook show connections and the largest tables", async () => {
   await using database = await freshDatabase("notification");
   const [server] = await runQuery<{ standby: boolean; connections: number; allowed: number }>(
     "A database is away",

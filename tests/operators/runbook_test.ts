@@ -7,7 +7,7 @@ import { migrationSettings, startSystem } from "../support/system.ts";
 
 const newVersion = "A new version";
 
-Deno.test("the steps of a new version can be taken while the services run", async () => {
+Deno.test("the steps for a new version work while the services run", async () => {
   await using system = await startSystem({ replicas: 1 });
   const { ownerUrl } = system.entitlement;
   await withClient(ownerUrl, async (holder) => {
