@@ -85,7 +85,7 @@ async function capture(
     log.error("Advisory {sequence} is unreadable and was dropped", { sequence: message.sequence });
     return message.ack();
   }
-  // Any NATS user may publish an advisory, and this one may read only its own stream.
+  // Any NATS user may publish advisories, but this service may read only its own stream.
   const copy = advisory.stream === of ? await findMessage(manager, advisory) : undefined;
   const isNew = await storeAdvisory(database, kind, advisory, copy);
   message.ack();

@@ -43,7 +43,7 @@ function isOwnPage(site: string | undefined, origin: string | undefined, url: st
 
 // A message about the result of a form, which the next page shows once.
 const noteName = "kenri_note";
-const maxNote = 1_500; // bytes; a browser keeps a cookie of 4 kB, and base64 makes it longer
+const maxNote = 1_500; // characters; a browser keeps a cookie of 4 kB, and base64 makes it longer
 
 export function leaveNote(context: Context, note: string): void {
   const written = Buffer.from(note.slice(0, maxNote)).toString("base64url");

@@ -6,7 +6,7 @@ import { type Database, query, utc } from "../postgres/postgres.ts";
 
 export interface DeadTable {
   name: string;
-  id: string; // ascending with age: the oldest row has the lowest
+  id: string; // ascending in time: the oldest row has the lowest
   idType: "uuid" | "bigint";
   beforeAll: string; // lower than every id
   isDead: string; // the condition of the index on dead letters

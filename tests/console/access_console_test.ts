@@ -1,5 +1,4 @@
-// The console where callers need a credential: a person signs in with one, and the pages show no more
-// than its scopes allow.
+// The console with credentials: a person signs in with one, and the pages show only what its scopes allow.
 import assert from "node:assert/strict";
 import type { Scope } from "../../shared/access/caller.ts";
 import { newToken } from "../../shared/access/tokens.ts";
@@ -62,7 +61,7 @@ async function statusOf(url: string, headers: Record<string, string>): Promise<n
 
 const forged = (service: string) => ({ Cookie: `kenri-${service}=${newToken()}` });
 
-// What the browser of a person shows who has signed in.
+// Signs in and returns the cookies of the browser.
 async function sessionAt(url: string, token: string): Promise<{ Cookie: string }> {
   const browser = browserOf(url);
   assert.equal((await signIn(browser, token)).status, 303);
@@ -156,7 +155,7 @@ Deno.test("a browser on another machine gets the cookie only for TLS", async () 
   const secure = /__Host-kenri-entitlement=.*; Path=\/; HttpOnly; Secure; SameSite=Strict/;
   assert.match(await ruleFor("Host: kenri.example"), secure);
   assert.match(await ruleFor("Host: kenri.example", "Origin: http://kenri.example"), secure);
-  // A proxy calls the service by its address; the browser says what it calls itself.
+  // Behind a proxy the Host is an address of the service, but the Origin is what the browser sees.
   for (
     const origin of ["https://kenri.example", "http://kenri.example", "null", "https://localhost"]
   ) {
@@ -205,7 +204,10 @@ Deno.test("a session ends with its credential", async () => {
   const browser = browserOf(stack.entitlement.url);
   const token = await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -27 });
   assert.equal((await signIn(browser, token)).status, 303);
-  await until("its time is over", async () => (await browser.visit("/console")).status === 303);
+  await until(
+    "the session has ended",
+    async () => (await browser.visit("/console")).status === 303,
+  );
 });
 
 Deno.test("the cookie opens the console, and no endpoint for programs", async () => {

@@ -1,4 +1,4 @@
-// Both services and a Chromium for all tests of a file. On machines without a Chromium these are skipped.
+// Both services and a Chromium for all tests of a file, which are skipped if there is no Chromium.
 import {
   type Browser,
   chromium,
@@ -10,7 +10,7 @@ import {
 import type { Stack } from "../support/stack.ts";
 
 export interface ChromiumStack {
-  readonly stack: Stack; // once the tests of the file have begun
+  readonly stack: Stack; // available in tests
   withTab(use: (tab: Tab) => Promise<void>, options?: TabOptions): Promise<void>;
 }
 

@@ -1,6 +1,5 @@
-// The console in a real Chromium, as a person uses it: with the keyboard, on a phone, in the dark,
-// without scripts. Machines without a Chromium skip this; console_test.ts has the rest.
-// KENRI_WRITE_DOCS=true writes the pictures of docs/console.md.
+// The console in a real Chromium: with the keyboard, on a phone, in dark mode, without scripts. These tests
+// are skipped if there is no Chromium. KENRI_WRITE_DOCS=true writes the screenshots of docs/console.md.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { grant, revoke } from "../support/api.ts";
@@ -11,7 +10,9 @@ import { lowContrasts } from "./contrasts.ts";
 import { ask } from "../support/entitlement.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-if (!chromium) console.log("No Chromium on this machine: the console is tested without a browser");
+if (!chromium) {
+  console.log("There is no Chromium on this machine: the tests that need a browser are skipped");
+}
 
 let eventId: string;
 const consoles = chromiumStack(async () => {
@@ -166,7 +167,7 @@ async function addWaiting(user: string): Promise<void> {
   );
 }
 
-// With figures that move, since these are the pictures of the page about the console.
+// The screenshots of docs/console.md, taken with some traffic.
 const pictures: [string, () => string, TabOptions][] = [
   ["pipeline-entitlement", () => `${consoles.stack.entitlement.url}/console`, {}],
   ["pipeline-notification-dark", () => `${consoles.stack.notification.url}/console`, {
@@ -211,7 +212,7 @@ async function someTraffic(): Promise<void> {
   }
 }
 
-// Last, because it changes what the other tests look at.
+// This test is the last one, because it changes the data of the others.
 inBrowser(
   "without scripts a dead letter can be selected and sent back, and is logged",
   async () => {

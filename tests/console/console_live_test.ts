@@ -1,5 +1,5 @@
-// The stream of figures behind the console: told while somebody listens, to so many and no more, and
-// it holds up neither the database nor the end of the service.
+// The stream of figures behind the console: it has a limited number of listeners, reads the database only
+// for them, and does not delay a shutdown.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
@@ -10,7 +10,7 @@ import { inTime, until } from "../../tools/servers/wait.ts";
 const debug = { ENTITLEMENT_DEBUG_ENABLED: "true" };
 
 interface Listener extends AsyncDisposable {
-  next(): Promise<Record<string, string> | undefined>; // undefined at the end
+  next(): Promise<Record<string, string> | undefined>; // undefined at the end of the stream
 }
 
 async function listen(url: string, headers = {}): Promise<Listener> {
@@ -86,7 +86,7 @@ Deno.test("the tables are read once for all listeners, and not while there are n
     const made = await looks(kenri) - before;
     assert.ok(made >= 3 && made <= 5, `${made} looks for 3 seconds and 10 listeners`);
   }
-  // A look that was under way when the last one left is the last.
+  // A read that was under way when the last listener left is still counted.
   let last = -1;
   await until("nothing is read for two seconds", async () => {
     const before = await looks(kenri);
@@ -97,7 +97,7 @@ Deno.test("the tables are read once for all listeners, and not while there are n
   assert.ok(last > 0);
 });
 
-// Only the figures of the console look at this table here: nothing else does without the hourly check.
+// In these tests only the console reads this table; otherwise the hourly reconciliation does.
 async function looks(kenri: Entitlement): Promise<number> {
   const [row] = await kenri.rows<{ count: number }>(
     `select (seq_scan + coalesce(idx_scan, 0))::int as count

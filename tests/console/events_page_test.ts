@@ -1,4 +1,4 @@
-// docs/events.md says what is in the stream, and its consumer holds out against what it warns of.
+// docs/events.md describes what is in the stream, and its example consumer copes with what it warns of.
 import type { DescField } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -13,7 +13,7 @@ import { until } from "../../tools/servers/wait.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const page = await Deno.readTextFile(`${root}docs/events.md`);
 
-/** The cells of a table's rows, by the name of its first column. */
+/** Returns the cells of the table whose first column has this name. */
 function tableOf(column: string): string[][] {
   const lines = page.split("\n");
   const head = lines.findIndex((line) => new RegExp(`^\\| ${column} `).test(line));
@@ -74,7 +74,7 @@ Deno.test("the example consumer ends with the current state after crashes and du
     await until("all is published", async () => {
       return (await readStream(natsUrl, kenri.stream)).length === 3 * users.length;
     });
-    // All of them once more, the newest first, without the id by which JetStream would know them.
+    // All events again, the newest first, without the id by which JetStream would drop duplicates.
     const again = (await readStream(natsUrl, kenri.stream)).toReversed();
     const junk = new TextEncoder().encode("no event");
     await publish(natsUrl, kenri.subject, [
@@ -105,7 +105,7 @@ async function rightsIn(file: string): Promise<Record<string, unknown>[]> {
     const rows = database.prepare("select * from rights order by user_id").all();
     return rows.map((row) => ({ ...row }));
   } catch {
-    return []; // The table is not there yet.
+    return []; // The table does not exist yet.
   }
 }
 

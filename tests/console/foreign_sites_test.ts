@@ -1,5 +1,5 @@
-// No other site gets a person's browser to do or show anything here, in a real Chromium. Machines
-// without a Chromium skip this.
+// Other sites can't use a person's browser to do or show anything here. These tests use a real Chromium and
+// are skipped without one.
 import assert from "node:assert/strict";
 import { call, grant } from "../support/api.ts";
 import { inBrowser } from "../support/browser.ts";
@@ -9,11 +9,14 @@ import { servePages } from "./sites.ts";
 import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// With one dead letter, which another site might want to send back.
+// There is one dead letter, which another site tries to send back.
 const consoles = chromiumStack(async () => {
   const stack = await startStack({ notification: failingSends });
   assert.equal((await grant(stack.entitlement.url, { user_id: "unlucky" })).status, 200);
-  await until("it is dead", async () => (await countsOf(stack.place)).notification_dlq === 1);
+  await until(
+    "there is a dead letter",
+    async () => (await countsOf(stack.place)).notification_dlq === 1,
+  );
   return stack;
 }, ["evil.example"]);
 const { withTab } = consoles;
@@ -40,7 +43,7 @@ inBrowser(
       await tab.goto(`${url}${confirmPath}?layer=delivery&id=1`);
       const token = await tab.evaluate(`document.querySelector("[name=token]").value`);
       assert.match(token, /^[0-9a-f]{32}$/);
-      // Not even one who knows the token gets through.
+      // Even an attacker who knows the token is refused.
       await using attacker = servePages(() => form(token));
       for (const from of [attacker.origin, attacker.elsewhere]) {
         await tab.goto(from);

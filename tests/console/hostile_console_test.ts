@@ -1,5 +1,4 @@
-// What comes from outside stays text on every page, in a real Chromium. Machines without a Chromium
-// skip this.
+// Text from outside stays text on every page. These tests use a real Chromium and are skipped without one.
 import assert from "node:assert/strict";
 import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
@@ -12,8 +11,8 @@ import { servePages } from "./sites.ts";
 import { failingSends, operate, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// Each calls the canary where it is more than text: in an element, an attribute, a script, a style, a
-// url, a template, after decoding once more, or hidden by characters that turn the direction.
+// Each calls the canary if it is ever more than text: in an element, an attribute, a script, a style, a url,
+// a template, after being decoded twice, or hidden by characters that change the text direction.
 const hostile = [
   `<script>canary("script")</script>`,
   `"><img src=x onerror=canary("img")>`,
@@ -54,7 +53,7 @@ async function startHostile(): Promise<Stack> {
     assert.equal(answer.status, 200, `${text}: ${answer.text}`);
   }
   const dead = async () => (await countsOf(place)).notification_dlq === hostile.length;
-  await until("all are dead", dead);
+  await until("all are dead letters", dead);
   for (const [i, text] of hostile.entries()) {
     const id = `${i + 1}`;
     await operate(notification.url, "/operations/notification/dead-letters/send-back", {
@@ -64,12 +63,12 @@ async function startHostile(): Promise<Stack> {
       reason: text,
     });
   }
-  await until("all are dead again", dead);
+  await until("all are dead letters again", dead);
   await spoilTables(stack);
   return stack;
 }
 
-/** What a channel, a broker or another release may have written. */
+/** Writes what a channel, a broker or another release could have written. */
 async function spoilTables({ entitlement: { database }, place }: Stack): Promise<void> {
   for (const [i, text] of hostile.entries()) {
     await ask(
@@ -106,12 +105,12 @@ async function spoilTables({ entitlement: { database }, place }: Stack): Promise
   }
 }
 
-/** Of visible ASCII characters. */
+/** An idempotency key of visible ASCII characters. */
 function keyOf(i: number, text: string): string {
   return `${i}${text.replaceAll(/[^\x21-\x7e]/g, "")}`;
 }
 
-/** Every page of the console, and what else a browser can be led to, with the text in each place. */
+/** Every url that a browser can be led to, with the text in each place. */
 function pagesWith(text: string, i: number): string[] {
   const { entitlement, notification } = consoles.stack;
   const query = (given: Record<string, string>) => `?${new URLSearchParams(given)}`;
@@ -130,7 +129,7 @@ function pagesWith(text: string, i: number): string[] {
     `/${path}${query({ [text]: text })}`,
     `/docs${query({ [text]: text })}#${path}`,
   ];
-  // Where nothing is asked for, all hostile texts are shown together.
+  // Pages without a query show all hostile texts together.
   const together = i === 0 ? ["/console", "/console/dead-letters", "/console/operations"] : [];
   const ofEntitlement = [
     ...together,
@@ -157,7 +156,7 @@ function pagesWith(text: string, i: number): string[] {
   ];
 }
 
-// What no page of ours has, and what only text from outside could have made.
+// Finds elements that none of our pages has, so that only text from outside could have made them.
 const foreign = `[...document.querySelectorAll(
   "script:not([src='/console/live.js']), img, iframe, object, embed, base, meta[http-equiv], " +
   "svg:not(.spark), link:not([href^='/console/']), [style], [autofocus], b > b, textarea"
@@ -176,7 +175,7 @@ inBrowser(
       const gone: string[] = [];
       for (const text of hostile) {
         await tab.goto(`${attacker.origin}/?${new URLSearchParams({ text })}`);
-        // A page that is led elsewhere meanwhile can't be asked.
+        // A page that has been redirected can't be evaluated.
         const found = await tab.evaluate(foreign).catch(() => ["led elsewhere"]);
         if (found.length > 0) gone.push(text);
       }
@@ -195,7 +194,7 @@ inBrowser("text from outside stays text on every page", async () => {
       let shown = 0;
       for (const url of pagesWith(text, i)) {
         await tab.goto(url);
-        // Chromium shows JSON in a page of its own making.
+        // Chromium displays JSON in a page of its own.
         const page = await tab.evaluate(`dispatchEvent(new PointerEvent("pointermove")) && ({
           shown: document.body.textContent.includes(${JSON.stringify(text)}),
           foreign: document.contentType === "application/json" ? [] : ${foreign},
@@ -207,7 +206,7 @@ inBrowser("text from outside stays text on every page", async () => {
       const own = new Set([consoles.stack.entitlement.url, consoles.stack.notification.url]);
       assert.deepEqual([...tab.origins].filter((origin) => !own.has(origin)), []);
       assert.deepEqual(tab.alarms, []);
-      // What is not found is said to be so; a refusal by the policy would be said here, too.
+      // Pages that are not found are expected. A refusal by the Content-Security-Policy is not.
       const others = tab.problems.filter((problem) =>
         !/Failed to load resource: the server responded with a status of (400|404|414)/.test(
           problem,

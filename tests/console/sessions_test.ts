@@ -1,5 +1,5 @@
-// What a browser keeps of a person who has signed in: never the credential, nothing that another service
-// can use, and nothing that outlives the credential.
+// What the browser of a signed-in person keeps: never the credential, nothing that another service accepts,
+// and nothing that outlives the credential.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { call } from "../support/api.ts";
@@ -51,7 +51,7 @@ Deno.test("the cookie is not the credential and is useless to any other service"
   }
   assert.equal(await statusAt(entitlement.url, browser), 200);
   assert.equal(await statusAt(notification.url, browser), 303);
-  // Both consoles on one host: to sign in at the second ends nothing at the first.
+  // Both consoles are on one host: signing in to the second ends no session of the first.
   const second = await signedIn(notification.url, kim.token);
   for (const [name, value] of second.cookies) browser.cookies.set(name, value);
   assert.equal(await statusAt(entitlement.url, browser), 200);

@@ -1,4 +1,4 @@
-// What was given up is seen in one form, and sent back: once in effect, by whoever asks, and recorded.
+// Dead letters of all layers are listed in one form. Sending them back has effect once, and is logged.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import {
@@ -111,7 +111,7 @@ Deno.test("what fails again is a new dead letter with its own error, and can be 
   await grant(entitlement.url, { user_id: "unlucky" });
   const seen = new Set<string>();
   for (let i = 0; i < 3; i++) {
-    await until("there is a new one", async () => {
+    await until("there is a new dead letter", async () => {
       const { dead_letters } = await look(notification.url, ofNotification);
       return dead_letters.length === 1 && !seen.has(dead_letters[0].id);
     });

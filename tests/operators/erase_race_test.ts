@@ -1,4 +1,4 @@
-// Nobody is erased whose event is still on its way, also when it sets out while its user is erased.
+// No user is erased while an event of theirs is on its way, even if it starts during the erasure.
 import assert from "node:assert/strict";
 import { type Handler, Hono } from "hono";
 import { eraseUser } from "../../entitlement/operators/erase_user.ts";
@@ -162,7 +162,7 @@ function untilPublished({ entitlement }: Stack, count: number): Promise<unknown>
   });
 }
 
-/** The service's own code, with something done right after it has asked what was received. */
+/** Runs the service's own code, and `between` right after it has asked what was received. */
 async function eraseWith(
   { entitlement }: Stack,
   between: () => Promise<unknown> = () => Promise.resolve(),
@@ -199,7 +199,7 @@ async function answerOf(erase: Handler): Promise<string> {
   return (await answer.json()).outcome;
 }
 
-/** Somebody else has changed rows before the work has them. */
+/** Another transaction has changed rows that the work then waits for. */
 function whileAnother(
   ownerUrl: string,
   changes: string[],

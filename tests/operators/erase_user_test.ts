@@ -1,5 +1,5 @@
-// `ops erase-user`: afterwards nothing in either database leads to the user, all counts are as they
-// were, and the audit is still what was written.
+// `ops erase-user`: afterwards nothing in either database leads to the user, the numbers of rows are the
+// same, and the audit is still valid.
 import assert from "node:assert/strict";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { type Answer, assertError, call, grant, revoke } from "../support/api.ts";
@@ -132,7 +132,7 @@ Deno.test("a pseudonym can't be erased again, and its audit chains stay valid", 
     const message = "user_id is the pseudonym of a user who was erased";
     assertError(answer, 400, "BAD_REQUEST", message);
   }
-  // Nor by the role of the service, whatever it says who is meant.
+  // Not even the database role of the service can erase a pseudonym.
   await ask(
     entitlement.database.serviceUrl,
     `select erase_audited(operation_id, $1, array_agg(audit_id), array_agg(occurred_at))
@@ -201,7 +201,7 @@ async function before(ownerUrl: string, user: string): Promise<void> {
   const database = openDatabase(ownerUrl, "before");
   for (const version of [1, 2]) await changeAsBefore(database, { user, version });
   await database.end();
-  await ask(ownerUrl, "delete from outbox_events"); // long ago
+  await ask(ownerUrl, "delete from outbox_events"); // as retention did long ago
 }
 
 const tables = {
@@ -215,7 +215,7 @@ const tables = {
   ],
 };
 
-/** Where the user, or what leads to them, still stands; of others with a longer name nothing. */
+/** The tables that still contain the user or what leads to them. Users with a longer name don't count. */
 async function traces({ entitlement, place }: Stack): Promise<string[]> {
   const urls = { entitlement: entitlement.database.ownerUrl, notification: place.ownerUrl };
   const found = Object.entries(tables).flatMap(([service, names]) =>

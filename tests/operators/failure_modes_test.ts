@@ -1,4 +1,4 @@
-// docs/failure-modes.md, docs/runbook.md and the alerts lead to each other, and to what there is.
+// docs/failure-modes.md, docs/runbook.md and the alerts refer to each other, and to things that exist.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { anchorOf, codeIn, read, sectionsOf } from "../support/pages.ts";

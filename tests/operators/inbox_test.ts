@@ -1,4 +1,4 @@
-// The debug API that shows what a user was notified of.
+// The debug endpoint that lists the notifications of a user.
 import assert from "node:assert/strict";
 import { type Answer, assertError, call } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
@@ -206,7 +206,7 @@ async function walk(service: ServiceProcess, user: string, limit: number): Promi
   return items;
 }
 
-/** As if received at these times, and not to be sent today. */
+/** Inserts notifications that were received at these times and are not due today. */
 async function insert(
   { ownerUrl }: Place,
   user: string,

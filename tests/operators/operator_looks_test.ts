@@ -1,4 +1,4 @@
-// What operators look at, each over tables that were made for it: which rows, in which order, how many.
+// The queries of operators, each on prepared tables: which rows they return, how many, in which order.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import type { Handler } from "hono";
@@ -73,7 +73,7 @@ Deno.test("the timeline of a user with many entitlements shows the latest change
      select id, at, 'ann', 'item-' || n, 'GRANT', 'purchase', 'p-1', 'key-' || n, '{"version": 1}'
      from item`,
   );
-  // The ids are not those of the service, so the audit is not searched by their time.
+  // These ids do not contain a time, so the outbox rows have to lead to the audit.
   await ask(
     place.ownerUrl,
     `insert into outbox_events
@@ -144,7 +144,7 @@ Deno.test("an event that JetStream gave up is shown, whether it was received or 
   ]);
 });
 
-/** The higher its version, the older it is. */
+/** A higher version is older. */
 async function insertNotifications(ownerUrl: string, count: number): Promise<void> {
   await ask(
     ownerUrl,

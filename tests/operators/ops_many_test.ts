@@ -1,5 +1,5 @@
-// `deno task ops` where there is more than fits on one page, and where the two services know
-// different things: what it adds up, in which order it shows it, and its exit code.
+// `deno task ops` with more rows than one page, and with services that know different events: its sums, its
+// order and its exit code.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";
@@ -7,7 +7,7 @@ import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { insertEntitlement } from "./rows.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
-// Nothing moves by itself: what the tables say is what the tests have put there.
+// Nothing moves by itself, so the tables contain exactly what the tests have inserted.
 function startStill(): Promise<Stack> {
   return startStack({
     entitlement: {
@@ -133,7 +133,7 @@ Deno.test("ops merges what both services know: events the newest first, steps in
      from unnest($1::uuid[]) as id`,
     [[published, received]],
   );
-  // The inbox forgot whose this one is, as after an erasure.
+  // The notification service does not know the user of this one, as after an erasure.
   await ask(delivery, "update notifications set user_id = 'erased' where event_id = $1", [
     received,
   ]);

@@ -1,5 +1,5 @@
-// `deno task ops`: what it says to scripts and to whoever calls it wrongly. What it says to people is
-// in docs/operations.md, which operations_page_test.ts holds it to.
+// `deno task ops`: its output for scripts and for wrong calls. Its output for people is in
+// docs/operations.md, which operations_page_test.ts checks.
 import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";

@@ -1,4 +1,4 @@
-// Rows as the service writes them, for tests that look at tables without a change of the API.
+// Rows that the service would write, for tests that prepare tables without its API.
 import { ask } from "../../tools/servers/asking.ts";
 
 export async function insertEntitlement(

@@ -1,4 +1,4 @@
-// The sections of docs/runbook.md for what is away, slow or full, taken while it is.
+// The sections of docs/runbook.md for outages, slow databases and growing tables, followed during them.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { grant } from "../support/api.ts";
@@ -53,11 +53,11 @@ Deno.test("the runbook finds and ends exactly the session that blocks others", a
   await using database = await freshDatabase("entitlement");
   const { ownerUrl } = database;
   await withClient(ownerUrl, async (holder) => {
-    holder.on("error", () => {}); // its connection is ended below
+    holder.on("error", () => {}); // the runbook ends its connection
     await holder.query("begin; lock table entitlements");
     const { rows: [{ pid }] } = await holder.query("select pg_backend_pid() as pid");
     const waiting = withClient(ownerUrl, (client) => client.query("select from entitlements"))
-      .catch(() => {}); // it may be ended with the other
+      .catch(() => {}); // the runbook may end this one, too
     const slow = "A database is slow";
     await until("somebody waits", async () => {
       const [found] = await runQuery<{ held_up_by: number }>(slow, 0, ownerUrl);

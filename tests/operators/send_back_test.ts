@@ -1,5 +1,5 @@
-// Sending back, statement by statement: exactly what is a dead letter at that moment, once, with all
-// its attempts, and its worker is told.
+// The statements that send dead letters back: they change only rows that are dead letters at that moment,
+// once, give back all attempts, and wake the worker.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
@@ -22,8 +22,8 @@ interface Layer extends AsyncDisposable {
   tables: Opened;
   table: SendBack;
   wake: Wakeup;
-  name: string; // of the table with the dead letters
-  dead: string[]; // the ids of three, the oldest first
+  name: string; // of the table that contains the dead letters
+  dead: string[]; // ids of three dead letters, the oldest first
 }
 
 const layers = { outbox: deadOutbox, delivery: deadDelivery, advisory: deadAdvisory };

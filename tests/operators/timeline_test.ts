@@ -1,4 +1,4 @@
-// What became of an event is told by both services, step by step, also when it went wrong on the way.
+// Both services report what happened to an event, step by step, failures included.
 import assert from "node:assert/strict";
 import { assertError, call, grant, revoke } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
