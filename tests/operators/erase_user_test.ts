@@ -98,18 +98,13 @@ Deno.test("a change during an erasure takes effect before or after it, and no au
   await untilSent(place, 1);
   let over = false;
   const changing = (async () => {
-    let versions = 0;
     for (let version = 2; !over; version++) {
-      const { status, json } = await (version % 2 ? grant : revoke)(entitlement.url, {
-        user_id: "ann",
-      });
-      if (status === 200 && json.version === 1) versions++;
+      await (version % 2 ? grant : revoke)(entitlement.url, { user_id: "ann" });
     }
-    return versions;
   })();
   await until("she was erased in between", async () => {
-    return (await erase(entitlement.url, "entitlement", { user_id: "ann" })).json.outcome ===
-      "ERASED";
+    const { json } = await erase(entitlement.url, "entitlement", { user_id: "ann" });
+    return json.outcome === "ERASED";
   });
   over = true;
   await changing;
