@@ -73,7 +73,7 @@ function stagesOf(
       },
     ),
     flowStage(
-      { name: "changes", title: "Changes", about: "Committed, each together with its event." },
+      { name: "changes", title: "Changes", about: "Committed, each with its event." },
       rates,
       { counter: "changes", unit: "changes/s" },
     ),
@@ -91,7 +91,7 @@ function stagesOf(
         trouble: status?.nats === false ? "NATS down" : undefined,
         facts: [
           ["retries", perSecond(rates.rate("retried"))],
-          ["last one", published ? `${ageOf(published)} ago` : "–"],
+          ["last event", published ? `${ageOf(published)} ago` : "–"],
         ],
       },
     ),

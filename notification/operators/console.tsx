@@ -56,7 +56,7 @@ function stagesOf(
     {
       name: "stream",
       title: "Stream",
-      about: "Messages that JetStream keeps for this service.",
+      about: "Messages waiting in JetStream.",
       state: streamState(status),
       facts: [
         ["undelivered", numberOrDash(status?.undelivered)],
@@ -64,7 +64,7 @@ function stagesOf(
       ],
     },
     flowStage(
-      { name: "received", title: "Received", about: "Events stored as notifications, once each." },
+      { name: "received", title: "Received", about: "Stored once, without duplicates." },
       rates,
       {
         counter: "received",

@@ -144,11 +144,15 @@ function OneDeadLetter(
   const { layer, id, event_id, error, since, age_seconds, attempts, payload } = dead;
   return (
     <article class="card">
-      <p class="muted">{about}</p>
       <p class="bad error">{error}</p>
       <Facts
         facts={[
-          ["layer", layer],
+          [
+            "layer",
+            <span>
+              {layer} <span class="muted">{about}</span>
+            </span>,
+          ],
           ["event", <EventLink id={event_id} />],
           [
             "since",

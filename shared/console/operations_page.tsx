@@ -8,11 +8,11 @@ import { count } from "./text.ts";
 
 export const operationsPath = "/console/operations";
 
-const meaningOf: Record<string, string> = {
-  SEND_BACK: "dead letters tried again",
-  REPLAY: "events republished on request",
-  MEND: "events republished because they were not received",
-  ERASE_USER: "a user erased",
+const labelOf: Record<string, string> = {
+  SEND_BACK: "Dead letters sent back",
+  REPLAY: "Republished: replay",
+  MEND: "Republished: not received",
+  ERASE_USER: "User erased",
 };
 
 interface Records {
@@ -36,7 +36,7 @@ export function operationsPage(site: Site): ShowPage {
           rows={operations.map(({ done_at, kind, layer, who, reason, items }) => [
             <When at={done_at} />,
             <span>
-              {kind} <span class="muted">{meaningOf[kind]}</span>
+              {labelOf[kind]} <span class="muted">{kind}</span>
             </span>,
             layer,
             who,

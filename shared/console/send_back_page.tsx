@@ -56,7 +56,7 @@ async function confirmAnswer(
           />
         )}
       <p>
-        <a href={back}>Cancel</a>
+        <a href={back}>{number === 0 ? "Back to the dead letters" : "Cancel"}</a>
       </p>
     </ConsolePage>,
     problem ? 400 : 200,

@@ -90,7 +90,13 @@ export function signOutPage(site: Site): ShowPage {
       <ConsolePage site={site} path={signOutPath} title="Sign out">
         <form class="card stacked" method="post" action={signOutPath}>
           <p>
-            You are signed in as <b>{name}</b>, with the scopes {[...scopes].join(", ")}.
+            {site.needsSignIn
+              ? (
+                <>
+                  You are signed in as <b>{name}</b>, with the scopes {[...scopes].join(", ")}.
+                </>
+              )
+              : "This console needs no sign-in."}
           </p>
           <input type="hidden" name="token" value={formToken(context)} />
           <button type="submit">Sign out</button>

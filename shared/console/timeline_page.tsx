@@ -55,7 +55,7 @@ function Result({ site, found: { events, key }, by, value }: ResultParts): JSX.E
       {key && <StoredAnswerCard stored={key} />}
       {!event && (
         <p class="empty">
-          No event of <code>{value}</code> was found in {site.service}.
+          {site.service} has no event for <code>{value}</code>.
           <PeerLink site={site} by={by} value={value} />
         </p>
       )}
@@ -111,7 +111,9 @@ function PeerLink(
   if (!peerUrl || by === "idempotency_key") return null;
   return (
     <p>
-      <a href={`${peerUrl}${timelinePath}${queryOf({ by, q: value })}`}>Continue in {peer} ↗</a>
+      <a href={`${peerUrl}${timelinePath}${queryOf({ by, q: value })}`}>
+        {by === "user_id" ? `All events of this user in ${peer} ↗` : `Continue in ${peer} ↗`}
+      </a>
     </p>
   );
 }

@@ -90,7 +90,7 @@ Deno.test("an event is found by its user, its id and its key, with all its steps
   }
   const { html } = await find(notification.url, "user_id", " unlucky ü& ");
   assert.match(html, new RegExp(`RECEIVED[^]*RETRIED[^]*${error}[^]*GAVE_UP`));
-  assert.match((await find(entitlement.url, "user_id", "nobody")).html, /No event of/);
+  assert.match((await find(entitlement.url, "user_id", "nobody")).html, /has no event for/);
   const bad = await find(entitlement.url, "event_id", "no-uuid");
   assert.equal(bad.status, 400);
   assert.match(bad.html, /role="alert">event_id must be UUIDs/);
