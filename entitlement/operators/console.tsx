@@ -91,7 +91,7 @@ function stagesOf(
         trouble: status?.nats === false ? "NATS down" : undefined,
         facts: [
           ["retries", perSecond(rates.rate("retried"))],
-          ["last event", published ? `${ageOf(published)} ago` : "–"],
+          ["latest", published ? `${ageOf(published)} ago` : "–"],
         ],
       },
     ),
