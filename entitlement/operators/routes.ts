@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import { addRoute } from "@kenri/shared/http/app.ts";
+import { addRoute } from "@kenri/shared/http/route.ts";
 import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { addDeadLetterRoutes } from "@kenri/shared/operators/routes.ts";

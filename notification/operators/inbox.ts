@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
-import { pathPart } from "@kenri/shared/http/app.ts";
+import { pathPart } from "@kenri/shared/http/route.ts";
 import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";

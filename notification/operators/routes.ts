@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import { addRoute } from "@kenri/shared/http/app.ts";
+import { addRoute } from "@kenri/shared/http/route.ts";
 import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import { addDeadLetterRoutes } from "@kenri/shared/operators/routes.ts";

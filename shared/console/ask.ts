@@ -1,6 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import type { Within } from "../access/admit.ts";
+import type { InternalCall } from "../access/admit.ts";
 import type { Caller } from "../access/caller.ts";
 import { ApiError, type ErrorCode } from "../http/errors.ts";
 
@@ -19,9 +19,9 @@ export type ShowPage = (context: Context, api: Api) => Promise<Response> | Respo
 
 // Calls are made in the name of the caller, with that caller's scopes.
 export function apiOf(app: OpenAPIHono, caller: Caller): Api {
-  const within: Within = { caller };
+  const internal: InternalCall = { caller };
   const ask = async <Answer>(path: string, init?: RequestInit): Promise<Answer> => {
-    const answer = await app.request(path, init, within);
+    const answer = await app.request(path, init, internal);
     if (answer.ok) return await answer.json();
     const { code, message }: { code: ErrorCode; message: string } = await answer.json();
     throw new ApiError(code, message);

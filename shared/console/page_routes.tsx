@@ -1,6 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { needScope } from "../access/admit.ts";
+import { requireScope } from "../access/admit.ts";
 import type { Caller, Scope } from "../access/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { fileAnswer, pageAnswer } from "./answers.ts";
@@ -35,7 +35,7 @@ export function addPages(app: OpenAPIHono, site: Site, routes: PageRoute[]): voi
   for (const { method, path, scope, answer } of routes) {
     app.on(method, path, async (context) => {
       try {
-        if (scope !== "public") needScope(context, scope);
+        if (scope !== "public") requireScope(context, scope);
         return await answer(context, apiOf(app, context.get("caller") ?? nobody));
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;

@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import { addRoute } from "../http/app.ts";
+import { addRoute } from "../http/route.ts";
 import type { Database } from "../postgres/postgres.ts";
 import { deadLettersRoute, errorsRoute, listDeadLetters, listErrors } from "./dead_letters.ts";
 import { listOperations, operationsRoute } from "./operation_log.ts";

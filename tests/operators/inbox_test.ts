@@ -105,7 +105,7 @@ Deno.test("any user id that the API accepts is taken literally", async () => {
 Deno.test("an invalid request is told what is wrong", async () => {
   await using place = await freshPlace();
   await using service = await startInbox(place);
-  const cursorProblem = "cursor is not one that this service gave out";
+  const cursorProblem = "cursor must be a next_cursor of this service";
   const encoded = (value: unknown) =>
     btoa(typeof value === "string" ? value : JSON.stringify(value)).replaceAll("=", "");
   const id = "01a1eece-e608-7de8-b25d-e13b858611ce";
