@@ -2,8 +2,9 @@ import { type ErasedRows, type Erasure, recordErasure } from "@kenri/shared/oper
 import { listOf } from "@kenri/shared/queue/leases.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 
-// Erases a user from audit rows and from what these lead to: events, stored answers and findings of the
-// reconciliation. Only a function of the database's owner can change the audit, see migration 0008.
+// Erases a user from audit rows and from what these lead to: events, stored answers and findings of
+// the reconciliation. Only a function of the database's owner can change the audit, see migration
+// 0008.
 
 export interface AuditedRow {
   audit_id: string;
@@ -29,8 +30,8 @@ export async function eraseRows(
   };
 }
 
-// The key stays until it expires, with another hash. So a repeated request is refused as a conflict, and
-// does not bring the user back.
+// The key stays until it expires, with another hash. So a repeated request is refused as a
+// conflict, and does not bring the user back.
 function eraseAnswers(
   tx: Transaction,
   { userId, pseudonym }: Erasure,

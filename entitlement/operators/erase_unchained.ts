@@ -6,8 +6,8 @@ import { pageOfAudit, type positionSchema } from "../audit/pages.ts";
 import { findBounds } from "../audit/verify.ts";
 import { type AuditedRow, eraseRows } from "./erase_rows.ts";
 
-// Erases a user from the audit rows written before there were chains. Only their time leads to them, so
-// each call searches one page of the audit.
+// Erases a user from the audit rows written before there were chains. Only their time leads to
+// them, so each call searches one page of the audit.
 
 type Position = z.output<typeof positionSchema>;
 

@@ -28,8 +28,8 @@ import {
   lockFinished,
 } from "./events_on_the_way.ts";
 
-// Erases a user. The first call erases the entitlements and all that their audit chains lead to, in one
-// transaction. Each later call erases a page of the audit rows from before there were chains.
+// Erases a user. The first call erases the entitlements and all that their audit chains lead to, in
+// one transaction. Each later call erases a page of the audit rows from before there were chains.
 
 export interface EraseParts {
   database: Database;

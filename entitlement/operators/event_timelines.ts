@@ -10,8 +10,8 @@ import { findAttempts } from "@kenri/shared/queue/attempts.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
 import { eventTypeOf } from "../entitlement.ts";
 
-// The steps of an event in this service, from the change to the stream: by its outbox row, its attempts
-// and the audit.
+// The steps of an event in this service, from the change to the stream: by its outbox row, its
+// attempts and the audit.
 
 interface OutboxRow extends TimelineRow {
   published_at: string | null;
@@ -57,8 +57,8 @@ function findOutboxRows(database: Database, ids: string[]): Promise<OutboxRow[]>
   );
 }
 
-// The audit is partitioned by time. Without its outbox row the time of an event is known only from its id,
-// which the service makes with its own clock.
+// The audit is partitioned by time. Without its outbox row the time of an event is known only from
+// its id, which the service makes with its own clock.
 const clocksDifferMs = 5_000;
 
 function findChanges(

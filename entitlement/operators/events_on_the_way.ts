@@ -28,8 +28,8 @@ export interface Publishable extends AuditedRow {
   is_in_outbox: boolean;
 }
 
-// All events that are no dead letters. Those of the outbox come first, because countUnreceived may stop
-// at older ones.
+// All events that are no dead letters. Those of the outbox come first, because countUnreceived may
+// stop at older ones.
 export function findPublishable(
   on: Database | Transaction,
   userId: string,
@@ -46,9 +46,9 @@ export function findPublishable(
   );
 }
 
-// The stream counts an event's age from its publication, which the outbox remembers only for a while. So
-// an event counts as on its way until it is received, for as long as the receiver remembers what it
-// received.
+// The stream counts an event's age from its publication, which the outbox remembers only for a
+// while. So an event counts as on its way until it is received, for as long as the receiver
+// remembers what it received.
 export async function countUnreceived(ask: AskReceiver, rows: Publishable[]): Promise<number> {
   let unreceived = 0;
   for (let i = 0; i < rows.length; i += maxPerCheck) {
@@ -66,7 +66,8 @@ export async function countUnreceived(ask: AskReceiver, rows: Publishable[]): Pr
 // Changes of the user wait for this answer, so it must not take long.
 const answerUnderLocksMs = 1_000;
 
-// Asks about the events that were committed and published after the first question and before the locks.
+// Asks about the events that were committed and published after the first question and before the
+// locks.
 export async function countUnreceivedSince(
   tx: Transaction,
   ask: AskReceiver,
@@ -78,9 +79,9 @@ export async function countUnreceivedSince(
   return await countUnreceived((ids) => ask(ids, answerUnderLocksMs), added);
 }
 
-// Whatever republishes one of these events waits for this lock, and then publishes it without the user.
-// Rows are locked in the order of their ids, like everywhere that events are put back. The relay holds
-// only unfinished rows.
+// Whatever republishes one of these events waits for this lock, and then publishes it without the
+// user. Rows are locked in the order of their ids, like everywhere that events are put back. The
+// relay holds only unfinished rows.
 export async function lockFinished(tx: Transaction, userId: string): Promise<void> {
   await query(
     tx,

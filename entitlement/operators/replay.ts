@@ -14,8 +14,8 @@ import type { Handler } from "hono";
 import { renewsKey } from "../outbox.ts";
 
 // Publishes again what was published in a range of time, a batch for each call, the oldest first.
-// What was put back leaves the range, so repeating the call goes on, and ends. Who received an event
-// already removes it as a duplicate.
+// What was put back leaves the range, so repeating the call goes on, and ends. Who received an
+// event already removes it as a duplicate.
 
 const bodySchema = z.object({
   from: momentSchema(),
@@ -103,8 +103,9 @@ interface Batch {
   limit: number;
 }
 
-// A client that repeats the call until it is complete treats a call that replays nothing as an error. So
-// when somebody else has put back the whole batch in the meantime, the next batch follows at once.
+// A client that repeats the call until it is complete treats a call that replays nothing as an
+// error. So when somebody else has put back the whole batch in the meantime, the next batch follows
+// at once.
 async function putBackSome(
   database: Database,
   batch: Batch,
@@ -116,8 +117,9 @@ async function putBackSome(
   }
 }
 
-// The oldest rows are found first, and locked in the order of their ids, like everywhere that events
-// are put back. Rows that somebody else has put back in the meantime are found but not replayed.
+// The oldest rows are found first, and locked in the order of their ids, like everywhere that
+// events are put back. Rows that somebody else has put back in the meantime are found but not
+// replayed.
 export async function putBackPublished(
   database: Database,
   { from, to, limit }: Batch,

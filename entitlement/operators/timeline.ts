@@ -53,8 +53,8 @@ function keyIn(stored: string): { idempotency_key: string; caller: string } {
   return { idempotency_key: stored.slice(at + 1), caller: stored.slice(0, Math.max(at, 0)) };
 }
 
-// The audit is partitioned by time, and the answer contains the time of the change. A stored refusal has
-// no event.
+// The audit is partitioned by time, and the answer contains the time of the change. A stored
+// refusal has no event.
 function findKey(database: Database, key: string): Promise<KeyRow[]> {
   return query<KeyRow>(
     database,
@@ -71,8 +71,8 @@ function findKey(database: Database, key: string): Promise<KeyRow[]> {
   );
 }
 
-// The last event of each of the user's entitlements, and all that wait to be published. Earlier events
-// are found by their ids, which the notification service finds by user.
+// The last event of each of the user's entitlements, and all that wait to be published. Earlier
+// events are found by their ids, which the notification service finds by user.
 async function findEventsOfUser(database: Database, userId: string): Promise<string[]> {
   const rows = await query<{ event_id: string }>(
     database,

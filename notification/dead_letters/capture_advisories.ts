@@ -13,9 +13,9 @@ import { pause } from "@kenri/shared/process/signals.ts";
 import { type AdvisoryOptions, ensureAdvisories } from "../durables.ts";
 import { type Durable, pull, type Pulled } from "@kenri/shared/nats/pull.ts";
 
-// When JetStream gives up delivering a message it publishes an advisory: a plain message that nothing
-// stores and that names the message only by its sequence. So a stream of our own keeps the advisories,
-// and each is stored with a copy of its message while the stream still has it.
+// When JetStream gives up delivering a message it publishes an advisory: a plain message that
+// nothing stores and that names the message only by its sequence. So a stream of our own keeps the
+// advisories, and each is stored with a copy of its message while the stream still has it.
 
 export interface CaptureParts {
   database: Database;
@@ -98,8 +98,8 @@ async function capture(
   });
 }
 
-// An advisory with content that PostgreSQL or NATS would refuse must not be redelivered forever: a NUL, a
-// time that can't be stored, an invalid stream name.
+// An advisory with content that PostgreSQL or NATS would refuse must not be redelivered forever: a
+// NUL, a time that can't be stored, an invalid stream name.
 const text = z.string().max(500).refine((value) => !value.includes("\0"));
 const advisorySchema = z.object({
   id: text.min(1),
@@ -124,7 +124,8 @@ function readAdvisory({ data }: Pulled): Advisory | undefined {
 const messageNotFound = 10037;
 const streamNotFound = 10059;
 
-// A message stored after the advisory is a different one: the stream was made anew and reuses sequences.
+// A message stored after the advisory is a different one: the stream was made anew and reuses
+// sequences.
 async function findMessage(
   manager: JetStreamManager,
   advisory: Advisory,

@@ -86,8 +86,9 @@ function toDeadLetter({ body, headers, stream_seq, ...row }: AdvisoryRow): DeadL
   return { layer: "advisory", ...row, event_id, payload };
 }
 
-// Receives the copies like any other message, so an event received in the meantime is a duplicate and has
-// no effect. The rows are marked afterwards. If the process dies in between, doing both again is safe.
+// Receives the copies like any other message, so an event received in the meantime is a duplicate
+// and has no effect. The rows are marked afterwards. If the process dies in between, doing both
+// again is safe.
 async function receiveAgain(
   { database, wakeDelivery, predecessorWaitMs }: AdvisoryParts,
   rows: AdvisoryRow[],

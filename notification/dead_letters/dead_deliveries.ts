@@ -30,8 +30,9 @@ const notificationDlq: DeadTable = {
        payload_json as payload`,
 };
 
-// One statement deletes the dead letter and makes its notification PENDING, so a later failure can have a
-// dead letter of its own. A notification already deleted by retention is restored from the dead letter.
+// One statement deletes the dead letter and makes its notification PENDING, so a later failure can
+// have a dead letter of its own. A notification already deleted by retention is restored from the
+// dead letter.
 async function sendBackDeliveries(
   database: Database,
   dead: DeadLetter[],

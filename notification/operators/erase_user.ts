@@ -161,8 +161,8 @@ async function dropCopies(
   );
 }
 
-// If a copy was sent back at the same time, its event either is received by now and found here, or will
-// be found to be a duplicate.
+// If a copy was sent back at the same time, its event either is received by now and found here, or
+// will be found to be a duplicate.
 async function refuseWhenReceived(tx: Transaction, userId: string): Promise<void> {
   const { waiting } = await countNotifications(tx, userId);
   if (waiting > 0) throw unavailable("an event of this user arrived in the meantime, try again");

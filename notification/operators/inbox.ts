@@ -85,7 +85,8 @@ interface InboxRow extends Record<string, unknown> {
   payload: Record<string, unknown>;
 }
 
-// Rows are in the order of the index, the newest first. The cursor is the last row of the page before.
+// Rows are in the order of the index, the newest first. The cursor is the last row of the page
+// before.
 function findNotifications(
   database: Database,
   userId: string,

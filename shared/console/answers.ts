@@ -3,8 +3,8 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import type { ApiError } from "../http/errors.ts";
 import { rendered } from "../http/pages/page.tsx";
 
-// The answers of the console. Their headers differ from those of all other answers (protect.ts): a page may
-// run and load what comes from the service itself, and nothing may frame it.
+// The answers of the console. Their headers differ from those of all other answers (protect.ts): a
+// page may run and load what comes from the service itself, and nothing may frame it.
 
 const headers = {
   "Content-Security-Policy":

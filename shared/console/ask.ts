@@ -4,8 +4,8 @@ import type { InternalCall } from "../access/admit.ts";
 import type { Caller } from "../access/caller.ts";
 import { ApiError, type ErrorCode } from "../http/errors.ts";
 
-// The console calls the API of its own service, within the process. So its pages show what the API returns
-// and change only what the API can change.
+// The console calls the API of its own service, within the process. So its pages show what the API
+// returns and change only what the API can change.
 
 export type Query = Record<string, string | undefined>;
 

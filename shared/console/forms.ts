@@ -4,9 +4,9 @@ import { Buffer } from "node:buffer";
 import { ApiError } from "../http/errors.ts";
 import { readFields } from "../http/body.ts";
 
-// A form that changes something is accepted only from a page of this console. The browser's headers must
-// not contradict that, and the form must carry the same random token as a cookie. The service stores
-// nothing, so any replica can accept the form.
+// A form that changes something is accepted only from a page of this console. The browser's headers
+// must not contradict that, and the form must carry the same random token as a cookie. The service
+// stores nothing, so any replica can accept the form.
 
 const cookieName = "kenri_form";
 const tokenPattern = /^[0-9a-f]{32}$/;

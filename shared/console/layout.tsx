@@ -138,8 +138,8 @@ interface TableParts {
   none: string; // shown if there are no rows
 }
 
-// On a phone each row is a card, so each cell names its column. The roles are explicit because a browser
-// drops them if CSS displays a table as something else.
+// On a phone each row is a card, so each cell names its column. The roles are explicit because a
+// browser drops them if CSS displays a table as something else.
 export function Table({ label, columns, rows, none }: TableParts): JSX.Element {
   if (rows.length === 0) return <p class="empty">{none}</p>;
   return (

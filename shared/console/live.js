@@ -1,5 +1,5 @@
-// Once a second, puts the figures that the service sends into the elements of the page that have their
-// names. Without this script the page is complete, but does not update itself.
+// Once a second, puts the figures that the service sends into the elements of the page that have
+// their names. Without this script the page is complete, but does not update itself.
 const places = [...document.querySelectorAll("[data-live]")];
 const state = document.querySelector("[data-live-state]");
 const button = document.querySelector("[data-live-pause]");

@@ -3,8 +3,8 @@ import type { Caller } from "../access/caller.ts";
 import { unavailable } from "../http/errors.ts";
 import { pause } from "../process/signals.ts";
 
-// The changing parts of a page, by the name of their element. They are read once a second for all listeners
-// together, and not at all while nobody listens.
+// The changing parts of a page, by the name of their element. They are read once a second for all
+// listeners together, and not at all while nobody listens.
 
 export type Fragments = Record<string, JSX.Element>;
 

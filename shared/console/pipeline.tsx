@@ -6,8 +6,8 @@ import { points } from "./samples.ts";
 import type { Stage } from "./stages.tsx";
 import { rateOf } from "./text.ts";
 
-// The pipeline as a picture: the stages that an event passes, each with its rate, its backlog and the age of
-// that backlog.
+// The pipeline as a picture: the stages that an event passes, each with its rate, its backlog and
+// the age of that backlog.
 
 export function stageFragments(stages: Stage[]): Fragments {
   return Object.fromEntries(

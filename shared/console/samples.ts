@@ -1,7 +1,7 @@
 import { metrics } from "../telemetry/metrics.ts";
 
-// The counters of this process, sampled once a second and kept for as long as a sparkline shows. Sampling
-// does not use the database, so it continues while nobody looks.
+// The counters of this process, sampled once a second and kept for as long as a sparkline shows.
+// Sampling does not use the database, so it continues while nobody looks.
 
 export interface Counted {
   name: string;

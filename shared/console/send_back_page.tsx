@@ -8,7 +8,8 @@ import { ConsolePage, type Site } from "./layout.tsx";
 import { noteOf, type Selection, selectionIn, sendAllBack } from "./send_back.ts";
 import { count } from "./text.ts";
 
-// Sending dead letters back takes two steps: the first page shows how many, its form asks who and why.
+// Sending dead letters back takes two steps: the first page shows how many, its form asks who and
+// why.
 
 export const deadLettersPath = "/console/dead-letters";
 export const confirmPath = `${deadLettersPath}/send-back`;

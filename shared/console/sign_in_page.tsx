@@ -11,7 +11,8 @@ import type { ShowPage } from "./ask.ts";
 import { formToken, readForm } from "./forms.ts";
 import { ConsolePage, type Site } from "./layout.tsx";
 
-// A person signs in with a credential. The browser keeps only a session (sessions.ts), never the credential.
+// A person signs in with a credential. The browser keeps only a session (sessions.ts), never the
+// credential.
 
 export function signInPage(site: Site): ShowPage {
   return (context) =>
@@ -117,8 +118,8 @@ export function signOut(authenticator: SignIns | undefined): ShowPage {
   };
 }
 
-// Without TLS, a cookie is set only for a browser on this machine. The Origin header decides, because a
-// proxy that ends TLS may call the service on a loopback address.
+// Without TLS, a cookie is set only for a browser on this machine. The Origin header decides,
+// because a proxy that ends TLS may call the service on a loopback address.
 function cookieFor({ req }: Context, cookies: CookieNames) {
   const { protocol, hostname = "" } = URL.parse(req.header("Origin") ?? req.url) ?? {};
   const encrypted = protocol !== "http:" || !isLoopback(hostname);

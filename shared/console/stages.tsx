@@ -4,8 +4,8 @@ import type { Samples } from "./samples.ts";
 import { age, count, whole } from "./text.ts";
 import type { WaitingRow } from "./waiting_table.tsx";
 
-// The stages that an event passes in a service, and the problems there, as the service's status and its
-// counters show them.
+// The stages that an event passes in a service, and the problems there, as the service's status and
+// its counters show them.
 
 export interface Stage {
   name: string;

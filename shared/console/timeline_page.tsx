@@ -7,8 +7,8 @@ import { EventCard } from "./event_card.tsx";
 import { ConsolePage, Facts, Json, type Site, Status, Table, When } from "./layout.tsx";
 import { EventLink, Search, type SearchBy, timelinePath } from "./search.tsx";
 
-// What happened to an event, found by its id, by its user, or by the key of its request where the service
-// knows it.
+// What happened to an event, found by its id, by its user, or by the key of its request where the
+// service knows it.
 
 interface StoredAnswer {
   idempotency_key: string;

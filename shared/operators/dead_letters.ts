@@ -7,8 +7,8 @@ import { ApiError } from "../http/errors.ts";
 import { errorAnswer, textSchema } from "../http/fields.ts";
 import { valid } from "./operations.ts";
 
-// Dead letters: rows and messages whose attempts are used up and that need a person. Each layer of a
-// service keeps its own, and all are listed in one form.
+// Dead letters: rows and messages whose attempts are used up and that need a person. Each layer of
+// a service keeps its own, and all are listed in one form.
 
 export interface DeadLetters extends DeadRows<DeadLetter> {
   layer: string;

@@ -7,8 +7,9 @@ import { operationFields, operationRoute, readOperation } from "./operations.ts"
 import { query, type Transaction } from "../postgres/postgres.ts";
 import { uuidv7 } from "../process/uuid.ts";
 
-// Each service erases a user from its own database. A pseudonym takes the user's place. It is made from the
-// id of the operation, so an erased row leads to who erased it and why, and to nobody else.
+// Each service erases a user from its own database. A pseudonym takes the user's place. It is made
+// from the id of the operation, so an erased row leads to who erased it and why, and to nobody
+// else.
 
 const pseudonymPattern = /^erased-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -89,7 +90,8 @@ function names(text: string, userId: string): boolean {
   return new RegExp(`(?<!${word})${literal}(?!${word})`, "u").test(text);
 }
 
-// The log states that a user was erased, and not which one. An erasure of several calls is logged once.
+// The log states that a user was erased, and not which one. An erasure of several calls is logged
+// once.
 export async function recordErasure(
   tx: Transaction,
   { operationId, who, reason }: Erasure,

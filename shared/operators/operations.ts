@@ -6,7 +6,8 @@ import { errorAnswer, fieldSchema, isStorableTime, problemsOf } from "../http/fi
 import { readJson } from "../http/body.ts";
 import { uuidv7 } from "../process/uuid.ts";
 
-// A change that an operator makes. Each names who makes it and why, and is kept in the log of operations.
+// A change that an operator makes. Each names who makes it and why, and is kept in the log of
+// operations.
 
 export const operationFields = {
   who: fieldSchema().openapi({

@@ -13,9 +13,9 @@ import {
   readOperation,
 } from "./operations.ts";
 
-// Sends dead letters back, so that they are tried again with all their attempts: one, several, or all with
-// one error, a page at a time. Each table changes only rows that are dead letters at that moment, so a
-// repeated or concurrent request has no further effect.
+// Sends dead letters back, so that they are tried again with all their attempts: one, several, or
+// all with one error, a page at a time. Each table changes only rows that are dead letters at that
+// moment, so a repeated or concurrent request has no further effect.
 
 export interface SendBack extends DeadLetters {
   sendBack(dead: DeadLetter[], operation: Operation): Promise<SentBack>;

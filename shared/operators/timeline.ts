@@ -3,7 +3,8 @@ import type { ScopedRoute } from "../http/openapi.ts";
 import { ApiError } from "../http/errors.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "../http/fields.ts";
 
-// What happened to an event, step by step. Each service reports the steps that it has seen, in one form.
+// What happened to an event, step by step. Each service reports the steps that it has seen, in one
+// form.
 
 const stepSchema = z.object({
   at: z.string(),

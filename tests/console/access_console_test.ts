@@ -1,4 +1,5 @@
-// The console with credentials: a person signs in with one, and the pages show only what its scopes allow.
+// The console with credentials: a person signs in with one, and the pages show only what its scopes
+// allow.
 import assert from "node:assert/strict";
 import type { Scope } from "../../shared/access/caller.ts";
 import { newToken } from "../../shared/access/tokens.ts";

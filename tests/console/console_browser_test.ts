@@ -1,5 +1,6 @@
-// The console in a real Chromium: with the keyboard, on a phone, in dark mode, without scripts. These tests
-// are skipped if there is no Chromium. KENRI_WRITE_DOCS=true writes the screenshots of docs/console.md.
+// The console in a real Chromium: with the keyboard, on a phone, in dark mode, without scripts.
+// These tests are skipped if there is no Chromium. KENRI_WRITE_DOCS=true writes the screenshots of
+// docs/console.md.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { grant, revoke } from "../support/api.ts";

@@ -1,5 +1,5 @@
-// The stream of figures behind the console: it has a limited number of listeners, reads the database only
-// for them, and does not delay a shutdown.
+// The stream of figures behind the console: it has a limited number of listeners, reads the
+// database only for them, and does not delay a shutdown.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";

@@ -1,5 +1,5 @@
-// The pages of the console as HTML over HTTP: what they show and how they are protected. Its forms are in
-// console_forms_test.ts, its looks and behaviour in a browser in console_browser_test.ts.
+// The pages of the console as HTML over HTTP: what they show and how they are protected. Its forms
+// are in console_forms_test.ts, its looks and behaviour in a browser in console_browser_test.ts.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import { ask, startEntitlement } from "../support/entitlement.ts";

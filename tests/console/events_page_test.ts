@@ -1,4 +1,5 @@
-// docs/events.md describes what is in the stream, and its example consumer copes with what it warns of.
+// docs/events.md describes what is in the stream, and its example consumer copes with what it warns
+// of.
 import type { DescField } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";

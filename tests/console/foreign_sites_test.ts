@@ -1,5 +1,5 @@
-// Other sites can't use a person's browser to do or show anything here. These tests use a real Chromium and
-// are skipped without one.
+// Other sites can't use a person's browser to do or show anything here. These tests use a real
+// Chromium and are skipped without one.
 import assert from "node:assert/strict";
 import { call, grant } from "../support/api.ts";
 import { inBrowser } from "../support/browser.ts";

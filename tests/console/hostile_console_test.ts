@@ -1,4 +1,5 @@
-// Text from outside stays text on every page. These tests use a real Chromium and are skipped without one.
+// Text from outside stays text on every page. These tests use a real Chromium and are skipped
+// without one.
 import assert from "node:assert/strict";
 import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
@@ -11,8 +12,8 @@ import { servePages } from "./sites.ts";
 import { failingSends, operate, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// Each calls the canary if it is ever more than text: in an element, an attribute, a script, a style, a url,
-// a template, after being decoded twice, or hidden by characters that change the text direction.
+// Each calls the canary if it becomes more than text: in an element, an attribute, a script, a
+// style, a url, a template, after being decoded twice, or behind direction controls.
 const hostile = [
   `<script>canary("script")</script>`,
   `"><img src=x onerror=canary("img")>`,
@@ -55,10 +56,9 @@ async function startHostile(): Promise<Stack> {
   const dead = async () => (await countsOf(place)).notification_dlq === hostile.length;
   await until("all are dead letters", dead);
   for (const [i, text] of hostile.entries()) {
-    const id = `${i + 1}`;
     await operate(notification.url, "/operations/notification/dead-letters/send-back", {
       layer: "delivery",
-      ids: [id],
+      ids: [`${i + 1}`],
       who: text,
       reason: text,
     });

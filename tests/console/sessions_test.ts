@@ -1,5 +1,5 @@
-// What the browser of a signed-in person keeps: never the credential, nothing that another service accepts,
-// and nothing that outlives the credential.
+// What the browser of a signed-in person keeps: never the credential, nothing that another service
+// accepts, and nothing that outlives the credential.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { call } from "../support/api.ts";

@@ -1,4 +1,5 @@
-// Dead letters of all layers are listed in one form. Sending them back has effect once, and is logged.
+// Dead letters of all layers are listed in one form. Sending them back has effect once, and is
+// logged.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import {

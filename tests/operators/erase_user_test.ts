@@ -1,5 +1,5 @@
-// `ops erase-user`: afterwards nothing in either database leads to the user, the numbers of rows are the
-// same, and the audit is still valid.
+// `ops erase-user`: afterwards nothing in either database leads to the user, the numbers of rows
+// are the same, and the audit is still valid.
 import assert from "node:assert/strict";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { type Answer, assertError, call, grant, revoke } from "../support/api.ts";
@@ -210,7 +210,7 @@ const tables = {
   ],
 };
 
-/** The tables that still contain the user or what leads to them. Users with a longer name don't count. */
+/** The tables that still contain the user or what leads to them, users with longer names aside. */
 async function traces({ entitlement, place }: Stack): Promise<string[]> {
   const urls = { entitlement: entitlement.database.ownerUrl, notification: place.ownerUrl };
   const found = Object.entries(tables).flatMap(([service, names]) =>

@@ -1,5 +1,5 @@
-// The transcripts of docs/operations.md are what the commands print in one story: a channel fails for some
-// users, is repaired, and then the notification service loses an event.
+// The transcripts of docs/operations.md are what the commands print in one story: a channel fails
+// for some users, is repaired, and then the notification service loses an event.
 //
 // KENRI_WRITE_DOCS=true writes the output into the page.
 import assert from "node:assert/strict";

@@ -1,5 +1,5 @@
-// The queries of operators use an index however large the tables are, even with plans that PostgreSQL made
-// while the tables were empty.
+// The queries of operators use an index however large the tables are, even with plans that
+// PostgreSQL made while the tables were empty.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { look, operate, type Stack, startStack } from "../support/stack.ts";

@@ -1,4 +1,5 @@
-// The queries of operators, each on prepared tables: which rows they return, how many, in which order.
+// The queries of operators, each on prepared tables: which rows they return, how many, in which
+// order.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import type { Handler } from "hono";

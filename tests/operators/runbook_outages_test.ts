@@ -1,4 +1,5 @@
-// The sections of docs/runbook.md for outages, slow databases and growing tables, followed during them.
+// The sections of docs/runbook.md for outages, slow databases and growing tables, followed during
+// them.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { grant } from "../support/api.ts";

@@ -1,5 +1,5 @@
-// The steps of docs/runbook.md for a new version. Those for a restore are in tests/database and tests/nats,
-// those for failures in runbook_events_test.ts and runbook_outages_test.ts.
+// The steps of docs/runbook.md for a new version. Those for a restore are in tests/database and
+// tests/nats, those for failures in runbook_events_test.ts and runbook_outages_test.ts.
 import assert from "node:assert/strict";
 import { withClient } from "../support/databases.ts";
 import { blocksOf, headings, runCommand, runQuery } from "./runbook.ts";

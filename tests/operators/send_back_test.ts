@@ -1,5 +1,5 @@
-// The statements that send dead letters back: they change only rows that are dead letters at that moment,
-// once, give back all attempts, and wake the worker.
+// The statements that send dead letters back: they change only rows that are dead letters at that
+// moment, once, give back all attempts, and wake the worker.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
