@@ -11,6 +11,8 @@ import type { OutboxStatus } from "./status.ts";
 // The console of this service: from the request to the stream.
 
 const queue = {
+  title: "Outbox",
+  about: "Events waiting to be published.",
   noun: "event",
   lateSeconds: 5, // until an event is in the stream, the objective of docs/slo.md
   duringOutageOfNats: "events wait in the outbox",
@@ -59,42 +61,32 @@ function stagesOf(
   const failed = sumOf(rates.rate("errors"), rates.rate("outages"));
   const published = status?.last_published_at;
   return [
-    flowStage(
-      { name: "requests", title: "Requests", about: "Grants and revokes that clients ask for." },
-      rates,
-      {
-        counter: "requests",
-        unit: "requests/s",
-        trouble: failed ? "failing" : undefined,
-        facts: [
-          ["repeated", perSecond(rates.rate("replays"))],
-          ["failed", perSecond(failed)],
-        ],
-      },
-    ),
-    flowStage(
-      { name: "changes", title: "Changes", about: "Committed, each with its event." },
-      rates,
-      { counter: "changes", unit: "changes/s" },
-    ),
-    queueStage(
-      { name: "outbox", title: "Outbox", about: "Events waiting to be published." },
-      queue,
-      status,
-    ),
-    flowStage(
-      { name: "relay", title: "Relay", about: "Publishes events to the stream, in order." },
-      rates,
-      {
-        counter: "done",
-        unit: "events/s",
-        trouble: status?.nats === false ? "NATS down" : undefined,
-        facts: [
-          ["retries", perSecond(rates.rate("retried"))],
-          ["latest", published ? `${ageOf(published)} ago` : "–"],
-        ],
-      },
-    ),
+    flowStage(rates, {
+      title: "Requests",
+      about: "Grants and revokes that clients ask for.",
+      counter: "requests",
+      unit: "requests/s",
+      trouble: failed ? "failing" : undefined,
+      facts: [["repeated", perSecond(rates.rate("replays"))], ["failed", perSecond(failed)]],
+    }),
+    flowStage(rates, {
+      title: "Changes",
+      about: "Committed, each with its event.",
+      counter: "changes",
+      unit: "changes/s",
+    }),
+    queueStage(queue, status),
+    flowStage(rates, {
+      title: "Relay",
+      about: "Publishes events to the stream, in order.",
+      counter: "done",
+      unit: "events/s",
+      trouble: status?.nats === false ? "NATS down" : undefined,
+      facts: [
+        ["retries", perSecond(rates.rate("retried"))],
+        ["latest", published ? `${ageOf(published)} ago` : "–"],
+      ],
+    }),
   ];
 }
 

@@ -1,4 +1,3 @@
-import { z } from "@hono/zod-openapi";
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
@@ -13,7 +12,6 @@ import { renewsKey } from "../outbox.ts";
 export function deadEvents(database: Database, wakeRelay: Wakeup): SendBack {
   return {
     layer: "outbox",
-    idSchema: z.uuid().transform((id) => id.toLowerCase()),
     ...deadRows<DeadLetter>(database, deadOutbox),
     sendBack: (dead, operation) => sendBackEvents(database, dead, operation, wakeRelay),
   };
@@ -23,7 +21,6 @@ const deadOutbox: DeadTable = {
   name: "outbox_events",
   id: "event_id",
   idType: "uuid",
-  beforeAll: "00000000-0000-0000-0000-000000000000",
   isDead: "not unfinished and published_at is null", // equivalent to FAILED
   error: "coalesce(last_error, 'unknown')",
   since: "created_at",

@@ -1,4 +1,3 @@
-import { z } from "@hono/zod-openapi";
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
@@ -19,16 +18,15 @@ export interface AdvisoryParts {
 }
 
 export function deadAdvisories(parts: AdvisoryParts): SendBack {
-  const { find, findByIds, countByError } = deadRows<AdvisoryRow>(
+  const { find, findByIds, ...rows } = deadRows<AdvisoryRow>(
     parts.database,
     notificationNatsDlq,
   );
   return {
     layer: "advisory",
-    idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
     find: async (wanted) => (await find(wanted)).map(toDeadLetter),
     findByIds: async (ids) => (await findByIds(ids)).map(toDeadLetter),
-    countByError,
+    ...rows,
     sendBack: async (dead, operation) =>
       receiveAgain(parts, await findByIds(dead.map(({ id }) => id)), operation),
   };
@@ -49,7 +47,6 @@ const notificationNatsDlq: DeadTable = {
   name: "notification_nats_dlq",
   id: "dlq_id",
   idType: "bigint",
-  beforeAll: "0",
   isDead: "operation_id is null",
   error: "coalesce(reason, kind)",
   since: "advised_at",

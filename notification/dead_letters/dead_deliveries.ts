@@ -1,4 +1,3 @@
-import { z } from "@hono/zod-openapi";
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
@@ -12,7 +11,6 @@ import type { Wakeup } from "@kenri/shared/process/signals.ts";
 export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBack {
   return {
     layer: "delivery",
-    idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
     ...deadRows<DeadLetter>(database, notificationDlq),
     sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, wakeDelivery),
   };
@@ -22,7 +20,6 @@ const notificationDlq: DeadTable = {
   name: "notification_dlq",
   id: "dlq_id",
   idType: "bigint",
-  beforeAll: "0",
   isDead: "true",
   error: "error_message",
   since: "created_at",

@@ -11,6 +11,8 @@ import type { DeliveryStatus } from "./status.ts";
 // The console of this service: from the stream to the user.
 
 const queue = {
+  title: "Waiting",
+  about: "Notifications waiting to be sent.",
   noun: "notification",
   lateSeconds: 30, // from the change to the send, the objective of docs/slo.md
   duringOutageOfNats: "events wait in the stream",
@@ -54,7 +56,6 @@ function stagesOf(
 ): Stage[] {
   return [
     {
-      name: "stream",
       title: "Stream",
       about: "Messages waiting in JetStream.",
       state: streamState(status),
@@ -63,32 +64,24 @@ function stagesOf(
         ["unacknowledged", numberOrDash(status?.unacknowledged)],
       ],
     },
-    flowStage(
-      { name: "received", title: "Received", about: "Stored once, without duplicates." },
-      rates,
-      {
-        counter: "received",
-        unit: "events/s",
-        facts: [
-          ["duplicates", perSecond(rates.rate("duplicates"))],
-          ["unreadable", perSecond(rates.rate("unreadable"))],
-        ],
-      },
-    ),
-    queueStage(
-      { name: "waiting", title: "Waiting", about: "Notifications waiting to be sent." },
-      queue,
-      status,
-    ),
-    flowStage(
-      { name: "sent", title: "Sent", about: "Notifications that the channel accepted." },
-      rates,
-      {
-        counter: "done",
-        unit: "sends/s",
-        facts: [["retries", perSecond(rates.rate("retried"))]],
-      },
-    ),
+    flowStage(rates, {
+      title: "Received",
+      about: "Stored once, without duplicates.",
+      counter: "received",
+      unit: "events/s",
+      facts: [
+        ["duplicates", perSecond(rates.rate("duplicates"))],
+        ["unreadable", perSecond(rates.rate("unreadable"))],
+      ],
+    }),
+    queueStage(queue, status),
+    flowStage(rates, {
+      title: "Sent",
+      about: "Notifications that the channel accepted.",
+      counter: "done",
+      unit: "sends/s",
+      facts: [["retries", perSecond(rates.rate("retried"))]],
+    }),
   ];
 }
 

@@ -79,8 +79,8 @@ async function findTimelines(database: Database, ids: string[]): Promise<EventTi
       error,
       stream_seq,
     }));
-    if (!row) return losses.length > 0 ? [notReceived(id, losses)] : [];
-    return [toTimeline(row, [...losses, ...attempts.get(row.notification_id) ?? []])];
+    if (!row) return losses.length > 0 ? [toTimeline(id, row, losses)] : [];
+    return [toTimeline(id, row, [...losses, ...attempts.get(row.notification_id) ?? []])];
   });
 }
 
@@ -110,39 +110,26 @@ function findCaptured(database: Database, ids: string[]): Promise<CapturedRow[]>
   );
 }
 
-function notReceived(event_id: string, steps: Step[]): EventTimeline {
+function toTimeline(
+  event_id: string,
+  row: NotificationRow | undefined,
+  attempts: Step[],
+): EventTimeline {
   return {
     event_id,
-    user_id: null,
-    stock_keeping_unit: null,
-    version: null,
-    type: null,
-    status: "NOT_RECEIVED",
-    trace_id: null,
-    attempt_count: 0,
-    next_retry_at: null,
-    steps,
-  };
-}
-
-function toTimeline(row: NotificationRow, attempts: Step[]): EventTimeline {
-  const { event_id, user_id, stock_keeping_unit, version, type, status, trace_id } = row;
-  const { attempt_count, next_retry_at, created_at, sent_at } = row;
-  return {
-    event_id,
-    user_id,
-    stock_keeping_unit,
-    version,
-    type,
-    status,
-    trace_id,
-    attempt_count,
-    next_retry_at,
+    user_id: row?.user_id ?? null,
+    stock_keeping_unit: row?.stock_keeping_unit ?? null,
+    version: row?.version ?? null,
+    type: row?.type ?? null,
+    status: row?.status ?? "NOT_RECEIVED",
+    trace_id: row?.trace_id ?? null,
+    attempt_count: row?.attempt_count ?? 0,
+    next_retry_at: row?.next_retry_at ?? null,
     steps: inOrder([
-      { at: created_at, step: "RECEIVED" },
+      row && { at: row.created_at, step: "RECEIVED" },
       ...attempts,
-      status === "SENT" && sent_at !== null ? { at: sent_at, step: "SENT" } : undefined,
-      claimedStep(row, "PROCESSING"),
+      row?.status === "SENT" && row.sent_at ? { at: row.sent_at, step: "SENT" } : undefined,
+      row && claimedStep(row, "PROCESSING"),
     ]),
   };
 }

@@ -13,23 +13,23 @@ export function EventCard({ event, children }: {
   children: Child;
 }): JSX.Element {
   const { event_id, user_id, status, steps, next_retry_at, attempt_count } = event;
-  const facts: [string, Child][] = [
-    ["event", <code>{event_id}</code>],
-    ["user", user_id === null ? "–" : <UserLink id={user_id} />],
-    ["item", `${event.stock_keeping_unit ?? "–"}, version ${event.version ?? "–"}`],
-    ["trace", <code>{event.trace_id ?? "–"}</code>],
-  ];
-  if (event.idempotency_key) {
-    facts.push(["idempotency key", <code>{shortKey(event.idempotency_key)}</code>]);
-  }
-  facts.push(["failed attempts", attempt_count]);
-  if (next_retry_at) facts.push(["next attempt", <When at={next_retry_at} />]);
+  const { idempotency_key: key } = event;
   return (
     <article class="card">
       <h2>
         {event.type ?? "Event"} <Status status={status} />
       </h2>
-      <Facts facts={facts} />
+      <Facts
+        facts={[
+          ["event", <code>{event_id}</code>],
+          ["user", user_id === null ? "–" : <UserLink id={user_id} />],
+          ["item", `${event.stock_keeping_unit ?? "–"}, version ${event.version ?? "–"}`],
+          ["trace", <code>{event.trace_id ?? "–"}</code>],
+          !!key && ["idempotency key", <code>{shortKey(key)}</code>],
+          ["failed attempts", attempt_count],
+          next_retry_at !== null && ["next attempt", <When at={next_retry_at} />],
+        ]}
+      />
       <h3>Steps in this service</h3>
       <ol class="steps">
         {steps.map((step, i) => <StepItem step={step} before={steps[i - 1]} />)}

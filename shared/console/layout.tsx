@@ -118,10 +118,12 @@ export function Json({ value, label }: { value: unknown; label: string }): JSX.E
   return <pre tabindex={0} role="region" aria-label={label}>{JSON.stringify(value, null, 2)}</pre>;
 }
 
-export function Facts({ facts }: { facts: [string, Child][] }): JSX.Element {
+export type Fact = [name: string, value: Child];
+
+export function Facts({ facts }: { facts: (Fact | false)[] }): JSX.Element {
   return (
     <dl class="facts">
-      {facts.map(([name, value]) => (
+      {facts.filter((fact) => fact !== false).map(([name, value]) => (
         <div>
           <dt>{name}</dt>
           <dd>{value}</dd>

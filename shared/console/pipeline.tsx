@@ -11,8 +11,12 @@ import { rateOf } from "./text.ts";
 
 export function stageFragments(stages: Stage[]): Fragments {
   return Object.fromEntries(
-    stages.map((stage) => [`stage-${stage.name}`, <StageBody stage={stage} />]),
+    stages.map((stage) => [nameOf(stage), <StageBody stage={stage} />]),
   );
+}
+
+function nameOf({ title }: Stage): string {
+  return `stage-${title.toLowerCase()}`;
 }
 
 interface PipelineParts {
@@ -29,7 +33,7 @@ export function Pipeline({ stages, before, after }: PipelineParts): JSX.Element 
         <li class="stage">
           <h2>{stage.title}</h2>
           <p class="muted">{stage.about}</p>
-          <Live name={`stage-${stage.name}`}>
+          <Live name={nameOf(stage)}>
             <StageBody stage={stage} />
           </Live>
         </li>
@@ -39,7 +43,7 @@ export function Pipeline({ stages, before, after }: PipelineParts): JSX.Element 
   );
 }
 
-function StageBody({ stage: { state, flow, facts } }: { stage: Stage }): JSX.Element {
+function StageBody({ stage: { state, flow, facts = [] } }: { stage: Stage }): JSX.Element {
   return (
     <>
       <p>

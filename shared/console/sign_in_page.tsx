@@ -85,19 +85,14 @@ export const signOutPath = "/console/sign-out";
 
 export function signOutPage(site: Site): ShowPage {
   return (context) => {
+    if (!site.needsSignIn) return seeOther(context, "/console");
     const { name = "", scopes = [] } = context.get("caller") ?? {};
     return pageAnswer(
       context,
       <ConsolePage site={site} path={signOutPath} title="Sign out">
         <form class="card stacked" method="post" action={signOutPath}>
           <p>
-            {site.needsSignIn
-              ? (
-                <>
-                  You are signed in as <b>{name}</b>, with the scopes {[...scopes].join(", ")}.
-                </>
-              )
-              : "This console needs no sign-in."}
+            You are signed in as <b>{name}</b>, with the scopes {[...scopes].join(", ")}.
           </p>
           <input type="hidden" name="token" value={formToken(context)} />
           <button type="submit">Sign out</button>

@@ -1,5 +1,5 @@
 import type { Child } from "hono/jsx";
-import type { Tone } from "./layout.tsx";
+import type { Fact, Tone } from "./layout.tsx";
 import type { Samples } from "./samples.ts";
 import { age, count, whole } from "./text.ts";
 import type { WaitingRow } from "./waiting_table.tsx";
@@ -8,33 +8,29 @@ import type { WaitingRow } from "./waiting_table.tsx";
 // its counters show them.
 
 export interface Stage {
-  name: string;
   title: string;
   about: string;
   state: { tone: Tone; word: string };
   flow?: { unit: string; rate: number | undefined; rates: (number | undefined)[] };
-  facts: [string, Child][];
+  facts?: Fact[];
 }
 
-type About = Pick<Stage, "name" | "title" | "about">;
+interface FlowParts<Counter> extends Pick<Stage, "title" | "about" | "facts"> {
+  counter: Counter;
+  unit: string;
+  trouble?: string | undefined; // shown as the state, if there is any
+}
 
 // A stage whose rate a counter shows.
 export function flowStage<Counter extends string>(
-  about: About,
   rates: Samples<Counter>,
-  { counter, unit, trouble, facts = [] }: {
-    counter: Counter;
-    unit: string;
-    trouble?: string | undefined; // shown as the state, if there is any
-    facts?: Stage["facts"];
-  },
+  { counter, unit, trouble, ...stage }: FlowParts<Counter>,
 ): Stage {
   const rate = rates.rate(counter);
   return {
-    ...about,
+    ...stage,
     state: trouble ? { tone: "bad", word: trouble } : flowState(rate),
     flow: { unit, rate, rates: rates.rates(counter) },
-    facts,
   };
 }
 
@@ -53,6 +49,8 @@ export interface QueueStatus {
 }
 
 export interface Queue {
+  title: string;
+  about: string;
   noun: string; // of one row
   lateSeconds: number;
   duringOutageOfNats: string;
@@ -61,12 +59,12 @@ export interface Queue {
 
 // The stage at which rows wait.
 export function queueStage(
-  about: About,
-  { lateSeconds }: Queue,
+  { title, about, lateSeconds }: Queue,
   status: QueueStatus | undefined,
 ): Stage {
   return {
-    ...about,
+    title,
+    about,
     state: queueState(status, lateSeconds),
     facts: [
       ["waiting", status ? whole(status.waiting) : "–"],

@@ -12,7 +12,6 @@ import { valid } from "./operations.ts";
 
 export interface DeadLetters extends DeadRows<DeadLetter> {
   layer: string;
-  idSchema: z.ZodType<string>;
 }
 
 const deadLetterSchema = z.object({
