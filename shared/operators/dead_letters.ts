@@ -97,7 +97,7 @@ export function tableOf<Table extends DeadLetters>(
 
 export function readId({ idSchema }: DeadLetters, id: string): string {
   const { success, data } = idSchema.safeParse(id);
-  if (!success) throw new ApiError("BAD_REQUEST", "id is not one of this layer");
+  if (!success) throw new ApiError("BAD_REQUEST", "id is not an id of this layer");
   return data;
 }
 

@@ -163,7 +163,7 @@ Deno.test("pages list each dead letter once, and an invalid request is told what
 
   const reads: [string, string][] = [
     ["?layer=outbox", "layer must be delivery or advisory"],
-    ["?id=x", "id is not one of this layer"],
+    ["?id=x", "id is not an id of this layer"],
     ["?limit=0", "limit must be at least 1"],
     ["?cursor=x", "cursor must be a next_cursor of this service"],
   ];
@@ -176,7 +176,7 @@ Deno.test("pages list each dead letter once, and an invalid request is told what
     [{ ...good, who: undefined }, "who is required"],
     [{ ...good, reason: " " }, "reason is required"],
     [{ ...good, ids: [] }, "ids must name at least one"],
-    [{ ...good, ids: ["0"] }, "id is not one of this layer"],
+    [{ ...good, ids: ["0"] }, "id is not an id of this layer"],
     [{ ...good, ids: undefined }, "exactly one of ids, error is required"],
     [{ ...good, error: "e" }, "exactly one of ids, error is required"],
     [{ ...good, dry_run: "no" }, "dry_run must be true or false"],
