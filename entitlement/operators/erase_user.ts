@@ -15,7 +15,7 @@ import {
   utc,
 } from "@kenri/shared/postgres/postgres.ts";
 import { beginning, positionSchema } from "../audit/pages.ts";
-import { lockEntitlements } from "../commit_changes.ts";
+import { lockEntitlements } from "../change_locks.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
 import { type AuditedRow, eraseEntitlements, eraseRows } from "./erase_rows.ts";
 import { eraseUnchained } from "./erase_unchained.ts";

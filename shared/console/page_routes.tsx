@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import { requireScope } from "../access/admit.ts";
 import type { Caller, Scope } from "../access/caller.ts";
 import { ApiError } from "../http/errors.ts";
+import { refuseMethod } from "../http/route.ts";
 import { fileAnswer, pageAnswer } from "./answers.ts";
 import { apiOf, type ShowPage } from "./ask.ts";
 import { ConsolePage, type Site } from "./layout.tsx";
@@ -45,11 +46,7 @@ export function addPages(app: OpenAPIHono, site: Site, routes: PageRoute[]): voi
   }
   for (const [path, ofPath] of Map.groupBy(routes, ({ path }) => path)) {
     const allow = ofPath.map(({ method }) => method === "GET" ? "GET, HEAD" : method).join(", ");
-    app.all(path, ({ req }) => {
-      throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
-        Allow: allow,
-      });
-    });
+    app.all(path, refuseMethod(allow));
   }
 }
 

@@ -172,7 +172,7 @@ Deno.test("without an operator's credential nobody signs in, and a wrong one is 
   const tries: [string, number, RegExp][] = [
     [wrong, 401, /is unknown/],
     ["", 401, /is unknown/],
-    [shop.token, 403, /scope debug:read/],
+    [shop.token, 403, /the scope debug:read/],
     ["x".repeat(8_001), 400, /at most 8000/],
     [await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -60 }), 401, /expired/],
   ];

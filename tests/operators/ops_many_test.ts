@@ -1,5 +1,5 @@
-// `deno task ops` with more rows than one page, and with services that know different events: its
-// sums, its order and its exit code.
+// `deno task ops` with more rows than fit on one page, and with services that know different
+// events: its sums, its order and its exit code.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";
@@ -7,7 +7,7 @@ import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { insertEntitlement } from "./rows.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
-// Nothing moves by itself, so the tables contain exactly what the tests have inserted.
+// The service changes no row by itself, so the tables contain only what the tests have written.
 function startStill(): Promise<Stack> {
   return startStack({
     entitlement: {
@@ -38,7 +38,7 @@ Deno.test("ops sends back more dead letters than a service accepts at once, by i
     const ids = await insertEvents(outbox, manyEvents({ keys: 250, versions: 1 }));
     await ask(outbox, "update outbox_events set status = 'FAILED', last_error = 'no'");
     const shown = await ops(stack, "dead", "list", "--limit", "200");
-    assert.match(shown.output, /^… and more: --limit/m);
+    assert.match(shown.output, /^… and more: use --limit/m);
     const which = how === "ids" ? ids : ["--error", "no"];
     const { code, said } = await json(
       stack,
@@ -70,7 +70,7 @@ Deno.test("a long range is replayed to its end, and a dry run asks once", async 
   assert.equal((await json(stack, "replay", ...range)).said.replayed, 2_500);
 });
 
-Deno.test("ops status reports a problem if an event waits too long or was not received", async () => {
+Deno.test("status reports a problem if something has waited too long or was not received", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   assert.equal((await ops(stack, "status")).code, 0);
@@ -88,9 +88,9 @@ Deno.test("ops status reports a problem if an event waits too long or was not re
   assert.deepEqual([young.code, young.said.problems], [0, []]);
   const old = await age(90);
   assert.equal(old.code, 1);
-  assert.match(old.said.problems[0], /^something waits in the outbox for \d+ .*: ops outbox$/);
+  assert.match(old.said.problems[0], /^an event has waited \d+ .* in the outbox: ops outbox$/);
   const { output } = await ops(stack, "outbox");
-  assert.match(output, /^… of 25$/m);
+  assert.match(output, /^… of 25 that are waiting$/m);
 
   await ask(outbox, "truncate outbox_events");
   await ask(
@@ -107,7 +107,7 @@ Deno.test("ops status reports a problem if an event waits too long or was not re
   assert.equal((await ops(stack, "unreceived")).code, 1);
 });
 
-Deno.test("ops merges what both services know: events the newest first, steps in their order", async () => {
+Deno.test("the events of a user are listed newest first, and the steps of an event in their order", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   const [published = "", received = "", waiting = ""] = await insertEvents(
@@ -133,7 +133,7 @@ Deno.test("ops merges what both services know: events the newest first, steps in
      from unnest($1::uuid[]) as id`,
     [[published, received]],
   );
-  // The notification service does not know the user of this one, as after an erasure.
+  // The notification service no longer knows the user of this one, as after an erasure.
   await ask(delivery, "update notifications set user_id = 'erased' where event_id = $1", [
     received,
   ]);
@@ -154,7 +154,7 @@ Deno.test("ops merges what both services know: events the newest first, steps in
   ]);
 });
 
-Deno.test("ops operations shows the latest operation of either service first", async () => {
+Deno.test("the operations of both services are listed newest first", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   for (
@@ -176,7 +176,7 @@ Deno.test("ops operations shows the latest operation of either service first", a
   assert.deepEqual(reasons, ["1", "2", "3"]);
 });
 
-Deno.test("a user is erased from both services under one id, or from neither while an event is on its way", async () => {
+Deno.test("a user is erased from both services under one id, or from none while an event is on its way", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   await insertEntitlement(outbox, { user_id: "ann", stock_keeping_unit: "book", version: 1 });

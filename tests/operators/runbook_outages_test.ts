@@ -21,7 +21,9 @@ Deno.test("the runbook finds an outage of NATS and of a service, and their end",
   const allIsWell = (heading: string, nth: number) =>
     until("all is well", async () => {
       const said = await runCommand(heading, nth, settings).catch(() => "");
-      return /^outbox waiting +0$.*^deliveries waiting +0$.*All is well/ms.test(said);
+      return /^events waiting in the outbox +0$.*^notifications waiting +0$.*All is well/ms.test(
+        said,
+      );
     });
   await allIsWell("First look", 0);
 
@@ -36,7 +38,7 @@ Deno.test("the runbook finds an outage of NATS and of a service, and their end",
   assert.match(await runCommand(stream, 0, settings), /PENDING/);
   await nats.start();
   await allIsWell("NATS is away", 1);
-  assert.match(await runCommand(stream, 1, settings), /Nothing waits/);
+  assert.match(await runCommand(stream, 1, settings), /Nothing is waiting/);
 
   await system.replicas.notification[0]?.kill();
   assert.match(
