@@ -71,7 +71,7 @@ async function eraseFound(tx: Transaction, erasure: Erasure): Promise<ErasedRows
   return { ...rows, entitlements: entitlements.length };
 }
 
-// A pseudonym stands for one person. A second person under it could not be told from the first.
+// A pseudonym stands for one person. A second person under it could not be distinguished from the first.
 async function refuseUsedPseudonym(tx: Transaction, { pseudonym }: Erasure): Promise<void> {
   const erased = await findEntitlements(tx, pseudonym);
   if (erased.length === 0) return;

@@ -14,10 +14,10 @@ function connect() {
   source = new EventSource("/console/live");
   source.onmessage = ({ data }) => {
     show(JSON.parse(data));
-    say("Live: updated every second.");
+    showState("Live: updated every second.");
   };
   source.onerror = () => {
-    say("Not live: the service does not answer. These are the last figures received.");
+    showState("Not live: the service does not answer. These are the last figures received.");
     // The browser reconnects by itself unless the service refused it.
     if (source.readyState === EventSource.CLOSED) retry = setTimeout(connect, retryMs);
   };
@@ -38,14 +38,14 @@ function show(fragments) {
   }
 }
 
-function say(text) {
+function showState(text) {
   if (state.textContent !== text) state.textContent = text;
 }
 
 function update() {
   if (paused || document.hidden) disconnect();
   else connect();
-  if (paused) say("Paused.");
+  if (paused) showState("Paused.");
 }
 
 if (places.length > 0) {

@@ -2,7 +2,7 @@ import { type Api } from "./ask.ts";
 import type { Site } from "./layout.tsx";
 import { count } from "./text.ts";
 
-// Sends the dead letters back that somebody has selected, through the API and page after page.
+// Sends all selected dead letters back, through the API and page after page.
 
 export interface Selection {
   layer: string;

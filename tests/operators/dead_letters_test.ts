@@ -142,7 +142,7 @@ Deno.test("a notification deleted for its age comes back from its dead letter", 
   assert.deepEqual(after && identity(after), before && identity(before));
 });
 
-Deno.test("pages list each dead letter once, and an invalid request is told what is wrong", async () => {
+Deno.test("pages list each dead letter once, and an invalid request is refused with the reason", async () => {
   await using stack = await startStack();
   const { entitlement, notification } = stack;
   await insertEvents(

@@ -51,8 +51,8 @@ Deno.test("nothing leads to a user who was erased, and all counts are as they we
     const { operations: [record] } = await look(url, `/debug/${name}/operations`);
     assert.deepEqual([record.kind, record.who, record.reason], ["ERASE_USER", "kim", asked[1]]);
   }
-  const nobody = await ops(stack, "erase-user", "nobody", ...asked);
-  assert.deepEqual([nobody.code, nobody.output], [0, "Nothing is known of this user.\n"]);
+  const unknown = await ops(stack, "erase-user", "nobody", ...asked);
+  assert.deepEqual([unknown.code, unknown.output], [0, "Nothing is known of this user.\n"]);
 });
 
 Deno.test("nobody is erased while an event of theirs is on its way", async (t) => {
@@ -170,7 +170,7 @@ Deno.test("the id of a finished erasure can't be used for another user", async (
   assert.equal(
     (await eraseAgain("carl")).json.outcome,
     "ERASED",
-    "what is done can be done once more",
+    "repeating a finished erasure is allowed",
   );
   const refused = await eraseAgain("dora");
   const message = "operation_id belongs to a finished erasure; leave it out";

@@ -102,7 +102,7 @@ Deno.test("any user id that the API accepts is taken literally", async () => {
   assert.equal((await list(service, "ann")).json.notifications.length, 1);
 });
 
-Deno.test("an invalid request is told what is wrong", async () => {
+Deno.test("an invalid request is refused with the reason", async () => {
   await using place = await freshPlace();
   await using service = await startInbox(place);
   const cursorProblem = "cursor must be a next_cursor of this service";

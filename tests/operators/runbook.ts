@@ -42,10 +42,10 @@ export async function runShell(
     env: { ...settings, NO_COLOR: "1" },
   }).output();
   const decoder = new TextDecoder();
-  const said = decoder.decode(stdout) + decoder.decode(stderr);
-  keep("runbook", said);
-  assert.equal(code, expectedCode, `${command}\n${said}`);
-  return said;
+  const output = decoder.decode(stdout) + decoder.decode(stderr);
+  keep("runbook", output);
+  assert.equal(code, expectedCode, `${command}\n${output}`);
+  return output;
 }
 
 export function runQuery<Row>(heading: string, nth: number, ownerUrl: string): Promise<Row[]> {

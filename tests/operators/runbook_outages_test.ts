@@ -20,17 +20,17 @@ Deno.test("the runbook finds an outage of NATS and of a service, and their end",
   const settings = opsSettings(system);
   const allIsWell = (heading: string, nth: number) =>
     until("all is well", async () => {
-      const said = await runCommand(heading, nth, settings).catch(() => "");
+      const output = await runCommand(heading, nth, settings).catch(() => "");
       return /^events waiting in the outbox +0$.*^notifications waiting +0$.*All is well/ms.test(
-        said,
+        output,
       );
     });
   await allIsWell("First look", 0);
 
   await nats.kill();
   await until("it is noticed", async () => {
-    const said = await runCommand("NATS is away", 0, settings, 1).catch(() => "");
-    return said.includes("entitlement is not connected to NATS");
+    const output = await runCommand("NATS is away", 0, settings, 1).catch(() => "");
+    return output.includes("entitlement is not connected to NATS");
   });
   const [entitlement] = system.replicas.entitlement;
   assert.equal((await grant(entitlement?.url ?? "")).status, 200);

@@ -16,8 +16,8 @@ Deno.test("the steps for a new version work while the services run", async () =>
     const [longest] = await runQuery<{ pid: number }>(newVersion, 0, ownerUrl);
     assert.equal(longest?.pid, self.pid);
   });
-  const said = await runCommand(newVersion, 0, migrationSettings(system));
-  assert.match(said, /up to date at.*as the settings want it/s);
+  const output = await runCommand(newVersion, 0, migrationSettings(system));
+  assert.match(output, /up to date at.*as the settings want it/s);
   for (const service of ["entitlement", "notification"] as const) await system.restart(service);
 });
 

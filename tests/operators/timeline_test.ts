@@ -123,7 +123,7 @@ Deno.test("after the outbox has deleted an event, its timeline still shows the c
   );
 });
 
-Deno.test("a refused key has an answer and no event, and an invalid request is told what is wrong", async () => {
+Deno.test("a refused key has an answer and no event, and an invalid request is refused with the reason", async () => {
   await using stack = await startStack();
   const { entitlement, notification } = stack;
   await grant(entitlement.url, {}, "first");
