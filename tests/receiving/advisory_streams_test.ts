@@ -1,4 +1,5 @@
-// An advisory is lost if no stream stores it, so these streams exist before the service consumes events.
+// An advisory is lost if no stream stores it, so these streams exist before the service consumes
+// events.
 import { readConfig } from "../../notification/config.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
