@@ -4,7 +4,8 @@ import { type Database, query, utc } from "../postgres/postgres.ts";
 import type { LeasedTable } from "../queue/leases.ts";
 import { countSchema } from "./dead_letters.ts";
 
-// What an operator wants to know first about a service: does it flow, what waits, what was given up.
+// What an operator wants to know first about a service: does it flow, what waits, what was given
+// up.
 
 export const countedAtMost = 10_000;
 const shownAtMost = 20;

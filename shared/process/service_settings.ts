@@ -32,8 +32,8 @@ import {
 } from "./setting_kinds.ts";
 import { notAbove, type Prefixed, prefixed, unprefixed } from "./settings.ts";
 
-// The settings that every service has: some have the same name in all services, the others begin with
-// the name of the service.
+// The settings that every service has: some have the same name in all services, the others begin
+// with the name of the service.
 
 export const commonSettings = {
   ...accessSettings,

@@ -7,12 +7,12 @@ import { alerts, folder, promtool, promtoolOn, ruleFiles } from "./promtool.ts";
 
 const usuallyAfter = "100m"; // the longest wait of an alert is an hour
 
-Deno.test("promtool finds no fault with the rules and the configuration", async () => {
+Deno.test("promtool accepts the rules and the configuration", async () => {
   await promtool("check", "rules", ...ruleFiles);
   await promtool("check", "config", "--syntax-only", `${folder}prometheus.yaml`);
 });
 
-Deno.test("each alert comes when it should, and no other with it", async () => {
+Deno.test("each alert fires when it should, and no other with it", async () => {
   const tests = Object.entries(scenarios).map(([name, { fires, but, after }]) => ({
     name,
     interval: `${intervalSeconds}s`,
@@ -32,7 +32,7 @@ Deno.test("each alert comes when it should, and no other with it", async () => {
   );
 });
 
-Deno.test("there is a scenario for each alert", () => {
+Deno.test("every alert has a scenario", () => {
   const fired = new Set(Object.values(scenarios).flatMap(({ fires }) => fires));
   assert.deepEqual([...fired].sort(), alerts.map(({ alert }) => alert).sort());
 });

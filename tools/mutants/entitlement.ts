@@ -328,7 +328,7 @@ export const mutants: Mutant[] = [
     tests: looks,
   },
   {
-    file: "entitlement/operators/timeline.ts",
+    file: "entitlement/operators/event_timelines.ts",
     property: "an event of the audit is found though the clocks of service and database differ",
     replace: "const clocksDifferMs = 5_000;",
     by: "const clocksDifferMs = 0;",

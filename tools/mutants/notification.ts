@@ -367,8 +367,8 @@ export const mutants: Mutant[] = [
   {
     file: "notification/operators/timeline.ts",
     property: "an event that JetStream gave up is shown though it was never received",
-    replace: "if (!row) return losses.length > 0 ? [notReceived(id, losses)] : [];",
-    by: "if (!row) return losses.length > 1 ? [notReceived(id, losses)] : [];",
+    replace: "if (!row) return losses.length > 0 ? [toTimeline(id, row, losses)] : [];",
+    by: "if (!row) return losses.length > 1 ? [toTimeline(id, row, losses)] : [];",
     tests: looks,
   },
   {

@@ -400,7 +400,7 @@ export const mutants: Mutant[] = [
     property: "a row that somebody holds does not hold up the deletion of the others",
     replace: "for update skip locked",
     by: "for update",
-    tests: ["tests/database/retention_test.ts", "tests/database/notification_retention_test.ts"],
+    tests: ["tests/database/notification_retention_test.ts"],
   },
   {
     file: "shared/process/retention.ts",
