@@ -134,7 +134,7 @@ Deno.test("powers that the owner can't take from the role are told", async () =>
   const group = uniqueName("group");
   await asAdministrator(`create role "${group}"`);
   await asAdministrator(
-    `create role "${role}" login superuser replication bypassrls in role "${group}"`,
+    `create role "${role}" login superuser createdb createrole replication bypassrls in role "${group}"`,
   );
   await asAdministrator(`alter role "${role}" set datestyle = 'SQL, DMY'`);
   const said: string[] = [];
@@ -146,8 +146,8 @@ Deno.test("powers that the owner can't take from the role are told", async () =>
       say: (line) => said.push(line),
     });
     const warned = said.filter((line) => line.includes("warning"));
-    const powers = ["is a superuser", "can replicate", "bypasses row security"]
-      .concat("has settings of its own");
+    const powers = ["is a superuser", "can create roles", "can create databases", "can replicate"]
+      .concat("bypasses row security", "has settings of its own");
     // Before PostgreSQL 16 who may create roles may take any of them out of a group.
     if (await serverVersion() >= 160_000) powers.push(`is a member of ${group}`);
     for (const power of powers) {

@@ -74,9 +74,7 @@ Deno.test("the runbook leads to sections that it has", () => {
 
 Deno.test("the lines of the log that are given as signals are in the sources", () => {
   const sources = ["entitlement", "notification", "shared", "migrations"].flatMap((folder) =>
-    [...Deno.readDirSync(new URL(`../../${folder}`, import.meta.url))]
-      .filter(({ name }) => name.endsWith(".ts"))
-      .map(({ name }) => read(`${folder}/${name}`))
+    sourcesIn(folder)
   ).join("\n");
   for (const { id, log } of modes) {
     for (const line of log) {
@@ -84,3 +82,11 @@ Deno.test("the lines of the log that are given as signals are in the sources", (
     }
   }
 });
+
+function sourcesIn(folder: string): string[] {
+  return [...Deno.readDirSync(new URL(`../../${folder}`, import.meta.url))].flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory) return sourcesIn(path);
+    return entry.name.endsWith(".ts") ? [read(path)] : [];
+  });
+}

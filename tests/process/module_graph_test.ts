@@ -34,7 +34,7 @@ const imports: Record<string, (path: string) => string> = {
   "text within a data: url": (path) =>
     `import s from "data:text/javascript,export { default } from 'file://${path}' with { type: 'text' }"; console.error(s);`,
   "text of the project's root": () =>
-    `import s from "../.env" with { type: "text" }; console.error(s);`,
+    `import s from "../../.env" with { type: "text" }; console.error(s);`,
 };
 
 for (const [what, line] of Object.entries(imports)) {
