@@ -9,7 +9,7 @@ import {
 } from "@kenri/shared/telemetry/metrics.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { collectedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
-import type { NotificationRow, Sent } from "./delivery.ts";
+import type { NotificationRow, Sent } from "./deliveries.ts";
 
 const received = counter(
   "notification_receive_total",

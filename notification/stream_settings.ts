@@ -9,8 +9,7 @@ import {
 import type { z } from "zod";
 import type { AdvisoryOptions, EventOptions } from "./durables.ts";
 
-// The streams and consumers, as the settings of this service have them. `deno task provision` reads
-// them, too.
+// The settings of streams and consumers. `deno task provision` reads them as well.
 
 export const streamSettings = prefixed("notification.nats", {
   "subject": natsSubject(),

@@ -1,10 +1,10 @@
-// What people read: tables, ages and times.
+// Tables, lists, ages and times for a terminal.
 import { age as ageOnPages, ageOf } from "@kenri/shared/console/text.ts";
 import { printable } from "@kenri/shared/process/printable.ts";
 
 export { ageOf };
 
-/** Columns as wide as they need to be; the last one ends where it ends. */
+/** Each column is as wide as its widest cell; the last one is not padded. */
 export function table(head: string[], rows: (string | number | null | undefined)[][]): string {
   const lines = [head, ...rows.map((row) => row.map((cell) => printable(`${cell ?? "-"}`)))];
   const widths = head.map((_, column) =>
@@ -15,7 +15,6 @@ export function table(head: string[], rows: (string | number | null | undefined)
   ).join("\n");
 }
 
-// As on the pages, but for a terminal.
 export function age(seconds: number | null): string {
   return seconds === null ? "-" : ageOnPages(seconds);
 }
@@ -24,7 +23,7 @@ export function ago(time: string | null): string {
   return time === null ? "never" : `${ageOf(time)} ago`;
 }
 
-/** In UTC, as everything that the services say. */
+/** In UTC, like all times of the services. */
 export function time(at: string | null | undefined): string {
   return at ? at.replace("T", " ").replace(/(\.\d{3})\d*Z$/, "$1") : "-";
 }
@@ -33,7 +32,7 @@ export function count(number: number, one: string, several = `${one}s`): string 
   return `${number} ${number === 1 ? one : several}`;
 }
 
-/** Like `table` without a head: names on the left. */
+/** One line for each row, with its name on the left. */
 export function list(rows: [string, string | number][]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${printable(`${value}`)}`).join("\n");

@@ -23,6 +23,8 @@ const requestSchema = z.object({
   cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
 });
 
+export type RowsQuery = z.input<typeof requestSchema>;
+
 const answerSchema = z.object({
   rows: z.int(),
   hashed: z.int(),
@@ -32,6 +34,8 @@ const answerSchema = z.object({
   problems: z.array(problemSchema),
   next_cursor: z.string().optional(),
 }).openapi("CountedAudit");
+
+export type RowsAnswer = z.infer<typeof answerSchema>;
 
 export const strayRowsRoute: ScopedRoute = {
   scope: "debug:read",

@@ -6,7 +6,7 @@ import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { type Chain, findChains, findMore } from "./chains.ts";
-import { headsOf } from "./heads.ts";
+import { headsOf } from "@kenri/shared/operators/hash_sums.ts";
 import { type Bounds, ChainVerifier, type Problem } from "./verify_chain.ts";
 import { findMissingVersions, marksOf } from "./missing_versions.ts";
 
@@ -28,6 +28,8 @@ const requestSchema = z.object({
   cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
 });
 
+export type ChainsQuery = z.input<typeof requestSchema>;
+
 export const marksSchema = z.string().openapi({
   description: "A sum over what was counted: the same for the same set",
 });
@@ -42,6 +44,8 @@ export const problemSchema = z.object({
   says: z.string(),
 }).openapi("AuditProblem");
 
+export type AuditProblem = z.infer<typeof problemSchema>;
+
 const answerSchema = z.object({
   before: z.string(),
   entitlements: z.int(),
@@ -54,6 +58,8 @@ const answerSchema = z.object({
   heads: z.object({ count: z.int(), sum: z.string() }).optional(),
   next_cursor: z.string().optional(),
 }).openapi("VerifiedAudit");
+
+export type ChainsAnswer = z.infer<typeof answerSchema>;
 
 export const verifyAuditRoute: ScopedRoute = {
   scope: "debug:read",

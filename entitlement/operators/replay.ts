@@ -25,11 +25,15 @@ const bodySchema = z.object({
   ...operationFields,
 });
 
+export type ReplayBody = z.input<typeof bodySchema>;
+
 const answerSchema = z.object({
   operation_id: z.uuid().nullable(),
   replayed: z.int().openapi({ description: "With dry_run: would be, by all calls together" }),
   complete: z.boolean().openapi({ description: "Whether nothing is left to replay or to count" }),
 }).openapi("Replayed");
+
+export type ReplayAnswer = z.infer<typeof answerSchema>;
 
 export const replayRoute = operationRoute(
   "/operations/entitlement/replay",

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import {
   countErrors,
+  countSchema,
   type DeadLetters,
-  type ErrorCount,
 } from "@kenri/shared/operators/dead_letters.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
@@ -31,14 +31,14 @@ const statusSchema = z.object({
   oldest_waiting_seconds: z.number().nullable(),
   last_published_at: z.string().nullable(),
   nats: z.boolean(),
-  errors: z.array(z.looseObject({})),
+  errors: z.array(countSchema),
   proven_until: z.string(),
   checked_at: z.string(),
   unreceived: z.int(),
   oldest: z.array(rowSchema),
 }).openapi("OutboxStatus");
 
-export type OutboxStatus = Omit<z.infer<typeof statusSchema>, "errors"> & { errors: ErrorCount[] };
+export type OutboxStatus = z.infer<typeof statusSchema>;
 
 export const statusRoute: ScopedRoute = {
   method: "get",

@@ -26,6 +26,8 @@ const keySchema = z.object({
   body: z.unknown(),
 }).openapi("StoredAnswer");
 
+export type StoredAnswer = z.infer<typeof keySchema>;
+
 export const eventsRoute = timelineRoute("entitlement", askedBy, {
   key: keySchema.optional().openapi({ description: "The answer that is stored under the key" }),
 });

@@ -25,6 +25,8 @@ const bodySchema = z.object({
   ...operationFields,
 });
 
+export type ReconcileBody = z.input<typeof bodySchema>;
+
 const eventSchema = z.object({
   event_id: z.uuid(),
   occurred_at: z.string(),
@@ -39,6 +41,8 @@ const answerSchema = z.object({
   unreceived: z.array(eventSchema.extend({ mended: z.boolean() })),
   next_cursor: z.string().optional(),
 }).openapi("Reconciled");
+
+export type ReconcileAnswer = z.infer<typeof answerSchema>;
 
 export const reconcileRoute = operationRoute(
   "/operations/entitlement/reconcile",

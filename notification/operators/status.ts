@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import {
   countErrors,
+  countSchema,
   type DeadLetters,
-  type ErrorCount,
 } from "@kenri/shared/operators/dead_letters.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
@@ -34,13 +34,11 @@ const statusSchema = z.object({
   nats: z.boolean(),
   undelivered: z.int().nullable().openapi({ description: "Messages the stream still holds ready" }),
   unacknowledged: z.int().nullable(),
-  errors: z.array(z.looseObject({})),
+  errors: z.array(countSchema),
   oldest: z.array(rowSchema),
 }).openapi("DeliveryStatus");
 
-export type DeliveryStatus =
-  & Omit<z.infer<typeof statusSchema>, "errors">
-  & { errors: ErrorCount[] };
+export type DeliveryStatus = z.infer<typeof statusSchema>;
 
 export const statusRoute: ScopedRoute = {
   method: "get",

@@ -34,12 +34,23 @@ const deadLetterSchema = z.object({
 
 export type DeadLetter = z.infer<typeof deadLetterSchema>;
 
-const countSchema = z.object({
+const pageSchema = z.object({
+  dead_letters: z.array(deadLetterSchema),
+  next_cursor: z.string().optional(),
+});
+
+export type DeadLetterPage = z.infer<typeof pageSchema>;
+
+export const countSchema = z.object({
   layer: z.string(),
   error: z.string(),
   count: z.int(),
   oldest: z.string(),
 }).openapi("DeadLettersOfError");
+
+const countsSchema = z.object({ errors: z.array(countSchema) });
+
+export type DeadLetterCounts = z.infer<typeof countsSchema>;
 
 export interface ErrorCount extends Record<string, unknown> {
   error: string;
@@ -54,11 +65,9 @@ const listRequest = z.object({
   ...pageFields(),
 });
 
+export type DeadLettersQuery = z.input<typeof listRequest>;
+
 export function deadLettersRoute(service: string): ScopedRoute {
-  const schema = z.object({
-    dead_letters: z.array(deadLetterSchema),
-    next_cursor: z.string().optional(),
-  });
   return {
     method: "get",
     path: `/debug/${service}/dead-letters`,
@@ -69,7 +78,7 @@ export function deadLettersRoute(service: string): ScopedRoute {
     responses: {
       200: {
         description: "next_cursor is there when there are more",
-        content: { "application/json": { schema } },
+        content: { "application/json": { schema: pageSchema } },
       },
       400: errorAnswer("The layer, id, limit or cursor is bad"),
     },
@@ -119,7 +128,7 @@ export function errorsRoute(service: string): ScopedRoute {
     responses: {
       200: {
         description: "The most frequent first",
-        content: { "application/json": { schema: z.object({ errors: z.array(countSchema) }) } },
+        content: { "application/json": { schema: countsSchema } },
       },
     },
   };

@@ -25,6 +25,8 @@ const bodySchema = z.object({
   ...operationFields,
 });
 
+export type ErasureBody = z.input<typeof bodySchema>;
+
 const answerSchema = z.object({
   operation_id: z.uuid(),
   outcome: z.enum(["ERASED", "WOULD_BE_ERASED", "WAITING"]),
@@ -32,6 +34,8 @@ const answerSchema = z.object({
   rows: z.record(z.string(), z.int()).openapi({ description: "How many of each table" }),
   next_cursor: z.string().optional(),
 }).openapi("Erased");
+
+export type ErasureAnswer = z.infer<typeof answerSchema>;
 
 export function eraseUserRoute(service: string): ScopedRoute {
   return operationRoute(

@@ -92,11 +92,15 @@ const recordSchema = z.object({
 
 export type OperationRecord = z.infer<typeof recordSchema>;
 
+const pageSchema = z.object({
+  operations: z.array(recordSchema),
+  next_cursor: z.string().optional(),
+});
+
+export type OperationPage = z.infer<typeof pageSchema>;
+export type OperationsQuery = z.input<typeof listRequest>;
+
 export function operationsRoute(service: string): ScopedRoute {
-  const schema = z.object({
-    operations: z.array(recordSchema),
-    next_cursor: z.string().optional(),
-  });
   return {
     method: "get",
     path: `/debug/${service}/operations`,
@@ -105,7 +109,10 @@ export function operationsRoute(service: string): ScopedRoute {
     description: "What operators have changed: who, when, why, and from which state",
     request: { query: listRequest },
     responses: {
-      200: { description: "The newest first", content: { "application/json": { schema } } },
+      200: {
+        description: "The newest first",
+        content: { "application/json": { schema: pageSchema } },
+      },
       400: errorAnswer("The limit or cursor is bad"),
     },
   };

@@ -39,6 +39,8 @@ const bodySchema = z.object({
   ...pageFields(),
 });
 
+export type SendBackBody = z.input<typeof bodySchema>;
+
 const answerSchema = z.object({
   operation_id: z.uuid().nullable(),
   dead_letters: z.array(z.object({
@@ -51,6 +53,8 @@ const answerSchema = z.object({
   })),
   next_cursor: z.string().optional(),
 }).openapi("SentBack");
+
+export type SendBackAnswer = z.infer<typeof answerSchema>;
 
 export function sendBackRoute(service: string): ScopedRoute {
   return operationRoute(

@@ -34,6 +34,10 @@ const eventSchema = z.object({
 export type Step = z.infer<typeof stepSchema>;
 export type EventTimeline = z.infer<typeof eventSchema>;
 
+const timelineSchema = z.object({ events: z.array(eventSchema) });
+
+export type Timeline = z.infer<typeof timelineSchema>;
+
 export const maxEvents = 100;
 
 const uuid = z.uuid();
@@ -57,7 +61,7 @@ export type Asked<Allowed extends By> = {
 }[Allowed];
 
 export function timelineRoute(service: string, allowed: readonly By[], extra = {}): ScopedRoute {
-  const answer = z.object({ events: z.array(eventSchema), ...extra }).openapi("Timeline");
+  const answer = timelineSchema.extend(extra).openapi("Timeline");
   const query = z.object(
     Object.fromEntries(allowed.map((name) => [name, idSchemas[name].optional()])),
   );

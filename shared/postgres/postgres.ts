@@ -4,6 +4,7 @@ import { tlsOptions, type TlsSource } from "./tls.ts";
 
 export type Database = pg.Pool;
 export type Transaction = pg.PoolClient;
+export type Session = pg.PoolClient; // a connection outside of a transaction
 
 const poolSize = 10;
 // A request waits this long for a connection and for a statement; then it is better told to retry.

@@ -70,7 +70,7 @@ Deno.test("recovering is refused while the service runs", async () => {
   });
   await assert.rejects(
     runCommand(entitlementRestored, 0, migrationSettings(system)),
-    /The service entitlement is running: stop it first/,
+    /The entitlement service is running: stop it first/,
   );
 });
 

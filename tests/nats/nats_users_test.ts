@@ -160,7 +160,7 @@ const lacking: ["entitlement" | "notification", string, string, RegExp][] = [
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
     /Events can't be consumed/,
   ],
-  ["notification", "subscription", `${subject}.check`, /Checks can't be answered/],
+  ["notification", "subscription", `${subject}.check`, /Reconciliation requests can't be received/],
 ];
 for (const [service, operation, what, then] of lacking) {
   Deno.test(`${service} says that NATS does not permit ${operation} of ${what}, and counts it`, async () => {

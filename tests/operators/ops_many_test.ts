@@ -1,12 +1,12 @@
-// `deno task ops` where there is more than fits on one page, and where the two services know
-// different things: what it adds up, in which order it shows it, and its exit code.
+// `deno task ops` with more rows than fit on one page, and with services that know different events: its
+// sums, its order and its exit code.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
-// Nothing moves by itself: what the tables say is what the tests have put there.
+// The service changes no row by itself, so the tables contain only what the tests have written.
 function startStill(): Promise<Stack> {
   return startStack({
     entitlement: {
@@ -37,7 +37,7 @@ Deno.test("more dead letters than a service takes at once are all sent back, by 
     const ids = await insertEvents(outbox, manyEvents({ keys: 250, versions: 1 }));
     await ask(outbox, "update outbox_events set status = 'FAILED', last_error = 'no'");
     const shown = await ops(stack, "dead", "list", "--limit", "200");
-    assert.match(shown.output, /^… and more: --limit/m);
+    assert.match(shown.output, /^… and more: use --limit/m);
     const which = how === "ids" ? ids : ["--error", "no"];
     const { code, said } = await json(
       stack,
@@ -69,7 +69,7 @@ Deno.test("a long range is replayed to its end, and a dry run asks once", async 
   assert.equal((await json(stack, "replay", ...range)).said.replayed, 2_500);
 });
 
-Deno.test("what waits too long or was not received is for a person to look at", async () => {
+Deno.test("status reports a problem if something has waited too long or was not received", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   assert.equal((await ops(stack, "status")).code, 0);
@@ -87,9 +87,9 @@ Deno.test("what waits too long or was not received is for a person to look at", 
   assert.deepEqual([young.code, young.said.problems], [0, []]);
   const old = await age(90);
   assert.equal(old.code, 1);
-  assert.match(old.said.problems[0], /^something waits in the outbox for \d+ .*: ops outbox$/);
+  assert.match(old.said.problems[0], /^an event has waited \d+ .* in the outbox: ops outbox$/);
   const { output } = await ops(stack, "outbox");
-  assert.match(output, /^… of 25$/m);
+  assert.match(output, /^… of 25 that are waiting$/m);
 
   await ask(outbox, "truncate outbox_events");
   await ask(
@@ -106,7 +106,7 @@ Deno.test("what waits too long or was not received is for a person to look at", 
   assert.equal((await ops(stack, "unreceived")).code, 1);
 });
 
-Deno.test("what both services know of a user is shown the newest first, and of an event in its order", async () => {
+Deno.test("the events of a user are listed newest first, and the steps of an event in their order", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   const [published = "", received = "", waiting = ""] = await insertEvents(
@@ -137,7 +137,7 @@ Deno.test("what both services know of a user is shown the newest first, and of a
      from unnest($1::uuid[]) as id`,
     [[published, received]],
   );
-  // The inbox forgot whose this one is, as after an erasure.
+  // The notification service no longer knows the user of this one, as after an erasure.
   await ask(delivery, "update notifications set user_id = 'erased' where event_id = $1", [
     received,
   ]);
@@ -158,7 +158,7 @@ Deno.test("what both services know of a user is shown the newest first, and of a
   ]);
 });
 
-Deno.test("what was changed last in either service is shown first", async () => {
+Deno.test("the operations of both services are listed newest first", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   for (
@@ -180,7 +180,7 @@ Deno.test("what was changed last in either service is shown first", async () => 
   assert.deepEqual(reasons, ["1", "2", "3"]);
 });
 
-Deno.test("a user is erased from both services under one id, or from none while something waits", async () => {
+Deno.test("a user is erased from both services under one id, or from none while an event is on its way", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   await ask(

@@ -47,13 +47,13 @@ Deno.test("dead letters are sent back, missing events published again, as the ru
   assert.match(await runCommand("Dead letters", 2, those), /1 dead letter sent back/);
   await untilSent(place, 2);
   assert.match(await runCommand("Dead letters", 3, settings), /There are no dead letters/);
-  assert.match(await runCommand("The channel fails", 0, settings), /Nothing waits/);
-  assert.match(await runCommand("Notifications are late", 0, settings), /Nothing waits/);
-  assert.match(await runCommand("Notifications are late", 1, settings), /Nothing waits/);
+  assert.match(await runCommand("The channel fails", 0, settings), /Nothing is waiting/);
+  assert.match(await runCommand("Notifications are late", 0, settings), /Nothing is waiting/);
+  assert.match(await runCommand("Notifications are late", 1, settings), /Nothing is waiting/);
   assert.deepEqual(await runQuery("Notifications are late", 0, place.ownerUrl), []);
 
   const missing = "Events are missing";
-  assert.match(await runCommand(missing, 0, settings), /last run/);
+  assert.match(await runCommand(missing, 0, settings), /last check/);
   for (const table of ["notifications", "processed_events"]) {
     await ask(place.ownerUrl, `delete from ${table} where event_id = $1`, [one.EVENT_ID]);
   }

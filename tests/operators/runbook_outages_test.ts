@@ -20,7 +20,9 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   const allIsWell = (heading: string, nth: number) =>
     until("all is well", async () => {
       const said = await runCommand(heading, nth, settings).catch(() => "");
-      return /^outbox waiting +0$.*^deliveries waiting +0$.*All is well/ms.test(said);
+      return /^events waiting in the outbox +0$.*^notifications waiting +0$.*All is well/ms.test(
+        said,
+      );
     });
   await allIsWell("First look", 0);
 
@@ -35,7 +37,7 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   assert.match(await runCommand(stream, 0, settings), /PENDING/);
   await nats.start();
   await allIsWell("NATS is away", 1);
-  assert.match(await runCommand(stream, 1, settings), /Nothing waits/);
+  assert.match(await runCommand(stream, 1, settings), /Nothing is waiting/);
 
   await system.replicas.notification[0]?.kill();
   assert.match(

@@ -48,7 +48,7 @@ Deno.test("a message that can't be read is named by what its headers say", async
   const id = crypto.randomUUID();
   const headers = { "Nats-Msg-Id": id, trace_id: "order-19" };
   await publish(place.natsUrl, place.subject, [{ headers, body: new Uint8Array([255]) }]);
-  const line = await lineOf(service, /is refused for good/);
+  const line = await lineOf(service, /can't be read and is not redelivered/);
   const { event_id, trace_id, outcome } = line;
   assert.deepEqual([event_id, trace_id, outcome], [id, "order-19", "unreadable"]);
 });

@@ -1,5 +1,5 @@
-// The client has types of its own, because it depends on nothing. They are those of the service: any
-// difference is an error of types in this file.
+// The client depends on nothing, so it has types of its own. They must be the same as the types of the
+// service: a difference is a type error in this file.
 import type { z } from "zod";
 import type {
   ChangedEntitlement,
@@ -8,8 +8,8 @@ import type {
   ErrorCode,
 } from "../../client/client.ts";
 import type { changedSchema, changeSchema } from "../../entitlement/change_entitlement.ts";
+import type { ErrorCode as ServiceErrorCode } from "../../entitlement/errors.ts";
 import type { entitlementsSchema } from "../../entitlement/list_entitlements.ts";
-import type { ErrorCode as ServiceErrorCode } from "../../shared/http/errors.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;

@@ -1,4 +1,4 @@
-// An advisory that no stream keeps is lost: the streams are there before anything is consumed.
+// An advisory is lost if no stream stores it, so these streams exist before the service consumes events.
 import assert from "node:assert/strict";
 import { readConfig } from "../../notification/config.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
@@ -11,30 +11,29 @@ import {
   advisoriesSent,
   countsOf,
   freshPlace,
-  type Place,
   publishRaw,
   settingsOf,
   startNotification,
 } from "../support/notification.ts";
 import { collectingLog } from "../support/relays.ts";
-import { deleteStream, withNats } from "../support/streams.ts";
+import { deleteStream, makeStream } from "../support/streams.ts";
 import { ask } from "../support/entitlement.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const bad = messageOf({ eventId: "no UUID" });
 const quick: Record<string, string> = { NOTIFICATION_NATS_ACK_WAIT: "1s" };
 
-Deno.test("a message that was bad before the service ever ran is kept as well", async () => {
+Deno.test("an unreadable message that was published before the service first ran is captured", async () => {
   await using place = await freshPlace();
-  await makeStream(place);
+  await makeStream(place.natsUrl, place);
   await publishRaw(place, Array.from({ length: 20 }, () => bad));
   await using _service = await startNotification(place);
   await until("all are", async () => (await countsOf(place)).notification_nats_dlq === 20);
 });
 
-Deno.test("nothing is consumed before there are streams that keep the advisories", async () => {
+Deno.test("no event is consumed before the streams of advisories exist", async () => {
   await using place = await freshPlace();
-  await makeStream(place);
+  await makeStream(place.natsUrl, place);
   await publishRaw(place, [bad]);
   const { stream, consumer, advisories, predecessorWaitMs } = readConfig((name) =>
     settingsOf(place)[name]
@@ -95,11 +94,4 @@ function captureOnly(place: Place): AsyncDisposable & { stop(): Promise<void> } 
     await database.end();
   };
   return { stop, [Symbol.asyncDispose]: stop };
-}
-
-function makeStream({ natsUrl, stream, subject }: Place): Promise<void> {
-  return withNats(natsUrl, async (connection) => {
-    const { streams } = await connection.jetstreamManager();
-    await streams.add({ name: stream, subjects: [subject] });
-  });
 }

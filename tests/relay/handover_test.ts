@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
 import type { Action, Change } from "../../entitlement/entitlement.ts";
 import { claimEvents, type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
-import { claimNotifications, settleNotifications } from "../../notification/delivery.ts";
+import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";

@@ -1,11 +1,8 @@
 // From PENDING to SENT: the delivery's own loop, through a channel that writes nowhere.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
-import {
-  claimNotifications,
-  deliverNotifications,
-  settleNotifications,
-} from "../../notification/delivery.ts";
+import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
+import { deliverNotifications } from "../../notification/deliver_notifications.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";

@@ -27,6 +27,11 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/relay_test.ts", 'import { servers } from "../tests/servers.ts";'],
       ["shared/postgres/postgres.ts", 'import { start } from "../../tools/servers/start.ts";'],
       ["shared/postgres/postgres.ts", 'import { f } from "../../elsewhere/f.ts";'],
+      ["ops/status.ts", 'import { f } from "@kenri/entitlement/operators/status.ts";'],
+      ["ops/status.ts", 'import { type T } from "@kenri/entitlement/operators/status.ts";'],
+      ["ops/status.ts", 'const m = await import("@kenri/notification/operators/status.ts");'],
+      ["ops/settings.ts", 'import { devSettings } from "../tools/dev/settings.ts";'],
+      ["entitlement/main.ts", 'import type { T } from "@kenri/ops/routes.ts";'],
     ],
     accepts: [
       ["entitlement/relay.ts", 'import { f } from "./outbox.ts";'],
@@ -34,6 +39,9 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/relay.ts", 'import { S } from "@kenri/proto/entitlement/encode.ts";'],
       ["notification/channels/log.ts", 'import { f } from "../notification.ts";'],
       ["shared/nats/link.ts", 'import { connect } from "nats";'],
+      ["ops/routes.ts", 'import type { T } from "@kenri/entitlement/operators/status.ts";'],
+      ["ops/routes.ts", 'type T = import("@kenri/notification/operators/status.ts").T;'],
+      ["ops/text.ts", 'import { age } from "@kenri/shared/console/text.ts";'],
       ["tests/flow_test.ts", 'import { f } from "../notification/app.ts";'],
       ["tools/dev.ts", 'import { main } from "@kenri/entitlement/main.ts";'],
     ],
@@ -42,6 +50,7 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
     refuses: [
       ["entitlement/relay.ts", 'import { f } from "../shared/queue/worker.ts";'],
       ["notification/channels/log.ts", 'import { log } from "../../shared/process/log.ts";'],
+      ["ops/routes.ts", 'import type { T } from "../entitlement/operators/status.ts";'],
     ],
     accepts: [
       ["entitlement/relay.ts", 'import { f } from "@kenri/shared/queue/worker.ts";'],
@@ -80,8 +89,10 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/main.ts", "const { warn } = console;"],
       ["shared/queue/worker.ts", "Deno.stdout.writable;"],
       ["notification/channels/log.ts", "Deno.stderr.writeSync(bytes);"],
+      ["ops/ops.ts", 'console.log("a");'],
     ],
     accepts: [
+      ["shared/process/terminal.ts", 'console.log("a");'],
       ["shared/process/log.ts", 'console.error("a");'],
       ["shared/queue/worker.ts", 'options.console.error("a"); log.info("a");'],
       ["tests/flow_test.ts", 'console.log("a");'],

@@ -1,4 +1,4 @@
-// A deliverer (notification/delivery.ts): what it has claimed it sends through the channel.
+// A deliverer (notification/deliver_notifications.ts): what it has claimed it sends through the channel.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withFlag, withHeld, withRow } from "./changes.ts";
 import type { Step } from "./explore.ts";

@@ -1,5 +1,5 @@
-// Which events of the stream `recover` may trust. Everybody who may publish to the subject can put
-// anything there, and NATS does not say who did.
+// Decides which events of the stream `recover` may trust. Everyone who may publish to the subject can
+// write anything into the stream, and NATS does not record who wrote a message.
 import type { MsgHdrs } from "nats";
 import { isSealed, sealHeader } from "@kenri/proto/entitlement/seal.ts";
 import {
@@ -18,7 +18,7 @@ export interface StoredMessage {
   headers?: MsgHdrs | undefined;
 }
 
-// Undefined for what the relay does not write.
+// Returns undefined for messages that the relay never writes.
 export function examine(message: StoredMessage, keys: string[]): Candidate | undefined {
   const payload = readFields(message.data);
   const header = (name: string) => message.headers?.get(name) ?? "";
@@ -42,7 +42,7 @@ function doubtOf(body: Uint8Array, seal: string, keys: string[]): string | undef
   return isSealed(body, seal, keys) ? undefined : "its seal was not made with the key";
 }
 
-// Users chose both texts. JSON keeps each within its quotes, and `say` makes the line printable.
+// Users chose both texts, so they are quoted as JSON. `print` makes the line printable.
 export function describe({ payload, doubt }: Candidate): string {
   const { event_id, event_type, user_id, stock_keeping_unit, version, occurred_at } = payload;
   const who = `${JSON.stringify(user_id)} ${JSON.stringify(stock_keeping_unit)}`;
