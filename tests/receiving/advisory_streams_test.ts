@@ -11,6 +11,7 @@ import {
   advisoriesSent,
   countsOf,
   freshPlace,
+  type Place,
   publishRaw,
   settingsOf,
   startNotification,
