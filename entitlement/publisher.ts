@@ -3,14 +3,14 @@ import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { inboxesOf } from "@kenri/shared/nats/connection.ts";
 import type { EventMessage } from "./event.ts";
 
-// Publishes to JetStream with many messages in flight. Each message carries a reply subject of its
-// own below one inbox, and one subscription reads all acknowledgements: a fraction of the work of
-// one request per message.
+// Publishes to JetStream with many messages in flight. Each message has a reply subject of its own
+// below one inbox, and one subscription reads all acknowledgements. That is much less work than a
+// request for each message.
 
 export type PublishResult =
   | { kind: "acked"; sequence: number }
-  | { kind: "refused"; error: string } // the stream took others, but not this one
-  | { kind: "unavailable"; error: string }; // the stream or the connection is away
+  | { kind: "refused"; error: string } // the stream accepts other messages, but not this one
+  | { kind: "unavailable"; error: string }; // the stream or NATS does not answer
 
 export interface Publisher {
   publish(message: EventMessage): Promise<PublishResult>;
@@ -26,12 +26,12 @@ interface Pending {
 
 const ackTimeoutMs = 5_000;
 const sweepMs = 250;
-const maxInFlight = 2_000; // bounds memory; more in flight than this is no faster
+const maxInFlight = 2_000; // bounds the memory; more messages in flight are not faster
 
 export function openPublisher(connection: NatsConnection, subject: string): Publisher {
   const inbox = createInbox(inboxesOf("entitlement"));
   const pending = new Map<string, Pending>(); // the oldest is first
-  const queue: (() => void)[] = []; // those who wait for room among the pending
+  const queue: (() => void)[] = []; // publishes that wait until fewer are in flight
   let sent = 0;
   let lastAcked = -1;
   let lastSequence = 0;
@@ -56,13 +56,13 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
   const failAll = (error: string) => {
     for (const id of [...pending.keys()]) finish(id, { kind: "unavailable", error });
   };
-  // A message that is not acknowledged in time is to blame itself only if one that was sent after it
-  // is: otherwise it is the stream that does not answer.
+  // A message that is not acknowledged in time counts as refused only if a message that was sent
+  // after it was acknowledged. Otherwise the stream answers nobody.
   const sweep = () => {
     const oldest = performance.now() - ackTimeoutMs;
     for (const [id, { number, sentAt }] of pending) {
       if (sentAt > oldest) break;
-      const error = "No acknowledgement in time";
+      const error = "The stream did not acknowledge the message in time";
       finish(id, { kind: number < lastAcked ? "refused" : "unavailable", error });
     }
   };
@@ -94,7 +94,7 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
         for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
         connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
       } catch (error) {
-        queue.shift()?.(); // the room goes to the next
+        queue.shift()?.(); // the next one may be sent instead
         return { kind: isClosed(connection) ? "unavailable" : "refused", error: reasonOf(error) };
       }
       pending.set(token, { number, sentAt: performance.now(), resolve });
@@ -115,7 +115,7 @@ interface PubAck {
 
 function readAck(message: Msg): PublishResult {
   if (message.data.length === 0) {
-    // 503: no stream listens on the subject, or it has no leader.
+    // 503: the subject belongs to no stream, or its stream has no leader.
     return {
       kind: "unavailable",
       error: `No stream answers (${message.headers?.code ?? "empty"})`,
@@ -126,7 +126,7 @@ function readAck(message: Msg): PublishResult {
     if (error) return { kind: kindOf(error), error: error.description };
     if (seq) return { kind: "acked", sequence: seq };
   } catch {
-    // Falls through: an answer that is no acknowledgement.
+    // The answer is not JSON, and so it is no acknowledgement.
   }
   return { kind: "unavailable", error: "The acknowledgement can't be read" };
 }
@@ -134,8 +134,8 @@ function readAck(message: Msg): PublishResult {
 const messageTooLarge = 10054;
 const headersTooLarge = 10097;
 
-// Errors of the server are about its state (no space, no leader, sealed, too slow), save those that
-// name the message itself.
+// Errors of the server are about its state (no space, no leader, sealed, too slow), except for the
+// two that are about the message.
 function kindOf({ err_code }: { err_code?: number }): "refused" | "unavailable" {
   return err_code === messageTooLarge || err_code === headersTooLarge ? "refused" : "unavailable";
 }

@@ -4,7 +4,7 @@ import { pause } from "@kenri/shared/process/signals.ts";
 import { Trouble } from "@kenri/shared/process/trouble.ts";
 import { Batch } from "@kenri/shared/queue/batch.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
-import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { observeBatch } from "@kenri/shared/queue/batch_metrics.ts";
 import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import type { NotificationRow } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";

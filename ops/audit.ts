@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { AuditProblem } from "@kenri/entitlement/audit/verify.ts";
+import type { AuditProblem } from "@kenri/entitlement/audit/problem.ts";
 import { addSums } from "@kenri/shared/operators/hash_sums.ts";
 import type { Api } from "./api.ts";
 import { type Command, text, UsageError } from "./command.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { environment, host, parseSettings, port } from "@kenri/shared/process/settings.ts";
+import { environment, parseSettings } from "@kenri/shared/process/settings.ts";
+import { host, port } from "@kenri/shared/process/setting_kinds.ts";
 import type { ServiceName } from "./routes.ts";
 
 // ops looks for the services where their own settings say that they listen, with the same defaults.

@@ -20,10 +20,10 @@ import {
 import { maxPerCheck } from "@kenri/proto/notification/receipts.ts";
 import type { z } from "@hono/zod-openapi";
 import { beginning, pageOfAudit, positionSchema } from "../audit/pages.ts";
-import { lockEntitlements } from "../commit_changes.ts";
+import { lockEntitlements } from "../change_locks.ts";
 import { type AuditedRow, eraseRows, recordErasure } from "./erase_rows.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
-import { findBounds } from "../audit/verify.ts";
+import { findBounds } from "../audit/bounds.ts";
 
 // Erases a user: first what the entitlements and their chains lead to, in one transaction; then, a
 // page for each call, the audit rows from before there were chains, which only their time leads to.

@@ -14,8 +14,8 @@ import type { AskReceiver } from "./ask.ts";
 import { timeBefore } from "./run.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";
 
-// The check of the reconciliation on demand: one page of the changes since a given time for each
-// call, past what is still on its way. The run of every hour goes on from where it was.
+// Reconciliation on demand: each call checks one page of the changes since a given time. Unlike the
+// hourly run it continues past events that are still on their way, and does not move its position.
 
 const bodySchema = z.object({
   since: momentSchema(),
@@ -47,7 +47,7 @@ export type ReconcileAnswer = z.infer<typeof answerSchema>;
 export const reconcileRoute = operationRoute(
   "/operations/entitlement/reconcile",
   "Reconcile now",
-  "Looks whether changes were received, one page a call, and publishes again those that were not",
+  "Checks whether changes were received, one page for each call, and republishes those that were not",
   bodySchema,
   answerSchema,
 );
@@ -67,7 +67,7 @@ export function reconcileNow(parts: ReconcileNowParts): Handler {
     );
     const { database, ask } = parts;
     const graceSeconds = asked.grace_seconds ?? parts.graceSeconds;
-    // The end is set by the first call: else one would never come to it on a busy day.
+    // The first call sets the end. Otherwise a busy service would never reach it.
     const [occurred_at, event_id, until] = readCursor(cursor, positionSchema) ??
       [since, firstId, await timeBefore(database, graceSeconds)] as const;
     const page = await checkAudit(database, ask, {
@@ -75,15 +75,15 @@ export function reconcileNow(parts: ReconcileNowParts): Handler {
       until,
       graceSeconds,
     });
-    const mender = { who, reason, maxMends: 1_000_000 };
-    const mended = dry_run ? new Set() : await settleChecked(parts, page, mender);
+    const limits = { who, reason, maxPerEvent: 1_000_000 };
+    const republished = dry_run ? new Set() : await settleChecked(parts, page, limits);
     const last = page.at(-1)?.event;
     const isLast = page.length < checkedAtOnce || last === undefined;
     const states = Map.groupBy(page, ({ state }) => state);
     return Response.json({
       states: Object.fromEntries([...states].map(([state, { length }]) => [state, length])),
       unreceived: page.filter(({ state }) => state === "MISSING" || state === "DEAD")
-        .map(({ event, state }) => ({ ...event, state, mended: mended.has(event.event_id) })),
+        .map(({ event, state }) => ({ ...event, state, mended: republished.has(event.event_id) })),
       next_cursor: isLast ? undefined : writeCursor([last.occurred_at, last.event_id, until]),
     });
   };
@@ -108,10 +108,11 @@ export const reconciliationRoute: ScopedRoute = {
   path: "/debug/entitlement/reconciliation",
   scope: "debug:read",
   summary: "Reconciliation",
-  description: "Until when all events are known to be received, and which were not",
+  description:
+    "The time up to which all events are known to be received, and the events that were not",
   responses: {
     200: {
-      description: `The first ${shownAtMost} that are not received, the oldest first`,
+      description: `The first ${shownAtMost} events that were not received, the oldest first`,
       content: { "application/json": { schema: stateSchema } },
     },
   },

@@ -7,8 +7,8 @@ import { checkAudit, type Checked, checkedAtOnce, checkOpen, firstId } from "./c
 import type { AskReceiver } from "./ask.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";
 
-// Proves once an interval that all events were received, from where the last run came to its end.
-// What is missing is put back to be published, and stays listed until it is received.
+// Proves once per interval that all events were received, starting where the last run ended. Events
+// that are missing are republished, and stay listed until they are received.
 
 export interface ReconcileParts extends SettleParts {
   ask: AskReceiver;
@@ -17,10 +17,10 @@ export interface ReconcileParts extends SettleParts {
 
 export interface ReconcileOptions {
   intervalMs: number;
-  graceSeconds: number; // what was published later is still on its way
+  graceSeconds: number; // events that were published more recently may still be on their way
 }
 
-const lookEveryMs = 60_000;
+const checkEveryMs = 60_000;
 
 export async function runReconciliation(
   parts: ReconcileParts,
@@ -30,11 +30,11 @@ export async function runReconciliation(
   const { log } = parts;
   const trouble = new Trouble(
     (error) => log.warn("Reconciliation postponed: {error}", { error }),
-    () => log.info("Reconciliation goes on"),
+    () => log.info("Reconciliation resumed"),
   );
   while (!stop.aborted) {
-    // Not at the start at once: the other service may be starting as well.
-    await pause(Math.min(options.intervalMs, lookEveryMs), stop);
+    // Wait before the first run as well, because the notification service may also be starting.
+    await pause(Math.min(options.intervalMs, checkEveryMs), stop);
     if (stop.aborted) return;
     try {
       await reconcileIfDue(parts, options, stop);
@@ -75,8 +75,8 @@ async function recheckOpen(
   }
 }
 
-// Up to the first event that is still on its way: that one, and what came after it, is for the next
-// run to prove.
+// Goes through the audit up to the first event that is still on its way. The next run continues
+// there.
 async function provePages(
   parts: ReconcileParts,
   run: Run,
@@ -99,27 +99,27 @@ async function provePages(
 }
 
 async function settle(parts: ReconcileParts, run: Run, page: Checked[]): Promise<void> {
-  await keepLease(parts.database, run); // the answers may have taken long
-  const mender = { who: "reconciliation", reason: "not received", maxMends: 3 };
-  const mended = await settleChecked(parts, page, mender);
+  await keepLease(parts.database, run); // the answers may have taken a long time
+  const limits = { who: "reconciliation", reason: "not received", maxPerEvent: 3 };
+  const republished = await settleChecked(parts, page, limits);
   const missing = page.filter(({ state }) => state === "MISSING");
   if (missing.length === 0) return;
   parts.log.error("{missing} events were not received, {mended} of them are published again", {
     missing: missing.length,
-    mended: mended.size,
+    mended: republished.size,
     event_id: missing[0]?.event.event_id,
   });
 }
 
-// A replica that ends in the middle holds the others up no longer than this.
+// If a replica ends during its run, the others wait no longer than this.
 const lease = "interval '2 minutes'";
 
 interface Run {
-  proven_until: string; // where it begins
-  leased_until: string; // proves the lease: each later one has a later end
+  proven_until: string; // where the run begins
+  leased_until: string; // proves the lease, because every later lease ends later
 }
 
-// If a run is due and no other replica is making one.
+// Begins a run if one is due and no other replica has one.
 async function begin(database: Database, intervalMs: number): Promise<Run | undefined> {
   const [run] = await query<Run & Record<string, unknown>>(
     database,
@@ -178,9 +178,10 @@ async function finish(database: Database, run: Run): Promise<void> {
   stillOurs(finished);
 }
 
-// A replica that was delayed for longer than its lease leaves the run to the replica that took it over.
+// A replica that was delayed for longer than its lease must leave the run to the replica that took
+// over.
 function stillOurs<Row>([row]: Row[]): Row {
-  if (!row) throw new Error("the run took longer than its lease, and another replica has it now");
+  if (!row) throw new Error("the run outlasted its lease, and another replica has taken over");
   return row;
 }
 

@@ -3,7 +3,7 @@ import type { JetStreamManager, StoredMsg } from "nats";
 import { z } from "zod";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { StartRefused } from "@kenri/shared/process/start_refused.ts";
-import { natsNamePattern } from "@kenri/shared/process/settings.ts";
+import { natsNamePattern } from "@kenri/shared/process/setting_kinds.ts";
 import { isStorableTime } from "@kenri/shared/http/fields.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import type { Log } from "@kenri/shared/process/log.ts";

@@ -12,7 +12,8 @@ import { listOperations, operationsRoute } from "@kenri/shared/operators/operati
 import { sendBack, sendBackRoute } from "@kenri/shared/operators/send_back.ts";
 import { type AdvisoryParts, deadAdvisories } from "../dead_letters/dead_advisories.ts";
 import { deadDeliveries } from "../dead_letters/dead_deliveries.ts";
-import { type ConsumerName, status, statusRoute } from "./status.ts";
+import type { ConsumerName } from "../backlog.ts";
+import { status, statusRoute } from "./status.ts";
 import { eraseUser } from "./erase_user.ts";
 import { inbox, inboxRoute } from "./inbox.ts";
 import { eventsRoute, timeline } from "./timeline.ts";

@@ -5,6 +5,7 @@ import { requireScope, signInPath } from "../access/admit.ts";
 import type { Caller, Scope } from "../access/caller.ts";
 import type { Authenticator } from "../access/authenticator.ts";
 import { ApiError } from "../http/errors.ts";
+import { refuseMethod } from "../http/route.ts";
 import type { Loop } from "../process/loop.ts";
 import { style } from "../http/pages/style.ts";
 import { fileAnswer, pageAnswer } from "./answers.ts";
@@ -133,11 +134,7 @@ function addPages(app: OpenAPIHono, site: Site, routes: Route[]): void {
   }
   for (const [path, ofPath] of Map.groupBy(routes, ({ path }) => path)) {
     const allow = ofPath.map(({ method }) => method === "GET" ? "GET, HEAD" : method).join(", ");
-    app.all(path, ({ req }) => {
-      throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
-        Allow: allow,
-      });
-    });
+    app.all(path, refuseMethod(allow));
   }
 }
 

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-// A sum over the last hashes of all chains, in whatever order they come: users who are erased change
-// their place, and not their hashes. Each hash is stretched to 2,048 bits first, because a sum of
-// shorter ones could be made to come out as wanted.
+// A sum over the last hashes of all chains. It does not depend on their order, because erasing a user
+// changes the order of the chains but not their hashes. Each hash is stretched to 2,048 bits first,
+// because somebody could find other hashes with the same sum if they were shorter.
 
 export interface Heads {
   count: number;

@@ -34,7 +34,7 @@ Deno.test("of several lines only the breaks between them are left", () => {
   assert.equal(printableLines("one\r\ntwo\x1b[2J\n"), "one\\u{d}\ntwo\\u{1b}[2J\n");
 });
 
-Deno.test("JSON says the same as before, in characters that can be printed", () => {
+Deno.test("JSON keeps its content, in printable characters", () => {
   const value = { texts: steering.map((code) => `a${String.fromCodePoint(code)}b`), "\u202e": 1 };
   for (const json of [JSON.stringify(value), JSON.stringify(value, null, 2)]) {
     const shown = printableJson(json);

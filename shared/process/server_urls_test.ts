@@ -80,7 +80,7 @@ Deno.test("a database url leads to no other host, port, role or file by its para
   }
 });
 
-Deno.test("what is set for TLS needs a connection that uses it, and a certificate its key", () => {
+Deno.test("a TLS setting needs a connection that uses it, and a certificate needs its key", () => {
   const ca = "-----BEGIN CERTIFICATE-----";
   assert.deepEqual(problemsOf({ ...encrypted, DATABASE_TLS_CA: ca, NATS_TLS_CA: "/ca.crt" }), []);
   assert.deepEqual(problemsOf({ ...plain, DATABASE_TLS_CA: ca, NATS_TLS_CA: ca }), [

@@ -170,8 +170,8 @@ Deno.test("what is no credential of an operator does not sign in, and is not rep
   const browser = browserOf(stack.entitlement.url);
   const wrong = newToken();
   const tries: [string, number, RegExp][] = [
-    [wrong, 401, /not known/],
-    ["", 401, /not known/],
+    [wrong, 401, /is unknown/],
+    ["", 401, /is unknown/],
     [shop.token, 403, /the scope debug:read/],
     ["x".repeat(8_001), 400, /at most 8000/],
     [await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -60 }), 401, /expired/],

@@ -122,7 +122,7 @@ Deno.test("an expired lease is taken over, which counts as an attempt", async ()
     ["ann"],
     "what ends its workers is not sent",
   );
-  assert.match((await deadLetters(place))[0]?.error_message ?? "", /lease ran out too often/);
+  assert.match((await deadLetters(place))[0]?.error_message ?? "", /Lease expired too often/);
 });
 
 Deno.test("a worker that lost its lease changes nothing and writes no dead letter", async () => {

@@ -152,7 +152,7 @@ Deno.test("nobody comes in without a user, or with the password of another", asy
 });
 
 const lacking: ["entitlement" | "notification", string, string, RegExp][] = [
-  ["entitlement", "publish", subject, /relay waits for the other side/],
+  ["entitlement", "publish", subject, /relay paused, destination unavailable/],
   ["entitlement", "publish", `$JS.API.STREAM.INFO.${stream}`, /The relay can't start yet/],
   [
     "notification",

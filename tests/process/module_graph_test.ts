@@ -37,41 +37,36 @@ const imports: Record<string, (path: string) => string> = {
     `import s from "../../.env" with { type: "text" }; console.error(s);`,
 };
 
+async function assertRefused(
+  file: string,
+  changed: (text: string) => string,
+  atStart: RegExp,
+): Promise<void> {
+  await using project = await projectWith({ [file]: changed, ".env": () => secret });
+  const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
+  assert.notEqual(bundle.code, 0);
+  assert.match(bundle.said, foreign);
+  assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
+  const start = await project.run(["task", "entitlement"], settings);
+  assert.equal(start.code, 1);
+  assert.match(start.said, atStart);
+  assert.doesNotMatch(bundle.said + start.said, new RegExp(secret));
+}
+
 for (const [what, line] of Object.entries(imports)) {
   Deno.test(`a file of ours that imports ${what} from elsewhere is neither bundled nor started`, async () => {
     await using file = await secretFile();
-    await using project = await projectWith({
-      "shared/http/errors.ts": before(line(file.path)),
-      ".env": () => secret,
-    });
-    const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
-    assert.notEqual(bundle.code, 0);
-    assert.match(bundle.said, foreign);
-    assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
-    const start = await project.run(["task", "entitlement"], settings);
-    assert.equal(start.code, 1);
-    assert.match(start.said, foreign);
-    assert.doesNotMatch(bundle.said + start.said, new RegExp(secret));
+    await assertRefused("shared/http/errors.ts", before(line(file.path)), foreign);
   });
 }
 
-// One for each of the checks that a bundle goes through.
+// One for each of the checks on a bundle.
 for (const what of ["text", "text of the project's root", leftByBundler]) {
   const line = imports[what] ?? (() => "");
   Deno.test(`a package that imports ${what} from elsewhere is neither bundled nor started`, async () => {
     await using file = await secretFile();
-    await using project = await projectWith({
-      [zod]: before(line(file.path).replace("../.env", "../../../../../.env")),
-      ".env": () => secret,
-    });
-    const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
-    assert.notEqual(bundle.code, 0);
-    assert.match(bundle.said, foreign);
-    assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
-    const start = await project.run(["task", "entitlement"], settings);
-    assert.equal(start.code, 1);
-    assert.match(start.said, /Requires read access|unprepared module/);
-    assert.doesNotMatch(bundle.said + start.said, new RegExp(secret));
+    const text = line(file.path).replace("../../.env", "../../../../../.env");
+    await assertRefused(zod, before(text), /Requires read access|unprepared module/);
   });
 }
 

@@ -1,4 +1,4 @@
-// How the entitlement service asks over NATS what was received.
+// The entitlement service asks over NATS what was received.
 import assert from "node:assert/strict";
 import { RequestStrategy } from "nats";
 import { receiverOver } from "../../entitlement/reconciliation/ask.ts";
@@ -10,7 +10,7 @@ import { collectingLog } from "../support/relays.ts";
 import { withNats } from "../support/streams.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
-Deno.test("a question that is under way when the connection is lost fails at once", async () => {
+Deno.test("a request for receipts fails at once when its connection is lost", async () => {
   await using nats = await startNats();
   const stop = new AbortController();
   const link = new NatsLink({ urls: nats.url }, "entitlement", collectingLog().log);
@@ -25,7 +25,7 @@ Deno.test("a question that is under way when the connection is lost fails at onc
     await nats.kill();
     const refused = assert.rejects(
       answer,
-      /the notification service can't be asked: the connection/,
+      /can't ask the notification service: the connection/,
     );
     await inTime("it fails", refused);
   });

@@ -1,5 +1,5 @@
-// The check that every change was received: it names what is missing, mends it, and takes nothing else
-// for missing.
+// Reconciliation reports the events that are missing, republishes them, and counts no other event
+// as missing.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
@@ -10,7 +10,7 @@ import { all, changeSome, lose, path, shortWindow, startLoop } from "./reconcile
 import { look, operate, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a missing event is named, and put back only when it is asked for", async () => {
+Deno.test("a missing event is reported, and republished only without dry_run", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -45,7 +45,7 @@ Deno.test("a missing event is named, and put back only when it is asked for", as
   );
 });
 
-Deno.test("an event that the outbox has deleted is made again from the audit, as it was", async () => {
+Deno.test("an event that the outbox has deleted is written again from the audit, as it was", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -64,7 +64,7 @@ Deno.test("an event that the outbox has deleted is made again from the audit, as
   assert.deepEqual(await entitlement.rows(headers), rows.slice(0, 2));
 });
 
-Deno.test("what was deleted for its age, given up or never published is not put back", async () => {
+Deno.test("events that are too old, dead or never published are not republished", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -106,7 +106,7 @@ Deno.test("what was deleted for its age, given up or never published is not put 
   assert.deepEqual(await entitlement.rows("select from outbox_events where unfinished"), []);
 });
 
-Deno.test("what waits to be delivered again is not missing, and what came before it still can be", async () => {
+Deno.test("an event that waits for redelivery is not missing, and an event before it can be", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -131,7 +131,7 @@ Deno.test("what waits to be delivered again is not missing, and what came before
   );
 });
 
-Deno.test("replicas that check each hour mend once, and prove all up to what is on its way", async () => {
+Deno.test("replicas republish a missing event once, and prove all up to the first event on its way", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -151,7 +151,7 @@ Deno.test("replicas that check each hour mend once, and prove all up to what is 
     return await metricOf("entitlement_unreceived_current", { state: "MISSING" }) === 0;
   });
 
-  // What can't be published now is on its way, and so the proof ends there.
+  // An event that can't be published now is on its way, so the proof ends there.
   const { ownerUrl } = entitlement.database;
   await entitlement.service.stop();
   const [pending] = await ask<{ event_id: string; created_at: string }>(
@@ -180,7 +180,7 @@ Deno.test("replicas that check each hour mend once, and prove all up to what is 
   assert.deepEqual(lines, ["error 2 events were not received, 2 of them are published again"]);
 });
 
-Deno.test("while nobody answers nothing is taken for missing", async () => {
+Deno.test("while no replica answers, no event counts as missing", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, notification, place } = stack;
   await changeSome(stack);
@@ -191,7 +191,7 @@ Deno.test("while nobody answers nothing is taken for missing", async () => {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ ...all, who: "kim", reason: "r" }),
   });
-  const message = "the notification service can't be asked: nobody answers";
+  const message = "can't ask the notification service: no replica answers";
   assertError(answer, 503, "SERVICE_UNAVAILABLE", message);
   const stopping = new AbortController();
   const collecting = collectingLog();

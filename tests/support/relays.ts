@@ -81,7 +81,7 @@ export async function freshPlace(more: Partial<RelayPlace> = {}): Promise<FreshP
   };
 }
 
-// As the log of the services, kept as one line each: "warn The connection to NATS was lost".
+// As the log of the services, kept as one line each: "warn NATS connection lost".
 export function collectingLog(): { log: Log; lines: string[] } {
   const lines: string[] = [];
   const at = (level: string) => (message: string, properties: Record<string, unknown> = {}) =>

@@ -1,12 +1,12 @@
-// Between the check that found an event missing and its repair, somebody else may have begun with it.
+// Between the check that finds an event missing and its republishing, somebody else may change it.
 import assert from "node:assert/strict";
-import { mendEvents } from "../../entitlement/reconciliation/put_back.ts";
+import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { insertEvents } from "../support/outbox.ts";
 
-const mender = { who: "reconciliation", reason: "not received" };
+const operation = { who: "reconciliation", reason: "not received" };
 const states: [string, string][] = [
   ["PENDING", "next_retry_at = now() + interval '1 hour', attempt_count = 1"],
   [
@@ -17,21 +17,24 @@ const states: [string, string][] = [
 ];
 
 for (const [status, columns] of states) {
-  Deno.test(`a row that is ${status} by now stays as it is`, async () => {
+  Deno.test(`an unreceived event that is ${status} by now stays as it is`, async () => {
     await using place = await openFresh("entitlement");
     const { ownerUrl } = place;
     const [id = ""] = await insertEvents(ownerUrl, [{ key: "ann:book", version: 1 }]);
     await ask(ownerUrl, `update outbox_events set status = '${status}', ${columns}`);
     await isAudited(ownerUrl, id);
     const before = await ask(ownerUrl, "select * from outbox_events");
-    assert.deepEqual(await mendEvents(place.database, [missing(id)], newOperation(mender)), []);
+    assert.deepEqual(
+      await republishUnreceived(place.database, [missing(id)], newOperation(operation)),
+      [],
+    );
     assert.deepEqual(await ask(ownerUrl, "select * from outbox_events"), before);
     assert.deepEqual(await ask(ownerUrl, "select from outbox_attempts"), []);
     assert.deepEqual(await ask(ownerUrl, "select from operations"), []);
   });
 }
 
-Deno.test("of two menders at once one puts the event back", async () => {
+Deno.test("concurrent attempts republish an unreceived event once", async () => {
   await using place = await openFresh("entitlement");
   const { ownerUrl, database } = place;
   const [published = "", deleted = ""] = await insertEvents(
@@ -45,10 +48,10 @@ Deno.test("of two menders at once one puts the event back", async () => {
   );
   await ask(ownerUrl, "delete from outbox_events where event_id = $1", [deleted]);
   const events = [published, deleted].map(missing);
-  const mended = await Promise.all(
-    Array.from({ length: 6 }, () => mendEvents(database, events, newOperation(mender))),
+  const republished = await Promise.all(
+    Array.from({ length: 6 }, () => republishUnreceived(database, events, newOperation(operation))),
   );
-  assert.deepEqual(mended.flat().sort(), [published, deleted].sort());
+  assert.deepEqual(republished.flat().sort(), [published, deleted].sort());
   const rows = await ask<{ status: string }>(ownerUrl, "select status from outbox_events");
   assert.deepEqual(rows.map(({ status }) => status), ["PENDING", "PENDING"]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { gauge, metrics } from "./metrics.ts";
-import { cached, type Figure } from "./scrape.ts";
+import { cached, type Figure } from "./collected.ts";
 
 const waiting = gauge("test_waiting", "for this test");
 
@@ -16,14 +16,14 @@ function asked(answers: (() => Promise<number>)[]) {
 
 const shown = async () => /^test_waiting (.*)$/m.exec(await metrics.metrics())?.[1];
 
-Deno.test("all who ask at the same time or soon after get one answer", async () => {
+Deno.test("several scrapes at the same time or soon after share one answer", async () => {
   const { lookUp, notes, times } = asked([() => Promise.resolve(3)]);
   await Promise.all([lookUp(), lookUp()]);
   await lookUp();
   assert.deepEqual([await shown(), times(), notes], ["3", 1, [true]]);
 });
 
-Deno.test("a figure that can't be had is left out", async () => {
+Deno.test("a figure that can't be read is left out", async () => {
   const notes: boolean[] = [];
   waiting.remove({});
   const away = () => Promise.reject(new Error("away"));
@@ -31,7 +31,7 @@ Deno.test("a figure that can't be had is left out", async () => {
   assert.deepEqual([await shown(), notes], [undefined, [false]]);
 });
 
-Deno.test("an answer that takes too long is not waited for, and shown when it is there", async () => {
+Deno.test("a scrape does not wait for a slow answer, and a later one shows it", async () => {
   const late = Promise.withResolvers<number>();
   const { lookUp, notes } = asked([() => late.promise]);
   await lookUp();

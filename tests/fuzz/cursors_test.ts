@@ -1,12 +1,12 @@
-// A cursor comes back from a caller, who may have written it: on every described route that takes one,
-// whatever is in it is a position or is refused.
+// A caller may send any cursor. On every described route that takes one, the cursor is a position or
+// is refused.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { call } from "../support/api.ts";
-import { anyText, anyTime } from "../fuzz/fuzz.ts";
-import { type Route, routesOf } from "../fuzz/openapi.ts";
-import { goodRequest } from "../fuzz/requests.ts";
+import { anyText, anyTime } from "./fuzz.ts";
+import { type Route, routesOf } from "./openapi.ts";
+import { goodRequest } from "./requests.ts";
 import { startStack } from "../support/stack.ts";
 
 const id = "00000000-0000-7000-8000-000000000000";
@@ -29,7 +29,8 @@ const cursors = written.map((value) => Buffer.from(JSON.stringify(value)).toStri
 
 Deno.test("no cursor makes a route fail, whatever texts, times and ids are in it", async () => {
   await using stack = await startStack();
-  for (const { url, service: { log } } of [stack.entitlement, ofNotification(stack)]) {
+  const { entitlement, notification } = stack;
+  for (const { url, log } of [entitlement.service, notification]) {
     const routes = (await routesOf(url)).filter(takesCursor);
     assert.ok(routes.length >= 3, `${routes.length} routes`);
     for (const route of routes) {
@@ -42,13 +43,6 @@ Deno.test("no cursor makes a route fail, whatever texts, times and ids are in it
     }
     assert.deepEqual(log.filter(({ level }) => level === "error"), []);
   }
-});
-
-type Stack = Awaited<ReturnType<typeof startStack>>;
-
-const ofNotification = ({ notification }: Stack) => ({
-  url: notification.url,
-  service: notification,
 });
 
 function takesCursor({ parameters, body }: Route): boolean {

@@ -1,8 +1,8 @@
-// What somebody else changes between being found and being locked is left to them, and ends no search
-// for more.
+// An event that somebody else changes between its search and its lock is left alone, and does not
+// end the search for more.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { putBackLost } from "../../entitlement/lost_events.ts";
+import { republishLost } from "../../entitlement/republish/republish_lost.ts";
 import { replay } from "../../entitlement/operators/replay.ts";
 import { Wakeup } from "../../shared/process/signals.ts";
 import { openFresh, withClient } from "../support/databases.ts";
@@ -12,35 +12,35 @@ import { countOf, insertEvents, manyEvents } from "../support/outbox.ts";
 import { collectingLog } from "../support/relays.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a relay that finds a whole batch put back by another one goes on with the next", async () => {
+Deno.test("a relay that finds a whole batch republished by another one continues with the next", async () => {
   await using place = await openFresh("entitlement");
   const { ownerUrl, database } = place;
   await published(ownerUrl, 1_005);
   await lose(ownerUrl);
   const { log, lines } = collectingLog();
-  await whileAnother(ownerUrl, putBack, 1_000, () => putBackLost(database, log));
+  await whileAnother(ownerUrl, republished, 1_000, () => republishLost(database, log));
   assert.equal(await countOf(ownerUrl, "PENDING"), 1_005);
   assert.deepEqual(lines, ["warn 5 events that the stream has lost are published again"]);
 });
 
-Deno.test("nor is put back what lies in the stream again by then", async () => {
+Deno.test("an event that is in the stream again by then is not republished", async () => {
   await using place = await openFresh("entitlement");
   const { ownerUrl, database } = place;
   await published(ownerUrl, 1);
   await lose(ownerUrl);
   const { log, lines } = collectingLog();
   const publish = "stream_generation = 2, stream_seq = 2, published_at = now()";
-  await whileAnother(ownerUrl, publish, 1, () => putBackLost(database, log));
+  await whileAnother(ownerUrl, publish, 1, () => republishLost(database, log));
   assert.equal(await countOf(ownerUrl, "PUBLISHED"), 1);
   assert.deepEqual(lines, []);
 });
 
 const replays: [string, number, { replayed: number; complete: boolean }][] = [
-  ["a whole batch put back by another one goes on with the next", 2, {
+  ["a whole batch republished by another one continues with the next", 2, {
     replayed: 1,
     complete: true,
   }],
-  ["a part put back by another one is not complete", 1, { replayed: 1, complete: false }],
+  ["a part republished by another one is not complete", 1, { replayed: 1, complete: false }],
 ];
 for (const [what, byAnother, expected] of replays) {
   Deno.test(`a replay that finds ${what}`, async () => {
@@ -49,7 +49,7 @@ for (const [what, byAnother, expected] of replays) {
     await published(ownerUrl, 3);
     const app = new Hono().post("/", replay(database, new Wakeup()));
     const range = { from: "2020-01-01T00:00:00Z", to: "2025-01-01T00:00:00Z", limit: 2 };
-    const answer = await whileAnother(ownerUrl, putBack, byAnother, async () => {
+    const answer = await whileAnother(ownerUrl, republished, byAnother, async () => {
       const response = await app.request("/", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
@@ -61,7 +61,7 @@ for (const [what, byAnother, expected] of replays) {
   });
 }
 
-/** By their sequences and by their times the first are the same. */
+/** Their order by sequence and by time is the same. */
 async function published(ownerUrl: string, count: number): Promise<void> {
   await insertEvents(ownerUrl, manyEvents({ keys: count, versions: 1 }));
   await ask(
@@ -76,7 +76,7 @@ async function published(ownerUrl: string, count: number): Promise<void> {
   );
 }
 
-/** The stream was made anew, and holds nothing. */
+/** As if the stream had been created anew and were empty. */
 async function lose(ownerUrl: string): Promise<void> {
   await ask(
     ownerUrl,
@@ -85,10 +85,10 @@ async function lose(ownerUrl: string): Promise<void> {
   );
 }
 
-const putBack =
+const republished =
   "status = 'PENDING', published_at = null, stream_generation = null, stream_seq = null";
 
-/** The work finds the first so many; before it has them, somebody else has changed them. */
+/** Changes the first `count` events after `work` has found them and before it locks them. */
 function whileAnother<Result>(
   ownerUrl: string,
   change: string,
