@@ -1,6 +1,6 @@
 // What a claim of notifications reads stays small, however many were sent before.
 import assert from "node:assert/strict";
-import { claimNotifications } from "../../notification/delivery.ts";
+import { claimNotifications } from "../../notification/deliveries.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
