@@ -453,7 +453,7 @@ export const mutants: Mutant[] = [
     property: "a send that lost its lease is not counted",
     replace: "if (!owned.has(row.id)) continue;",
     by: "if (owned.size === 0) continue;",
-    tests: ["tests/telemetry/metrics_test.ts"],
+    tests: ["notification/metrics_test.ts"],
   },
   {
     file: "notification/backlog.ts",
