@@ -1,5 +1,5 @@
-// Requests and answers of the API, and the errors that the client throws. A test compares these types
-// with the types of the service.
+// Requests and answers of the API, and the errors that the client throws. A test compares these
+// types with the types of the service.
 
 export interface EntitlementChange {
   user_id: string;
@@ -74,7 +74,7 @@ export class Conflict extends KenriError {
 /** The request is invalid, and repeating it does not help. Nothing was changed. */
 export class Refused extends KenriError {
   override readonly name = "Refused";
-  /** Undefined if the answer did not come from Kenri but from something in between, such as a proxy. */
+  /** Undefined if the answer did not come from Kenri, but for example from a proxy. */
   readonly code: ErrorCode | undefined;
   readonly status: number;
 
@@ -86,9 +86,9 @@ export class Refused extends KenriError {
 }
 
 /**
- * No answer before the deadline. Whether the change was made is unknown. Call again with the same key
- * within 24 hours: this makes the change, or returns the answer if it was made. `cause` is the error of
- * the last attempt.
+ * No answer before the deadline. Whether the change was made is unknown. Call again with the same
+ * key within 24 hours: this makes the change, or returns the answer if it was made. `cause` is the
+ * error of the last attempt.
  */
 export class Unavailable extends KenriError {
   override readonly name = "Unavailable";

@@ -76,7 +76,8 @@ function causeOf(outcome: Outcome): unknown {
   return new Error(`status ${outcome.status}: ${outcome.text.slice(0, 200)}`);
 }
 
-// Never shorter than the service asks for. The random part spreads callers that failed at the same time.
+// Never shorter than the service asks for. The random part spreads callers that failed at the same
+// time.
 export function pauseBefore(
   nextAttempt: number,
   askedMs: number,

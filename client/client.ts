@@ -1,6 +1,6 @@
 /**
- * The Kenri client for TypeScript: grant, revoke and list entitlements from Deno, Node 20 and newer, and
- * browsers. It needs only the `fetch` of the platform.
+ * The Kenri client for TypeScript: grant, revoke and list entitlements from Deno, Node 20 and
+ * newer, and browsers. It needs only the `fetch` of the platform.
  *
  * ```ts
  * import { kenriClient } from "@kenri/client";
@@ -46,7 +46,7 @@ export type {
 export type Token = string | ((signal: AbortSignal) => string | Promise<string>);
 
 export interface ClientOptions extends Partial<Patience> {
-  /** Sent with every request. If a function throws, the attempt has failed, and the next one calls it again. */
+  /** Sent with every request. If a function throws, the attempt fails and is repeated. */
   token?: Token;
   /** Sent with every request, for example for a proxy in front of the service. */
   headers?: Record<string, string>;
@@ -55,7 +55,7 @@ export interface ClientOptions extends Partial<Patience> {
 }
 
 export interface CallOptions extends Partial<Patience> {
-  /** Ends the call at once with the reason of the signal. A request that was sent may still succeed. */
+  /** Ends the call at once with the signal's reason. A request that was sent may still succeed. */
   signal?: AbortSignal;
   /** 1 to 255 visible ASCII characters; by default the service creates one. */
   traceId?: string;
@@ -63,12 +63,12 @@ export interface CallOptions extends Partial<Patience> {
 
 export interface KenriClient {
   /**
-   * Grants the entitlement. The idempotency key identifies the intent, for example one purchase. Keep it:
-   * with the same key the call may be repeated after any failure, also by another process, and the change
-   * is made only once.
+   * Grants the entitlement. The idempotency key identifies the intent, for example one purchase.
+   * Keep it: with the same key the call may be repeated after any failure, also by another process,
+   * and the change is made only once.
    */
   grant(key: string, change: EntitlementChange, options?: CallOptions): Promise<Change>;
-  /** Revokes the entitlement. This works before it was granted, because a refund may overtake its purchase. */
+  /** Revokes the entitlement, also before it was granted: a refund may overtake its purchase. */
   revoke(key: string, change: EntitlementChange, options?: CallOptions): Promise<Change>;
   /** All entitlements of the user, active and revoked, the latest change first. */
   list(userId: string, options?: CallOptions): Promise<Entitlements>;

@@ -43,7 +43,7 @@ const backlogAge = collectedGauge(
 );
 const failedEvents = collectedGauge(
   "entitlement_outbox_failed_current",
-  "events that were given up (`FAILED`), counted up to 100,000",
+  "events that the relay gave up (`FAILED`), counted up to 100,000",
 );
 
 export async function backlogFigures(database: Database): Promise<Figure[]> {

@@ -10,7 +10,8 @@ import { sha256 } from "./sha256.ts";
 
 type Named = Pick<Change, "userId" | "stockKeepingUnit">;
 
-// The keys by which the batch keeps apart what must not be committed at the same time.
+// The batch never commits two changes with a common key at the same time. The word before the
+// idempotency key tells it from an entitlement, because a client may choose any key.
 export function keysOf(change: Change, counted: boolean): string[] {
   const keys = [`key ${storedKeyOf(change)}`, entitlementLock(change)];
   return counted ? [...keys, userLock(change)] : keys;

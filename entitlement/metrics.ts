@@ -12,7 +12,7 @@ import type { OutboxRow, Published } from "./outbox.ts";
 
 const commands = counter(
   "entitlement_command_total",
-  "requests for a change, by what came of them",
+  "requests for a change, by their result",
   [
     ...["action", "result"] as const,
   ],
@@ -37,7 +37,7 @@ export function countCommand(
 
 const publishDelay = histogram(
   "entitlement_outbox_publish_delay_seconds",
-  "from the change to its PubAck; a republished event counts again, from its change",
+  "time from the change to the PubAck of its event; a republished event counts again, from its change",
   delaySeconds,
 ).labels();
 
@@ -54,7 +54,7 @@ export function observePublished(
 
 export const eventsChecked = counter(
   "entitlement_reconcile_checked_total",
-  "events looked up at the notification service, by what was found",
+  "events checked at the notification service, by the state found",
   ["state"],
 );
 export const eventsRepublished = counter(
@@ -63,10 +63,10 @@ export const eventsRepublished = counter(
 );
 export const unreceivedEvents = gauge(
   "entitlement_unreceived_current",
-  "events found not received by the last reconciliation",
+  "events that were not received, as of the last reconciliation",
   ["state"],
 );
 export const provenUntil = gauge(
   "entitlement_proven_until_timestamp_seconds",
-  "time until which all events were received, except those counted as unreceived",
+  "time up to which all events were received, except those counted as unreceived",
 );

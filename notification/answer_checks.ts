@@ -7,8 +7,8 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { readCheck, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
 import { aborted } from "@kenri/shared/process/signals.ts";
 
-// Answers the reconciliation over NATS: which of the given events were not received. One of the replicas
-// answers each request.
+// Answers the reconciliation over NATS: which of the given events were not received. One of the
+// replicas answers each request.
 
 export interface AnswerParts {
   database: Database;

@@ -70,7 +70,7 @@ export async function consumerInfo(
 
 const pending = collectedGauge(
   "notification_stream_pending_current",
-  "messages of the stream that were not delivered to the consumer yet; left out without NATS",
+  "messages of the stream that were not delivered to the consumer yet; absent while NATS is unavailable",
 );
 
 export async function streamFigures(link: NatsLink, consumer: ConsumerName): Promise<Figure[]> {

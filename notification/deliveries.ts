@@ -22,7 +22,7 @@ import type { Send } from "./channels/channel.ts";
 //   PROCESSING → SENT         accepted by the channel
 //   PROCESSING → PENDING      failed and due for a retry, or released
 //   PROCESSING → FAILED       attempts used up; the same statement writes the dead letter
-//   FAILED → PENDING          sent back; the same statement deletes the dead letter (dead_deliveries.ts)
+//   FAILED → PENDING          sent back, and the dead letter is deleted (dead_deliveries.ts)
 
 export const notifications: LeasedTable = {
   name: "notifications",
@@ -76,9 +76,9 @@ export function settleNotifications(
   );
 }
 
-// sent_at is the time at which the channel accepted the notification: the database's time of the claim
-// plus the time that has passed since. So the versions of one key have times in the order of their sends,
-// no matter when each is settled.
+// sent_at is the time at which the channel accepted the notification: the database's time of the
+// claim plus the time that has passed since. So the versions of one key have times in the order of
+// their sends, no matter when each is settled.
 function markSent(
   database: Database,
   done: { row: NotificationRow; result: Sent }[],

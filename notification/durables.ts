@@ -1,8 +1,8 @@
 import { AckPolicy, DeliverPolicy, type JetStreamManager, type StreamInfo } from "nats";
 import { ensureConsumer, ensureStream, type WantedStream } from "@kenri/shared/nats/streams.ts";
 
-// The streams and durable consumers that this service needs. Its loops ensure them at start. If NATS does
-// not permit that, `deno task provision` creates them.
+// The streams and durable consumers that this service needs. Its loops ensure them at start. If
+// NATS does not permit that, `deno task provision` creates them.
 
 export interface ConsumerOptions {
   durable: string;
@@ -24,8 +24,8 @@ export interface EventOptions {
   advisories: { stream: WantedStream }[];
 }
 
-// Messages that all replicas together may hold without an ack. A single replica may hold more than the
-// server's default of 1,000.
+// Messages that all replicas together may hold without an ack. A single replica may hold more than
+// the server's default of 1,000.
 const maxAckPending = 20_000;
 
 export async function ensureEvents(

@@ -57,7 +57,9 @@ export class EventStore {
     return this.#isAvailable;
   }
 
-  /** Returns whether the event is new. Rejects if the database refuses this event, or at the end. */
+  /**
+   * Returns whether the event is new. Rejects if the database refuses this event, or at the end.
+   */
   async store(notification: Notification): Promise<boolean> {
     for (;;) {
       try {

@@ -21,15 +21,15 @@ export interface IntakeOptions {
 
 // The next pull begins before the last one can end, so there is always an open pull.
 const renewMs = expiresMs / 2;
-// The limit of one pull. Messages in hand and those that open pulls may still bring never exceed twice
-// this number.
+// The limit of one pull. Messages in hand and those that open pulls may still bring never exceed
+// twice this number.
 const maxMessages = 1_000;
 const maxBytes = 16 * 1024 * 1024; // far above 1,000 events of a usual size
 const retryMs = 1_000;
 
-// The messages in hand, from the pull to the ack. While the database is unavailable the intake pulls
-// nothing and keeps the messages in hand; it tells the server at intervals that they are in progress.
-// So an outage uses up no deliveries.
+// The messages in hand, from the pull to the ack. While the database is unavailable the intake
+// pulls nothing and keeps the messages in hand; it tells the server at intervals that they are in
+// progress. So an outage uses up no deliveries.
 export class Intake {
   readonly #parts: IntakeParts;
   readonly #store: EventStore;
@@ -47,7 +47,8 @@ export class Intake {
     this.#heartbeat = this.#sayStillWorking(ackWaitMs / 3);
   }
 
-  // Waits for room and begins a pull. Returns when the pull ends or when it is time for the next one.
+  // Waits for room and begins a pull. Returns when the pull ends or when it is time for the next
+  // one.
   async fill(durable: Durable, signal: AbortSignal): Promise<void> {
     let limits = this.#limitsOfNext(durable);
     while (!limits) {

@@ -27,7 +27,7 @@ const delivered = countersBy(["sent", "retried", "failed"], (result) => deliveri
 
 const endToEnd = histogram(
   "notification_delivery_e2e_delay_seconds",
-  "from the change (`occurred_at`) to the send (`sent_at`), by the clocks of the two databases",
+  "time from the change (`occurred_at`) to the send (`sent_at`), by the clocks of the two databases",
   delaySeconds,
 ).labels();
 
@@ -51,5 +51,5 @@ export function observeDelivered(
 
 export const overdueNotifications = gauge(
   "notification_overdue_current",
-  "unfinished notifications older than the retention, at the last clean-up",
+  "unfinished notifications older than the retention, as of the last clean-up",
 );

@@ -12,9 +12,9 @@ import { tracing } from "@kenri/shared/telemetry/tracing.ts";
 import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";
 
-// Stores a batch of received events in one statement: processed_events shows which were received before,
-// and only the others become notifications. Returns for each event whether it was new. With a lease, the
-// rows are leased to the delivery of this process, which receives them by handover.
+// Stores a batch of received events in one statement: processed_events shows which were received
+// before, and only the others become notifications. Returns for each event whether it was new. With
+// a lease, the rows are leased to the delivery of this process, which receives them by handover.
 export async function receiveEvents(
   database: Database,
   received: Notification[],
@@ -43,8 +43,8 @@ export async function receiveEvents(
 // Replicas share the stream, so version 2 may be stored before version 1. It then waits for its
 // predecessor, but not for ever, because the predecessor may have been deleted long ago.
 //
-// A notification has the id of its event. So if the database is restored from a backup and the event is
-// received again, the send has the same idempotency key as the earlier one.
+// A notification has the id of its event. So if the database is restored from a backup and the
+// event is received again, the send has the same idempotency key as the earlier one.
 function storeNew(
   session: Session,
   received: Notification[],
@@ -113,9 +113,9 @@ const newLease = leaseOfNew(notifications, {
 
 // Ends the waits of versions whose predecessor is stored now. This comes after the commit: if two
 // replicas store neighbours at the same time, the one that commits last then sees both. It includes
-// duplicates, because the replica that stored them may have crashed before this statement. Nearly always
-// no row waits, because a claim ends the wait. Rows are locked in one order, because replicas may need
-// the same rows.
+// duplicates, because the replica that stored them may have crashed before this statement. Nearly
+// always no row waits, because a claim ends the wait. Rows are locked in one order, because
+// replicas may need the same rows.
 async function endWaits(session: Session, received: Notification[]): Promise<number> {
   const ended = await query(
     session,

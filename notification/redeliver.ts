@@ -1,6 +1,6 @@
-// deno task redeliver: for a notification database that was restored from a backup. JetStream has acks
-// for the events that were received after the backup, so it would not deliver them again. A new durable
-// consumer starts at the oldest message, and the service removes the duplicates.
+// deno task redeliver: for a notification database that was restored from a backup. JetStream has
+// acks for the events that were received after the backup, so it would not deliver them again. A
+// new durable consumer starts at the oldest message, and the service removes the duplicates.
 import { readConfig } from "./config.ts";
 import { ensureEvents } from "./durables.ts";
 import { runCommand, withJetStream } from "@kenri/shared/process/command.ts";

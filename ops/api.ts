@@ -1,7 +1,9 @@
 import { UsageError } from "./command.ts";
 import type { Answer, Fields, PagedPath, Path, ServiceName } from "./routes.ts";
 
-/** Exit code 3: a service did not answer or refused. The request may or may not have had an effect. */
+/**
+ * Exit code 3: a service did not answer or refused. The request may or may not have had an effect.
+ */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 }
@@ -11,9 +13,9 @@ const answerWithinMs = 20_000;
 const maxPages = 100_000;
 
 /**
- * The operator routes of both services. Answers are typed by the services' schemas but not checked against
- * them, which would load the code of the services. An answer of another shape is no danger: everything that
- * is printed is made printable, and `ops.ts` reports whatever goes wrong with it.
+ * The operator routes of both services. Answers are typed by the services' schemas but not checked
+ * against them, which would load the code of the services. An answer of another shape is no danger:
+ * everything that is printed is made printable, and `ops.ts` reports whatever goes wrong with it.
  */
 export class Api {
   readonly #urls: Record<ServiceName, string>;
@@ -24,7 +26,9 @@ export class Api {
     this.#token = token;
   }
 
-  /** A path under /debug is read with a query, one under /operations changes something with a body. */
+  /**
+   * A path under /debug is read with a query, one under /operations changes something with a body.
+   */
   async ask<Of extends Path>(path: Of, fields: Fields<Of>): Promise<Answer<Of>> {
     return await this.#ask(path, fields) as Answer<Of>;
   }

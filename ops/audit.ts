@@ -51,13 +51,13 @@ Exit code 1 if the audit was changed or does not contain the anchor.`,
       problem: problems.length > 0 || !isAnchored,
       json: { before, entitlements, rows: reached, unhashed, erased, anchor, problems },
       text: [
-        list([
-          ["entitlements", entitlements],
-          ["rows with a hash", reached],
-          ["versions without a hash", unhashed],
-          ["rows of erased users", erased],
-          ...(anchor ? [["anchor", anchor] as [string, string]] : []),
-        ]),
+        list({
+          entitlements,
+          "rows with a hash": reached,
+          "versions without a hash": unhashed,
+          "rows of erased users": erased,
+          anchor,
+        }),
         "",
         ...(problems.length > 0 ? [problemTable(problems), ""] : []),
         conclusion(problems.length, isAnchored),
@@ -73,22 +73,15 @@ function conclusion(problems: number, isAnchored: boolean): string {
 }
 
 function problemTable(problems: AuditProblem[]): string {
-  const more = problems.length - shownAtMost;
-  return [
-    table(
-      ["WHAT", "CHANGED", "USER", "ITEM", "VERSION", "AUDIT_ID", ""],
-      problems.slice(0, shownAtMost).map((one) => [
-        one.kind,
-        time(one.at),
-        one.user_id,
-        one.stock_keeping_unit,
-        one.version,
-        one.audit_id,
-        one.says,
-      ]),
-    ),
-    ...(more > 0 ? [`… and ${more} more`] : []),
-  ].join("\n");
+  return table(problems, {
+    "WHAT": ({ kind }) => kind,
+    "CHANGED": ({ at }) => time(at),
+    "USER": ({ user_id }) => user_id,
+    "ITEM": ({ stock_keeping_unit }) => stock_keeping_unit,
+    "VERSION": ({ version }) => version,
+    "AUDIT_ID": ({ audit_id }) => audit_id,
+    "": ({ says }) => says,
+  }, shownAtMost);
 }
 
 type ChainsQuery = Omit<Fields<"/debug/entitlement/audit/chains">, "cursor">;

@@ -31,16 +31,13 @@ export const deadList: Command = {
       problem: false,
       json: { dead_letters: found, more },
       text: found.length === 0 ? "There are no dead letters." : [
-        table(
-          ["LAYER", "ID", "AGE", "EVENT_ID", "ERROR"],
-          found.map(({ layer, id, age_seconds, event_id, error }) => [
-            layer,
-            id,
-            age(age_seconds),
-            event_id,
-            error,
-          ]),
-        ),
+        table(found, {
+          "LAYER": ({ layer }) => layer,
+          "ID": ({ id }) => id,
+          "AGE": ({ age_seconds }) => age(age_seconds),
+          "EVENT_ID": ({ event_id }) => event_id,
+          "ERROR": ({ error }) => error,
+        }),
         ...(more ? ["… and more: use --limit, --layer or --error"] : []),
       ].join("\n"),
     };
@@ -89,14 +86,14 @@ letter, for example because it was sent back.`,
       problem: false,
       json: dead,
       text: [
-        list([
-          ["layer", dead.layer],
-          ["id", dead.id],
-          ["event", dead.event_id ?? "unknown"],
-          ["since", `${time(dead.since)}, ${age(dead.age_seconds)} ago`],
-          ["attempts", dead.attempts ?? "-"],
-          ["error", dead.error],
-        ]),
+        list({
+          layer: dead.layer,
+          id: dead.id,
+          event: dead.event_id ?? "unknown",
+          since: `${time(dead.since)}, ${age(dead.age_seconds)} ago`,
+          attempts: dead.attempts ?? "-",
+          error: dead.error,
+        }),
         "",
         JSON.stringify(dead.payload, null, 2),
       ].join("\n"),

@@ -64,8 +64,8 @@ async function eraseInBoth({ api }: Call, fields: Erasure): Promise<Done> {
 }
 
 function erasedText({ rows }: Done, dryRun: boolean): string {
-  const found = Object.entries(rows).filter(([, number]) => number > 0);
-  const sum = found.reduce((sum, [, number]) => sum + number, 0);
+  const found = Object.fromEntries(Object.entries(rows).filter(([, number]) => number > 0));
+  const sum = Object.values(found).reduce((sum, number) => sum + number, 0);
   if (sum === 0) return "Nothing is known of this user.";
   const summary = dryRun
     ? `${count(sum, "row")} would be erased.`

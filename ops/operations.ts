@@ -21,17 +21,14 @@ With --json each operation has its items: what it changed, and from which state.
     return {
       problem: false,
       json: { operations: found },
-      text: found.length === 0 ? "No operator has changed anything." : table(
-        ["TIME", "WHAT", "LAYER", "ITEMS", "WHO", "WHY"],
-        found.map(({ done_at, kind, layer, items, who, reason }) => [
-          time(done_at),
-          kind,
-          layer,
-          items.length,
-          who,
-          reason,
-        ]),
-      ),
+      text: found.length === 0 ? "No operator has changed anything." : table(found, {
+        "TIME": ({ done_at }) => time(done_at),
+        "WHAT": ({ kind }) => kind,
+        "LAYER": ({ layer }) => layer,
+        "ITEMS": ({ items }) => items.length,
+        "WHO": ({ who }) => who,
+        "WHY": ({ reason }) => reason,
+      }),
     };
   },
 };

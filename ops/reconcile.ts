@@ -52,14 +52,13 @@ Exit code 1 if something is missing or dead.`,
       problem: unreceived.length > 0,
       json: { since: body.since, checked, states: counts, mended, unreceived },
       text: [
-        list([
-          ["changes since", time(body.since)],
-          ["checked", checked],
-          ...states.map((state): [string, number] => [
-            state.toLowerCase().replace("_", " "),
-            counts[state] ?? 0,
-          ]),
-        ]),
+        list({
+          "changes since": time(body.since),
+          checked,
+          ...Object.fromEntries(
+            states.map((state) => [state.toLowerCase().replace("_", " "), counts[state] ?? 0]),
+          ),
+        }),
         "",
         ...(unreceived.length > 0 ? [unreceivedTable(unreceived), ""] : []),
         conclusion(counts, mended, dryRun),
@@ -95,11 +94,11 @@ Exit code 1 if there are any.`,
       problem: unreceived.length > 0,
       json: state,
       text: [
-        list([
-          ["all events received until", `${time(state.proven_until)}, ${ago(state.proven_until)}`],
-          ["except", count(unreceived.length, "event")],
-          ["last check", ago(state.checked_at)],
-        ]),
+        list({
+          "all events received until": `${time(state.proven_until)}, ${ago(state.proven_until)}`,
+          except: count(unreceived.length, "event"),
+          "last check": ago(state.checked_at),
+        }),
         ...(unreceived.length > 0 ? ["", unreceivedTable(unreceived)] : []),
       ].join("\n"),
     };
@@ -111,19 +110,12 @@ type Unreceived =
   | Answer<"/debug/entitlement/reconciliation">["unreceived"];
 
 function unreceivedTable(unreceived: Unreceived): string {
-  const more = unreceived.length - shownAtMost;
-  return [
-    table(
-      ["STATE", "CHANGED", "EVENT_ID", "USER", "ITEM", "VERSION"],
-      unreceived.slice(0, shownAtMost).map((one) => [
-        one.state,
-        time(one.occurred_at),
-        one.event_id,
-        one.user_id,
-        one.stock_keeping_unit,
-        one.version,
-      ]),
-    ),
-    ...(more > 0 ? [`… and ${more} more`] : []),
-  ].join("\n");
+  return table<Unreceived[number]>(unreceived, {
+    "STATE": ({ state }) => state,
+    "CHANGED": ({ occurred_at }) => time(occurred_at),
+    "EVENT_ID": ({ event_id }) => event_id,
+    "USER": ({ user_id }) => user_id,
+    "ITEM": ({ stock_keeping_unit }) => stock_keeping_unit,
+    "VERSION": ({ version }) => version,
+  }, shownAtMost);
 }

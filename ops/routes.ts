@@ -19,8 +19,9 @@ import type { OperationPage, OperationsQuery } from "@kenri/shared/operators/ope
 import type { SendBackAnswer, SendBackBody } from "@kenri/shared/operators/send_back.ts";
 import type { Timeline } from "@kenri/shared/operators/timeline.ts";
 
-// The routes that ops calls. Each service declares zod schemas of what its routes take and answer, and
-// these are the types of those schemas. Only types are imported, so ops loads no code of a service.
+// The routes that ops calls. Each service declares zod schemas of what its routes take and answer,
+// and these are the types of those schemas. Only types are imported, so ops loads no code of a
+// service.
 
 export type ServiceName = "entitlement" | "notification";
 

@@ -64,15 +64,15 @@ function resultOf(sent: DeadLetters): Result {
     ...(of("NOT_DEAD") > 0 ? [`${of("NOT_DEAD")} not a dead letter`] : []),
   ].join(", ");
   // Refusals come first, because they have a reason that should be seen.
-  const shown = sent.toSorted((a, b) => Number(!a.why) - Number(!b.why)).slice(0, shownAtMost);
-  const rows = table(
-    ["ID", "EVENT_ID", "OUTCOME", ""],
-    shown.map(({ id, event_id, outcome, why }) => [id, event_id, outcome, why ?? ""]),
-  );
-  const more = sent.length > shownAtMost ? [`… and ${sent.length - shownAtMost} more`] : [];
+  const rows = table(sent.toSorted((a, b) => Number(!a.why) - Number(!b.why)), {
+    "ID": ({ id }) => id,
+    "EVENT_ID": ({ event_id }) => event_id,
+    "OUTCOME": ({ outcome }) => outcome,
+    "": ({ why }) => why ?? "",
+  }, shownAtMost);
   return {
     problem: of("REFUSED") > 0 || of("SENT_BACK") + dryRun === 0,
     json: { dead_letters: sent },
-    text: [...(sent.length > 0 ? [rows, ...more, ""] : []), `${summary}.`].join("\n"),
+    text: [...(sent.length > 0 ? [rows, ""] : []), `${summary}.`].join("\n"),
   };
 }

@@ -40,10 +40,12 @@ or the last reconciliation was over three hours ago.`,
 type Errors = Answer<"/debug/entitlement/dead-letters/errors">["errors"];
 
 export function errorTable(errors: Errors): string {
-  return table(
-    ["LAYER", "COUNT", "OLDEST", "ERROR"],
-    errors.map(({ layer, count, oldest, error }) => [layer, count, ageOf(oldest), error]),
-  );
+  return table(errors, {
+    "LAYER": ({ layer }) => layer,
+    "COUNT": ({ count }) => count,
+    "OLDEST": ({ oldest }) => ageOf(oldest),
+    "ERROR": ({ error }) => error,
+  });
 }
 
 function problemsOf(outbox: OutboxStatus, delivery: DeliveryStatus, errors: Errors): string[] {
@@ -72,16 +74,16 @@ function figures(outbox: OutboxStatus, delivery: DeliveryStatus, errors: Errors)
     waiting === 0 ? "0" : `${waiting}, the oldest for ${age(oldest_waiting_seconds)}`;
   const dead = (layer: string) =>
     errors.filter((one) => one.layer === layer).reduce((sum, { count }) => sum + count, 0);
-  return list([
-    ["events waiting in the outbox", waiting(outbox)],
-    ["last event published", ago(outbox.last_published_at)],
-    ["messages not yet delivered", delivery.undelivered ?? "unknown"],
-    ["messages not yet acknowledged", delivery.unacknowledged ?? "unknown"],
-    ["notifications waiting", waiting(delivery)],
-    ["dead letters of the outbox", dead("outbox")],
-    ["dead letters of the stream", dead("advisory")],
-    ["dead letters of the delivery", dead("delivery")],
-    ["all events received until", ago(outbox.proven_until)],
-    ["events not received", outbox.unreceived],
-  ]);
+  return list({
+    "events waiting in the outbox": waiting(outbox),
+    "last event published": ago(outbox.last_published_at),
+    "messages not yet delivered": delivery.undelivered ?? "unknown",
+    "messages not yet acknowledged": delivery.unacknowledged ?? "unknown",
+    "notifications waiting": waiting(delivery),
+    "dead letters of the outbox": dead("outbox"),
+    "dead letters of the stream": dead("advisory"),
+    "dead letters of the delivery": dead("delivery"),
+    "all events received until": ago(outbox.proven_until),
+    "events not received": outbox.unreceived,
+  });
 }

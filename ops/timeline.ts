@@ -2,7 +2,7 @@ import { shortKey } from "@kenri/shared/console/text.ts";
 import { printable } from "@kenri/shared/process/printable.ts";
 import type { EventTimeline, Step } from "@kenri/shared/operators/timeline.ts";
 import { type Call, type Command, type Result, text, UsageError, type Values } from "./command.ts";
-import type { Answer } from "./routes.ts";
+import type { Answer, ServiceName } from "./routes.ts";
 import { list, table, time } from "./text.ts";
 
 export const timeline: Command = {
@@ -33,7 +33,7 @@ Exit code 1 if no event is found.`,
       key === undefined ? { event_id: eventId ?? "" } : { idempotency_key: key },
     );
     const id = own.events[0]?.event_id ?? eventId;
-    const other = id === undefined ? [] : await findReceived(api, [id]);
+    const other = id === undefined ? [] : await find(api, "notification", [id]);
     const [event] = joined(own.events, other);
     return {
       problem: event === undefined,
@@ -59,16 +59,16 @@ interface Event {
   notification: EventTimeline | undefined;
 }
 
-// The entitlement service also knows events that wait to be published, the notification service also
-// older ones. So each is asked for the events that only the other one returned.
+// The entitlement service also knows events that wait to be published, the notification service
+// also older ones. So each is asked for the events that only the other one returned.
 async function eventsOfUser(api: Call["api"], user_id: string): Promise<Result> {
   const [{ events: own }, { events: received }] = await Promise.all([
     api.ask("/debug/entitlement/timeline", { user_id }),
     api.ask("/debug/notification/timeline", { user_id }),
   ]);
   const [older, newer] = await Promise.all([
-    findChanged(api, idsWithout(received, own)),
-    findReceived(api, idsWithout(own, received)),
+    find(api, "entitlement", idsWithout(received, own)),
+    find(api, "notification", idsWithout(own, received)),
   ]);
   const events = joined([...own, ...older], [...received, ...newer])
     .sort((a, b) => firstAt(b).localeCompare(firstAt(a)));
@@ -84,14 +84,13 @@ function idsWithout(events: EventTimeline[], others: EventTimeline[]): string[] 
   return events.map(({ event_id }) => event_id).filter((id) => !known.has(id));
 }
 
-async function findChanged(api: Call["api"], ids: string[]): Promise<EventTimeline[]> {
+async function find(
+  api: Call["api"],
+  service: ServiceName,
+  ids: string[],
+): Promise<EventTimeline[]> {
   if (ids.length === 0) return [];
-  return (await api.ask("/debug/entitlement/timeline", { event_id: ids.join() })).events;
-}
-
-async function findReceived(api: Call["api"], ids: string[]): Promise<EventTimeline[]> {
-  if (ids.length === 0) return [];
-  return (await api.ask("/debug/notification/timeline", { event_id: ids.join() })).events;
+  return (await api.ask(`/debug/${service}/timeline`, { event_id: ids.join() })).events;
 }
 
 function joined(changed: EventTimeline[], received: EventTimeline[]): Event[] {
@@ -105,21 +104,16 @@ function joined(changed: EventTimeline[], received: EventTimeline[]): Event[] {
 }
 
 function eventTable(events: Event[]): string {
-  return table(
-    ["CHANGED", "EVENT_ID", "ITEM", "VERSION", "TYPE", "OUTBOX", "NOTIFICATION"],
-    events.map((event) => {
-      const known = event.entitlement ?? event.notification;
-      return [
-        time(firstAt(event)),
-        event.event_id,
-        known?.stock_keeping_unit,
-        known?.version,
-        known?.type,
-        event.entitlement?.status ?? "unknown",
-        event.notification?.status ?? "not received",
-      ];
-    }),
-  );
+  const known = ({ entitlement, notification }: Event) => entitlement ?? notification;
+  return table(events, {
+    "CHANGED": (event) => time(firstAt(event)),
+    "EVENT_ID": ({ event_id }) => event_id,
+    "ITEM": (event) => known(event)?.stock_keeping_unit,
+    "VERSION": (event) => known(event)?.version,
+    "TYPE": (event) => known(event)?.type,
+    "OUTBOX": ({ entitlement }) => entitlement?.status ?? "unknown",
+    "NOTIFICATION": ({ notification }) => notification?.status ?? "not received",
+  });
 }
 
 function firstAt({ entitlement, notification }: Event): string {
@@ -139,28 +133,30 @@ function stepsOf({ event_id, entitlement, notification }: Event): string {
     (notification?.steps ?? []).map((step) => ({ ...step, service: "notification" })),
   );
   return [
-    list([
-      ["event", event_id],
-      ["user", known?.user_id ?? "unknown"],
-      ["item", known?.stock_keeping_unit ?? "unknown"],
-      ["type", known?.type ?? "unknown"],
-      ["version", known?.version ?? "unknown"],
-      ["trace", known?.trace_id ?? "-"],
-      ["key", shortKey(entitlement?.idempotency_key ?? "-")],
-      ...(entitlement?.caller ? [["caller", entitlement.caller] as [string, string]] : []),
-      ["outbox", entitlement?.status ?? "unknown"],
-      ["notification", notification?.status ?? "not received"],
-    ]),
+    list({
+      event: event_id,
+      user: known?.user_id ?? "unknown",
+      item: known?.stock_keeping_unit ?? "unknown",
+      type: known?.type ?? "unknown",
+      version: known?.version ?? "unknown",
+      trace: known?.trace_id ?? "-",
+      key: shortKey(entitlement?.idempotency_key ?? "-"),
+      caller: entitlement?.caller || undefined,
+      outbox: entitlement?.status ?? "unknown",
+      notification: notification?.status ?? "not received",
+    }),
     "",
-    table(
-      ["TIME", "SERVICE", "STEP", ""],
-      steps.map((step) => [time(step.at), step.service, step.step, detailOf(step)]),
-    ),
+    table(steps, {
+      "TIME": ({ at }) => time(at),
+      "SERVICE": ({ service }) => service,
+      "STEP": ({ step }) => step,
+      "": detailOf,
+    }),
   ].join("\n");
 }
 
-// PUBLISHED has the time at which the acknowledgement reached the relay. The message may have reached
-// its receiver a little earlier, but PUBLISHED is shown first.
+// PUBLISHED has the time at which the acknowledgement reached the relay. The message may have
+// reached its receiver a little earlier, but PUBLISHED is shown first.
 const acknowledgedLaterMs = 5_000;
 
 function merged<One extends Step>(own: One[], others: One[]): One[] {

@@ -29,19 +29,17 @@ the reason. Any other row waits for an earlier row with the same key, or for a w
         problem: false,
         json: { waiting, oldest },
         text: oldest.length === 0 ? "Nothing is waiting." : [
-          table(
-            ["AGE", "EVENT_ID", "KEY", "STATUS", "ATTEMPTS", "NEXT TRY", "LEASED BY", "LAST ERROR"],
-            oldest.map((row) => [
-              ageOf(row.created_at),
-              row.event_id,
-              row.aggregate_key,
-              row.status,
-              row.attempt_count,
-              row.next_retry_at && time(row.next_retry_at),
-              row.locked_by && `${row.locked_by} until ${time(row.lease_until)}`,
-              row.last_error,
-            ]),
-          ),
+          table(oldest, {
+            "AGE": ({ created_at }) => ageOf(created_at),
+            "EVENT_ID": ({ event_id }) => event_id,
+            "KEY": ({ aggregate_key }) => aggregate_key,
+            "STATUS": ({ status }) => status,
+            "ATTEMPTS": ({ attempt_count }) => attempt_count,
+            "NEXT TRY": ({ next_retry_at }) => next_retry_at && time(next_retry_at),
+            "LEASED BY": ({ locked_by, lease_until }) =>
+              locked_by && `${locked_by} until ${time(lease_until)}`,
+            "LAST ERROR": ({ last_error }) => last_error,
+          }),
           ...(waiting > oldest.length
             ? [`… of ${waiting}${waiting >= 10_000 ? " or more" : ""} that are waiting`]
             : []),

@@ -1,22 +1,22 @@
 // deno task metrics:page: writes the tables of docs/metrics.md from the metrics as they are declared.
 // With --check it only reports a page that is not up to date.
-import "../entitlement/app.ts";
-import "../entitlement/backlog.ts";
-import "../entitlement/relay.ts";
-import "../notification/app.ts";
-import "../notification/backlog.ts";
-import "../notification/consume_events.ts";
-import "../shared/process/service.ts";
-import "../shared/process/service_parts.ts";
 import {
   delaySeconds,
   type Description,
   descriptions,
   shortSeconds,
 } from "../shared/telemetry/metrics.ts";
+import { importsOf } from "./module_graph.ts";
 import { tableOf, writeTables } from "./page_tables.ts";
+import { mainFile, type ServiceName } from "./services.ts";
 
-const services = ["entitlement", "notification"];
+const services: ServiceName[] = ["entitlement", "notification"];
+
+// A module declares its metrics when it is loaded. Only main.ts would start the service.
+for (const service of services) {
+  for (const url of await importsOf(mainFile(service))) await import(url);
+}
+
 const buckets = new Map<readonly number[], string>([[shortSeconds, "short"], [
   delaySeconds,
   "delay",

@@ -133,3 +133,13 @@ function findOpen(database: Database, after: string): Promise<Row[]> {
     [after, checkedAtOnce],
   );
 }
+
+// The time so many seconds ago, by the clock of the database.
+export async function timeBefore(database: Database, seconds: number): Promise<string> {
+  const [found] = await query<{ time: string }>(
+    database,
+    `select ${utc("now() - make_interval(secs => $1)")} as time`,
+    [seconds],
+  );
+  return found?.time ?? "";
+}

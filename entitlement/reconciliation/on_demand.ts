@@ -9,9 +9,8 @@ import {
 } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { type AuditedEvent, checkAudit, checkedAtOnce, firstId } from "./check.ts";
+import { type AuditedEvent, checkAudit, checkedAtOnce, firstId, timeBefore } from "./check.ts";
 import type { AskReceiver } from "./ask.ts";
-import { timeBefore } from "./run.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";
 
 // Reconciliation on demand: each call checks one page of the changes since a given time. Unlike the

@@ -1,10 +1,18 @@
 import type { Log } from "@kenri/shared/process/log.ts";
 import { provenUntil as provenUntilGauge, unreceivedEvents } from "../metrics.ts";
-import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { pause } from "@kenri/shared/process/signals.ts";
 import { Trouble } from "@kenri/shared/process/trouble.ts";
-import { checkAudit, type Checked, checkedAtOnce, checkOpen, firstId } from "./check.ts";
+import {
+  checkAudit,
+  type Checked,
+  checkedAtOnce,
+  checkOpen,
+  firstId,
+  timeBefore,
+} from "./check.ts";
 import type { AskReceiver } from "./ask.ts";
+import { beginRun, finishRun, keepLease, type Run, saveProgress } from "./run_lease.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";
 
 // Proves once per interval that all events were received, starting where the last run ended. Events
@@ -52,11 +60,11 @@ async function reconcileIfDue(
   stop: AbortSignal,
 ): Promise<void> {
   const { database } = parts;
-  const run = await begin(database, intervalMs);
+  const run = await beginRun(database, intervalMs);
   if (!run) return;
   await recheckOpen(parts, run, graceSeconds, stop);
   await provePages(parts, run, graceSeconds, stop);
-  if (!stop.aborted) await finish(database, run);
+  if (!stop.aborted) await finishRun(database, run);
 }
 
 async function recheckOpen(
@@ -109,80 +117,6 @@ async function settle(parts: ReconcileParts, run: Run, page: Checked[]): Promise
     mended: republished.size,
     event_id: missing[0]?.event.event_id,
   });
-}
-
-// If a replica ends during its run, the others wait no longer than this.
-const lease = "interval '2 minutes'";
-
-interface Run {
-  proven_until: string; // where the run begins
-  leased_until: string; // proves the lease, because every later lease ends later
-}
-
-// Begins a run if one is due and no other replica has one.
-async function begin(database: Database, intervalMs: number): Promise<Run | undefined> {
-  const [run] = await query<Run & Record<string, unknown>>(
-    database,
-    `update reconciliation
-     set leased_until = now() + ${lease}
-     where (leased_until is null or leased_until < now())
-       and checked_at <= now() - make_interval(secs => $1::float8 / 1000)
-     returning ${utc("proven_until")} as proven_until, ${utc("leased_until")} as leased_until`,
-    [intervalMs],
-  );
-  return run;
-}
-
-export async function timeBefore(database: Database, seconds: number): Promise<string> {
-  const [found] = await query<{ time: string }>(
-    database,
-    `select ${utc("now() - make_interval(secs => $1)")} as time`,
-    [seconds],
-  );
-  return found?.time ?? "";
-}
-
-async function keepLease(database: Database, run: Run): Promise<void> {
-  const kept = await query<{ leased_until: string }>(
-    database,
-    `update reconciliation
-     set leased_until = now() + ${lease}
-     where leased_until = $1
-     returning ${utc("leased_until")} as leased_until`,
-    [run.leased_until],
-  );
-  run.leased_until = stillOurs(kept).leased_until;
-}
-
-async function saveProgress(database: Database, run: Run, provenUntil: string): Promise<void> {
-  const saved = await query(
-    database,
-    `update reconciliation
-     set proven_until = greatest(proven_until, $1)
-     where leased_until = $2
-     returning 1`,
-    [provenUntil, run.leased_until],
-  );
-  stillOurs(saved);
-}
-
-async function finish(database: Database, run: Run): Promise<void> {
-  const finished = await query(
-    database,
-    `update reconciliation
-     set checked_at = now(), leased_until = null
-     where leased_until = $1
-     returning 1`,
-    [run.leased_until],
-  );
-  stillOurs(finished);
-}
-
-// A replica that was delayed for longer than its lease must leave the run to the replica that took
-// over.
-function stillOurs<Row>([row]: Row[]): Row {
-  if (!row) throw new Error("the run outlasted its lease, and another replica has taken over");
-  return row;
 }
 
 async function showFigures(database: Database): Promise<void> {

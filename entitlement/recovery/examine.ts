@@ -1,5 +1,5 @@
-// Decides which events of the stream `recover` may trust. Everyone who may publish to the subject can
-// write anything into the stream, and NATS does not record who wrote a message.
+// Decides which events of the stream `recover` may trust. Everyone who may publish to the subject
+// can write anything into the stream, and NATS does not record who wrote a message.
 import type { MsgHdrs } from "nats";
 import { isSealed, sealHeader } from "@kenri/proto/entitlement/seal.ts";
 import {

@@ -1,14 +1,14 @@
 // deno task recover: for an entitlement database that was restored from a backup. Changes that were
-// made after the backup and published are still in the stream. This command stores them again, exactly
-// as they were. The service must be stopped meanwhile. The command may be repeated: it skips changes
-// that are stored already.
+// made after the backup and published are still in the stream. This command stores them again,
+// exactly as they were. The service must be stopped meanwhile. The command may be repeated: it
+// skips changes that are stored already.
 //
-// It is part of the entitlement service because it writes the tables of that service, with its settings
-// and its audit hashes. It connects as the owner of the database, because only the owner may write audit
-// rows with times of the past.
+// It is part of the entitlement service because it writes the tables of that service, with its
+// settings and its audit hashes. It connects as the owner of the database, because only the owner
+// may write audit rows with times of the past.
 //
-// By default it recovers only events that the service sealed and whose versions follow the versions in
-// the database. It lists the others; --accept EVENT_ID… or --accept all recovers them as well.
+// By default it recovers only events that the service sealed and whose versions follow the versions
+// in the database. It lists the others; --accept EVENT_ID… or --accept all recovers them as well.
 import type { JetStreamClient } from "nats";
 import { z } from "zod";
 import type { EventFields } from "@kenri/proto/entitlement/decode.ts";
@@ -79,8 +79,9 @@ function acceptedBy(args: string[]): (event: EventFields) => boolean {
   return ({ event_id }) => ids.includes("all") || ids.includes(`${event_id}`);
 }
 
-// Repeats the pass until it recovers nothing more. An event that failed and was republished is in the
-// stream after later versions of its entitlement, so the first pass can't recover those versions.
+// Repeats the pass until it recovers nothing more. An event that failed and was republished is in
+// the stream after later versions of its entitlement, so the first pass can't recover those
+// versions.
 async function recoverAll(recovery: Recovery): Promise<Pass> {
   let recovered = 0;
   for (;;) {
@@ -114,8 +115,8 @@ async function* readEvents(
 ): AsyncGenerator<{ read: number; events: Candidate[] }> {
   const consumer = await jetStream.consumers.get(stream, { opt_start_time: since.toISOString() });
   for (let pending = (await consumer.info()).num_pending; pending > 0;) {
-    // The last pull is never full, so it lasts until it expires. A second is enough for a stream that
-    // answers.
+    // The last pull is never full, so it lasts until it expires. A second is enough for a stream
+    // that answers.
     const expires = pending < perBatch ? 1_000 : answerWithinMs;
     const pulled = await consumer.fetch({ max_messages: perBatch, expires });
     const messages = await Array.fromAsync(pulled);

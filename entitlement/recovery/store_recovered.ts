@@ -41,9 +41,9 @@ export async function findNewer(database: Database, events: Candidate[]): Promis
   return events.filter(({ payload }) => ids.has(`${payload["event_id"]}`));
 }
 
-// Skips a version that the database has reached already. The event is published again, and receivers
-// remove the duplicate. The caller and the Idempotency-Key are not part of an event, so they are lost.
-// The audit chain continues from its last row in the backup.
+// Skips a version that the database has reached already. The event is published again, and
+// receivers remove the duplicate. The caller and the Idempotency-Key are not part of an event, so
+// they are lost. The audit chain continues from its last row in the backup.
 export async function storeChange(
   tx: Transaction,
   event: EventFields,

@@ -1,6 +1,6 @@
-// How a notification reaches its user. A send that fails rejects, and is retried later. After a crash the
-// same notification may be sent twice; notification_id is the idempotency key by which the receiver
-// removes the duplicate.
+// How a notification reaches its user. A send that fails rejects, and is retried later. After a
+// crash the same notification may be sent twice; notification_id is the idempotency key by which
+// the receiver removes the duplicate.
 
 export interface Send {
   notification_id: string;

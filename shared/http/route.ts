@@ -34,7 +34,7 @@ export function refuseMethod(allow: string): Handler {
 
 const requests = histogram(
   "kenri_http_request_duration_seconds",
-  "Time from the headers of a request to its answer; `_count` counts the requests",
+  "time from the headers of a request to its answer; `_count` is the number of requests",
   shortSeconds,
   ["route", "status"],
 );

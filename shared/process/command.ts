@@ -1,5 +1,4 @@
 import type { JetStreamClient } from "nats";
-
 import { connectNats, type NatsServers } from "../nats/connection.ts";
 import { reasonOf } from "./reason.ts";
 import { SettingsError } from "./settings.ts";

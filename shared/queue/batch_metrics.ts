@@ -3,7 +3,7 @@ import { onScrape } from "../telemetry/scrape.ts";
 
 const batchWaiting = gauge(
   "kenri_batch_waiting_current",
-  "items that wait for the next batch",
+  "items that wait for a batch",
   ["batch"],
 );
 const batches = new Map<string, { waiting: number }>();

@@ -2,7 +2,7 @@ import manifest from "../deno.json" with { type: "json" };
 import { gauge } from "./metrics.ts";
 import { onScrape } from "./scrape.ts";
 
-const buildInfo = gauge("kenri_build_info", "always 1, with labels for what runs here", [
+const buildInfo = gauge("kenri_build_info", "always 1; the labels are the versions that run here", [
   ...["service", "version", "deno"],
 ]);
 const lag = gauge("kenri_event_loop_lag_seconds", "how late a timer fired during the scrape");

@@ -1,5 +1,5 @@
-// Notifications of one key are sent in the order of their versions, in whatever order they were received,
-// and a delay of one key does not delay another.
+// Notifications of one key are sent in the order of their versions, in whatever order they were
+// received, and a delay of one key does not delay another.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { collecting, receive, startDelivery, untilAllAre } from "../support/deliveries.ts";
@@ -156,8 +156,8 @@ Deno.test("a version does not wait for a predecessor that was sent or is in the 
   assertInOrder(sent.map(({ payload }) => payload));
 });
 
-// The oldest row of a key may be a later version. Many such rows at the beginning of the claim order must
-// not hide the earlier versions for which they wait.
+// The oldest row of a key may be a later version. Many such rows at the beginning of the claim
+// order must not hide the earlier versions for which they wait.
 for (
   const { batchSize, users, versions } of [
     { batchSize: 20, users: 40, versions: 6 },

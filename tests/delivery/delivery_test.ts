@@ -1,5 +1,5 @@
-// Each notification ends as SENT, or as FAILED with exactly one dead letter, whatever the channel does and
-// whichever worker has the lease.
+// Each notification ends as SENT, or as FAILED with exactly one dead letter, whatever the channel
+// does and whichever worker has the lease.
 import assert from "node:assert/strict";
 import { collecting, receive, startDelivery, untilAllAre } from "../support/deliveries.ts";
 import { ask } from "../support/entitlement.ts";

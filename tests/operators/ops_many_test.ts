@@ -1,5 +1,5 @@
-// `deno task ops` with more rows than fit on one page, and with services that know different events: its
-// sums, its order and its exit code.
+// `deno task ops` with more rows than fit on one page, and with services that know different
+// events: its sums, its order and its exit code.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";

@@ -1,5 +1,5 @@
-// `deno task ops`: its JSON, its exit codes and its errors. Its texts are in docs/operations.md, and
-// operations_page_test.ts compares them.
+// `deno task ops`: its JSON, its exit codes and its errors. Its texts are in docs/operations.md,
+// and operations_page_test.ts compares them.
 import assert from "node:assert/strict";
 import { program as entitlement } from "../../entitlement/program.ts";
 import { program as notification } from "../../notification/program.ts";

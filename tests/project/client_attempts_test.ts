@@ -1,5 +1,5 @@
-// The TypeScript client against servers that answer badly or not at all: each attempt and each call ends
-// in time, and each request is sent as the caller wants it.
+// The TypeScript client against servers that answer badly or not at all: each attempt and each call
+// ends in time, and each request is sent as the caller wants it.
 import assert from "node:assert/strict";
 import { type Fetch, kenriClient, Unavailable } from "../../client/client.ts";
 import { freePort } from "../../tools/servers/free_port.ts";

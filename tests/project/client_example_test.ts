@@ -1,5 +1,5 @@
-// The client fits the service, and its example does what it claims, on Deno and, if it is installed, on
-// Node.
+// The client fits the service, and its example does what it claims, on Deno and, if it is
+// installed, on Node.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { startEntitlement } from "../support/entitlement.ts";

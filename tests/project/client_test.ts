@@ -1,5 +1,5 @@
-// The TypeScript client against the real service: what it returns, what it throws, and that it repeats a
-// request until it is answered, without a second effect.
+// The TypeScript client against the real service: what it returns, what it throws, and that it
+// repeats a request until it is answered, without a second effect.
 import assert from "node:assert/strict";
 import {
   Conflict,

@@ -1,5 +1,5 @@
-// `deno task ops`, `demo` and the client ask what they take for Kenri. Whatever answers there does not
-// steer the terminal, gets no credential for somebody else, and comes to an end.
+// `deno task ops`, `demo` and the client ask what they take for Kenri. Whatever answers there does
+// not steer the terminal, gets no credential for somebody else, and comes to an end.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { kenriClient } from "../../client/client.ts";

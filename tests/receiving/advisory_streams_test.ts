@@ -1,4 +1,5 @@
-// An advisory is lost if no stream stores it, so these streams exist before the service consumes events.
+// An advisory is lost if no stream stores it, so these streams exist before the service consumes
+// events.
 import assert from "node:assert/strict";
 import { readConfig } from "../../notification/config.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";

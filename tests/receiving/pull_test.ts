@@ -1,5 +1,5 @@
-// A pull ends when the server announces it: no delivered message is dropped on the way, and a pull that
-// can't work rejects.
+// A pull ends when the server announces it: no delivered message is dropped on the way, and a pull
+// that can't work rejects.
 import assert from "node:assert/strict";
 import { AckPolicy, type NatsConnection } from "nats";
 import { pull, type Pulled } from "../../shared/nats/pull.ts";

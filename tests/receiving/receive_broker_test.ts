@@ -1,5 +1,5 @@
-// The broker may be unavailable, come back with less data, or be changed by somebody else. The service
-// recovers by itself and still stores each event once.
+// The broker may be unavailable, come back with less data, or be changed by somebody else. The
+// service recovers by itself and still stores each event once.
 import assert from "node:assert/strict";
 import { AckPolicy, type ConsumerConfig, DeliverPolicy, RetentionPolicy } from "nats";
 import { startNats } from "../../tools/servers/nats.ts";

@@ -1,5 +1,5 @@
-// While the database is unavailable, whatever the reason and however long, messages wait in the stream and
-// use up no deliveries.
+// While the database is unavailable, whatever the reason and however long, messages wait in the
+// stream and use up no deliveries.
 import assert from "node:assert/strict";
 import { uniqueName, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
@@ -61,7 +61,8 @@ Deno.test("a long outage of the database uses up no deliveries and loses nothing
 Deno.test("a database that is killed again and again under load uses up no deliveries and loses nothing", async () => {
   await using database = await ownDatabase("notification");
   const place = placeOf(database);
-  // While the machine recovers a database and runs other tests, the service may not get to run for a second.
+  // While the machine recovers a database and runs other tests, the service may not get to run for
+  // a second.
   const settings = { ...brief, NOTIFICATION_NATS_ACK_WAIT: "3s" };
   await using service = await startNotification(place, settings);
   const events = eventsOf({ users: 100, versions: 30 });

@@ -1,5 +1,5 @@
-// One pull follows another without a gap, and the messages of open pulls are limited, even if the server
-// never announces the end of a pull.
+// One pull follows another without a gap, and the messages of open pulls are limited, even if the
+// server never announces the end of a pull.
 import assert from "node:assert/strict";
 import { AckPolicy } from "nats";
 import { connectTo } from "../../tools/servers/nats_client.ts";

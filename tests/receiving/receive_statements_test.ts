@@ -1,5 +1,5 @@
-// The statements that receive events, row by row: which row waits for a predecessor, for how long, and
-// what ends the wait.
+// The statements that receive events, row by row: which row waits for a predecessor, for how long,
+// and what ends the wait.
 import assert from "node:assert/strict";
 import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";

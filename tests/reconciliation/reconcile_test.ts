@@ -93,7 +93,7 @@ Deno.test("events that are too old, dead or never published are not republished"
      values ('a', 'MAX_DELIVERIES', 's', 'c', 1, now(), jsonb_build_object('Nats-Msg-Id', jsonb_build_array($1::text)))`,
     [lost?.event_id],
   );
-  await until("it is given up", async () => {
+  await until("it has failed", async () => {
     const rows = await entitlement.rows("select from outbox_events where status = 'FAILED'");
     return rows.length === 1;
   });
@@ -147,7 +147,7 @@ Deno.test("replicas republish a missing event once, and prove all up to the firs
     return unreceived.length === 0 && proven_until > before.proven_until;
   });
   assert.equal(await metricOf("entitlement_reconcile_mended_total"), 2);
-  await until("that is seen", async () => {
+  await until("the metric is 0", async () => {
     return await metricOf("entitlement_unreceived_current", { state: "MISSING" }) === 0;
   });
 
@@ -167,7 +167,7 @@ Deno.test("replicas republish a missing event once, and prove all up to the firs
     ownerUrl,
     "update reconciliation set proven_until = now() - interval '1 day', checked_at = now() - interval '1 day'",
   );
-  await until("it has come that far", async () => {
+  await until("the proof ends there", async () => {
     const found = await ask(
       ownerUrl,
       "select from reconciliation where proven_until = $1 and checked_at > now() - interval '1 hour'",
@@ -196,7 +196,7 @@ Deno.test("while no replica answers, no event counts as missing", async () => {
   const stopping = new AbortController();
   const collecting = collectingLog();
   const loop = startLoop(stack, stopping.signal, collecting);
-  await until("it says so", () => collecting.lines.some((line) => line.startsWith("warn")));
+  await until("it is logged", () => collecting.lines.some((line) => line.startsWith("warn")));
   stopping.abort();
   assert.deepEqual(await loop, [`warn Reconciliation postponed: ${message}`]);
 });

@@ -45,7 +45,7 @@ Deno.test("version 2 waits for version 1 of its own key, and not for that of a s
   await until("the other's is sent", () => sent.length === 1);
   await receive(place, [[eventOf({ ...one, version: 2 })]]);
   await receive(place, [[eventOf({ userId: "marker" })]]);
-  await until("what came later is sent", () => sent.some(({ user_id }) => user_id === "marker"));
+  await until("the later event is sent", () => sent.some(({ user_id }) => user_id === "marker"));
   await receive(place, [[eventOf({ ...one, version: 1 })]]);
   await until("all are sent", () => sent.length === 4);
   const ofOne = sent.filter(({ user_id }) => user_id === one.userId);

@@ -67,7 +67,7 @@ Deno.test("an event that the stream has lost is recorded with its sequence", asy
   await nats.kill();
   await nats.wipe();
   await nats.start();
-  await until("both are noted", async () => {
+  await until("both are recorded", async () => {
     const noted = await ask<{ outcome: string; stream_seq: number }>(
       place.ownerUrl,
       "select outcome, stream_seq::int from outbox_attempts order by stream_seq",

@@ -17,7 +17,7 @@ Deno.test("a database that is killed repeatedly loses and duplicates no event", 
   await using relay = startRelay(place, { leaseMs: 2_000, maxAttempts: 5 });
   for (let kills = 0; kills < 3; kills++) {
     const before = await countOf(ownerUrl, "PUBLISHED");
-    await until("it is at it", async () => await countOf(ownerUrl, "PUBLISHED") > before + 300);
+    await until("it publishes", async () => await countOf(ownerUrl, "PUBLISHED") > before + 300);
     await until("it has recovered", () => recoveries(relay.log) === failures(relay.log));
     await server.kill();
     await until("it has noticed", () => failures(relay.log) > kills);
@@ -35,7 +35,7 @@ Deno.test("an outage longer than the lease is logged once and counts no attempt"
   await untilAll(ownerUrl, "PUBLISHED");
   Deno.kill(nats.pid, "SIGSTOP"); // so that the relay holds rows and claims no more
   await insertEvents(ownerUrl, manyEvents({ keys: 10, versions: 2 }));
-  await until("it has them", async () => await countOf(ownerUrl, "IN_FLIGHT") === 20);
+  await until("it holds all", async () => await countOf(ownerUrl, "IN_FLIGHT") === 20);
   await server.kill();
   Deno.kill(nats.pid, "SIGCONT");
   const from = performance.now();
@@ -44,7 +44,7 @@ Deno.test("an outage longer than the lease is logged once and counts no attempt"
   await server.start();
   const rows = await untilArrived(place);
   assert.ok(rows.every(({ attempt_count }) => attempt_count === 0));
-  await until("it says so", () => recoveries(relay.log) === failures(relay.log));
+  await until("it is logged", () => recoveries(relay.log) === failures(relay.log));
 });
 
 Deno.test("published_at is the time of the acknowledgement, however late it is settled", async () => {
@@ -52,10 +52,10 @@ Deno.test("published_at is the time of the acknowledgement, however late it is s
   const { server, ownerUrl } = place;
   await using relay = startRelay(place, { batchSize: 500 });
   await insertEvents(ownerUrl, manyEvents({ keys: 2_000, versions: 1 }));
-  await until("it is at it", async () => await countOf(ownerUrl, "IN_FLIGHT") > 0);
+  await until("it publishes", async () => await countOf(ownerUrl, "IN_FLIGHT") > 0);
   await server.kill();
   const from = performance.now();
-  await until("a while is over", () => performance.now() - from > 1_500);
+  await until("the pause is over", () => performance.now() - from > 1_500);
   await server.start();
   const rows = await untilAll(ownerUrl, "PUBLISHED");
   const storedAt = await timesInStream(place);

@@ -35,7 +35,7 @@ Deno.test("events that a killed relay held are taken over after their lease, whi
   await publishesAtLeast(place, 1);
   Deno.kill(nats.pid, "SIGSTOP"); // so that the relay certainly holds rows
   await insertEvents(place.ownerUrl, manyEvents({ keys: 10, versions: 2 }));
-  await until("it has them", async () => await countOf(place.ownerUrl, "IN_FLIGHT") === 20);
+  await until("it holds all", async () => await countOf(place.ownerUrl, "IN_FLIGHT") === 20);
   await killed.kill();
   Deno.kill(nats.pid, "SIGCONT");
   await using _heir = startRelay(place);
@@ -70,7 +70,7 @@ Deno.test("a relay that was suspended for longer than its lease changes nothing 
   await publishesAtLeast(place, 1);
   Deno.kill(nats.pid, "SIGSTOP");
   await insertEvents(place.ownerUrl, manyEvents({ keys: 5, versions: 4 }));
-  await until("it has them", async () => await countOf(place.ownerUrl, "IN_FLIGHT") === 20);
+  await until("it holds all", async () => await countOf(place.ownerUrl, "IN_FLIGHT") === 20);
   sleeper.signal("SIGSTOP");
   Deno.kill(nats.pid, "SIGCONT");
   await using _heir = startRelay(place);
@@ -94,7 +94,7 @@ Deno.test("a lease is extended while acknowledgements are slow", async () => {
   await publishesAtLeast(place, 1);
   Deno.kill(nats.pid, "SIGSTOP");
   await insertEvents(place.ownerUrl, manyEvents({ keys: 5, versions: 4 }));
-  await until("one has them", async () => await countOf(place.ownerUrl, "IN_FLIGHT") === 20);
+  await until("one holds all", async () => await countOf(place.ownerUrl, "IN_FLIGHT") === 20);
   const tokens = await tokensOf(place);
   const from = performance.now();
   await until("several leases are over", () => performance.now() - from > 2_500);

@@ -45,7 +45,7 @@ Deno.test("so it does while two relays publish, and when the broker is wiped aga
     await insertEvents(place.ownerUrl, manyEvents({ keys: 50, versions: 40 }));
     const published = await countOf(place.ownerUrl, "PUBLISHED");
     await until(
-      "they are at it",
+      "they publish",
       async () => await countOf(place.ownerUrl, "PUBLISHED") > published + 300,
     );
     await nats.kill();
@@ -90,7 +90,10 @@ Deno.test("an event that was settled after the loss, by a relay that has ended, 
   await copy.restore();
   await until("the busy one is back", async () => (await generations(place)) === 3);
   await insertEvents(place.ownerUrl, [{ key: "next:sku", version: 1 }]);
-  await until("the place is taken", async () => await countOf(place.ownerUrl, "PUBLISHED") === 4);
+  await until(
+    "the next one is published",
+    async () => await countOf(place.ownerUrl, "PUBLISHED") === 4,
+  );
   assert.deepEqual(await slow.settle(), new Set([slow.id]));
   const stored = await storedEvents(place.natsUrl, place.stream);
   assert.ok(!stored.some(({ id }) => id === slow.id));

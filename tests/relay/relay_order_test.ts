@@ -49,7 +49,7 @@ Deno.test("so do three processes, one of which is killed and one of which is sto
   await using stopped = await startService("entitlement", settings);
   await using _third = await startService("entitlement", settings);
   await insertEvents(place.ownerUrl, manyEvents({ keys: 40, versions: 100 }));
-  await until("they are at it", async () => await countOf(place.ownerUrl, "PUBLISHED") > 200);
+  await until("they publish", async () => await countOf(place.ownerUrl, "PUBLISHED") > 200);
   await killed.kill();
   assert.equal(await stopped.stop(), 0);
   await untilArrived(place);

@@ -22,7 +22,7 @@ Deno.test("a long outage of the broker counts no attempt", async () => {
   await using place = await freshPlace({ natsUrl: nats.url });
   await using relay = startRelay(place, { batchSize: 1_500 }); // more than may be in flight
   await insertEvents(place.ownerUrl, manyEvents({ keys: 12_000, versions: 1 }));
-  await until("it is at it", async () => await countOf(place.ownerUrl, "PUBLISHED") > 100);
+  await until("it publishes", async () => await countOf(place.ownerUrl, "PUBLISHED") > 100);
   await nats.kill();
   await insertEvents(place.ownerUrl, manyEvents({ keys: 20, versions: 10 }));
   await untilReleased(place);
@@ -37,7 +37,7 @@ Deno.test("a broker that is down when the relay starts counts no attempt", async
   await nats.stop();
   await insertEvents(place.ownerUrl, manyEvents({ keys: 5, versions: 2 }));
   await using relay = startRelay(place);
-  await until("it says so", () => relay.log.some((line) => line.includes("can't be reached")));
+  await until("it is logged", () => relay.log.some((line) => line.includes("can't be reached")));
   await pauseWithoutClaims(place, 1_500);
   await nats.start();
   await assertAllArrived(place, relay);
@@ -61,7 +61,7 @@ Deno.test("a frozen broker counts no attempt, even in the middle of a batch", as
   await using place = await freshPlace({ natsUrl: nats.url });
   await using relay = startRelay(place, { batchSize: 500 });
   await insertEvents(place.ownerUrl, manyEvents({ keys: 4_000, versions: 2 }));
-  await until("it is at it", async () => await countOf(place.ownerUrl, "PUBLISHED") > 500);
+  await until("it publishes", async () => await countOf(place.ownerUrl, "PUBLISHED") > 500);
   Deno.kill(nats.pid, "SIGSTOP");
   try {
     await until(
@@ -85,7 +85,7 @@ Deno.test("a full stream counts no attempt", async () => {
   await untilAll(place.ownerUrl, "PUBLISHED");
   await changeStream(place, { max_msgs: 40, discard: "new" });
   await insertEvents(place.ownerUrl, manyEvents({ keys: 20, versions: 2 }));
-  await until("it says so", () => relay.log.some((line) => line.includes("maximum messages")));
+  await until("it is logged", () => relay.log.some((line) => line.includes("maximum messages")));
   await changeStream(place, { max_msgs: -1 });
   await assertAllArrived(place, relay);
 });
@@ -141,7 +141,7 @@ function untilReleased({ ownerUrl }: FreshPlace): Promise<void> {
 // The time must be longer than all attempts and backoffs together.
 async function pauseWithoutClaims({ ownerUrl }: FreshPlace, ms: number): Promise<void> {
   const from = performance.now();
-  await until("the time is over", async () => {
+  await until("the pause is over", async () => {
     assert.equal(await countOf(ownerUrl, "IN_FLIGHT"), 0);
     return performance.now() - from > ms;
   });

@@ -122,7 +122,7 @@ export const scenarios: Record<string, Scenario> = {
   },
   "changes wait for their commit": {
     fires: ["ChangesWait"],
-    but: { [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(9_000) },
+    but: { [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(900) },
   },
   "lists are slow": { fires: ["ReadsLate", "ReadsLateSlowly"], but: reads("1", 10, 2) },
   "lists fail quickly": {

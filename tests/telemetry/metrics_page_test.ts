@@ -1,38 +1,11 @@
 // `deno task metrics:page --check` keeps the tables of docs/metrics.md current; here they are compared
 // with what the running services report.
 import assert from "node:assert/strict";
-import { read } from "../support/pages.ts";
+import { type Metric, metricsBelow } from "../support/pages.ts";
 import { grant } from "../support/api.ts";
 import { samplesOf, type Scraped, scrapeOf, valueOf } from "../support/metrics.ts";
 import { startSystem } from "../support/system.ts";
 import { until } from "../../tools/servers/wait.ts";
-
-interface Row {
-  name: string;
-  type: string;
-  labels: string[];
-}
-
-function rowsOf(...headings: string[]): Row[] {
-  const sections = read("docs/metrics.md").split(/^## /m)
-    .filter((section) => headings.some((heading) => section.startsWith(`${heading}\n`)));
-  const rows = sections.flatMap((section) => [...section.matchAll(/^\| `(\w+)` *\|(.*)$/gm)]);
-  return rows.map(([, name = "", rest = ""]) => {
-    const [type = "", labels = ""] = rest.split("|").map((cell) => cell.trim());
-    return { name, type, labels: labels === "" ? [] : labels.split(", ") };
-  });
-}
-
-function assertSame({ types, samples, ...scraped }: Scraped, rows: Row[]): void {
-  assert.deepEqual([...types.keys()].sort(), rows.map(({ name }) => name).sort());
-  for (const { name, type, labels } of rows) {
-    assert.equal(types.get(name), type, name);
-    const of = type === "histogram" ? `${name}_count` : name;
-    for (const sample of samplesOf({ types, samples, ...scraped }, of)) {
-      assert.deepEqual(Object.keys(sample.labels), labels, name);
-    }
-  }
-}
 
 Deno.test("the page of metrics has every metric that the services report, and no other", async () => {
   await using system = await startSystem({ replicas: 1 });
@@ -44,6 +17,16 @@ Deno.test("the page of metrics has every metric that the services report, and no
     const sent = await scrapeOf(notification);
     return valueOf(sent, "notification_delivery_total", { result: "sent" }) === 1;
   });
-  assertSame(await scrapeOf(entitlement), rowsOf("Entitlement", "Both services"));
-  assertSame(await scrapeOf(notification), rowsOf("Notification", "Both services"));
+  assertReports(await scrapeOf(entitlement), metricsBelow("Entitlement", "Both services"));
+  assertReports(await scrapeOf(notification), metricsBelow("Notification", "Both services"));
 });
+
+function assertReports(scraped: Scraped, metrics: Metric[]): void {
+  assert.deepEqual([...scraped.types.keys()].sort(), metrics.map(({ name }) => name).sort());
+  for (const { name, type, labels } of metrics) {
+    assert.equal(scraped.types.get(name), type, name);
+    for (const sample of samplesOf(scraped, type === "histogram" ? `${name}_count` : name)) {
+      assert.deepEqual(Object.keys(sample.labels), labels, name);
+    }
+  }
+}

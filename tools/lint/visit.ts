@@ -1,6 +1,8 @@
 type Node = Deno.lint.Node;
 
-/** Every way in which a file names another module. `import type` and `import("…").T` load no code. */
+/**
+ * Every way in which a file names another module. `import type` and `import("…").T` load no code.
+ */
 export function onImport(
   visit: (specifier: string, node: Node, isType: boolean) => void,
 ): Deno.lint.LintVisitor {

@@ -69,6 +69,6 @@ function endOfWaiting(state: State): Step<State>[] {
       sending: withRow(sending, event, { waits: false }),
       history: { ...history, unawaited: withFlag(history.unawaited, event) },
     };
-    return [{ label: `${events[event]?.name} has waited for its predecessor in vain`, next }];
+    return [{ label: `${events[event]?.name} has waited long enough for its predecessor`, next }];
   });
 }
