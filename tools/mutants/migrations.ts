@@ -138,7 +138,7 @@ export const mutants: Mutant[] = [
     file: "migrations/service_role.ts",
     property: "powers that the owner can't take from the role are told",
     replace: "(rolcreatedb, 'can create databases'),",
-    by: "(rolsuper, 'can create databases'),",
+    by: "(not rolcanlogin, 'can create databases'),",
     tests: madeRoles,
   },
   {
@@ -244,6 +244,6 @@ export const mutants: Mutant[] = [
     property: "the rows of a key are found by an index that a claim can use",
     replace: "where unfinished::int = 1;\n-- No release",
     by: "where unfinished::int = 0;\n-- No release",
-    tests: ["tests/changes/plans_test.ts"],
+    tests: ["tests/delivery/delivery_plans_test.ts"],
   },
 ];

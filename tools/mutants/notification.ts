@@ -297,7 +297,7 @@ export const mutants: Mutant[] = [
     property: "an advisory about a stream that is gone is stored without a copy",
     replace: "if (code === messageNotFound || code === streamNotFound) return undefined;",
     by: "if (code === messageNotFound || code === -streamNotFound) return undefined;",
-    tests: advisories,
+    tests: ["tests/receiving/advisory_streams_test.ts"],
   },
   {
     file: "notification/dead_letters/dead_advisories.ts",
@@ -380,13 +380,6 @@ export const mutants: Mutant[] = [
   },
   {
     file: "notification/answer_checks.ts",
-    property: "a captured message that was received again is not dead",
-    replace: "where captured.operation_id is null\n           and captured",
-    by: "where captured",
-    tests: ["tests/reconciliation/reconcile_test.ts"],
-  },
-  {
-    file: "notification/answer_checks.ts",
     property: "what may have been deleted for its age is not said to be missing",
     replace: "now() - make_interval(days => $1) + interval '1 hour'",
     by: "now() - make_interval(days => $1) - interval '1 hour'",
@@ -397,7 +390,7 @@ export const mutants: Mutant[] = [
     property: "of several replicas one answers",
     replace: "      queue: options.consumer.durable,\n",
     by: "",
-    tests: ["tests/reconciliation/reconcile_test.ts"],
+    tests: ["tests/reconciliation/receiver_test.ts"],
   },
   {
     file: "notification/operators/erase_user.ts",
@@ -460,7 +453,7 @@ export const mutants: Mutant[] = [
     property: "a send that lost its lease is not counted",
     replace: "if (!owned.has(row.id)) continue;",
     by: "if (owned.size === 0) continue;",
-    tests: ["tests/telemetry/metrics_test.ts"],
+    tests: ["notification/metrics_test.ts"],
   },
   {
     file: "notification/backlog.ts",
