@@ -15,7 +15,7 @@ import type {
   DeadLettersQuery,
 } from "@kenri/shared/operators/dead_letters.ts";
 import type { ErasureAnswer, ErasureBody } from "@kenri/shared/operators/erasure.ts";
-import type { OperationPage, OperationsQuery } from "@kenri/shared/operators/operations.ts";
+import type { OperationPage, OperationsQuery } from "@kenri/shared/operators/operation_log.ts";
 import type { SendBackAnswer, SendBackBody } from "@kenri/shared/operators/send_back.ts";
 import type { Timeline } from "@kenri/shared/operators/timeline.ts";
 

@@ -1,4 +1,3 @@
-import { z } from "@hono/zod-openapi";
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
@@ -12,7 +11,6 @@ import { republishDead } from "../republish/republish_dead.ts";
 export function deadEvents(database: Database, wakeRelay: Wakeup): SendBack {
   return {
     layer: "outbox",
-    idSchema: z.uuid().transform((id) => id.toLowerCase()),
     ...deadRows<DeadLetter>(database, deadOutbox),
     sendBack: (dead, operation) => sendBackEvents(database, dead, operation, wakeRelay),
   };
@@ -22,8 +20,7 @@ const deadOutbox: DeadTable = {
   name: "outbox_events",
   id: "event_id",
   idType: "uuid",
-  beforeAll: "00000000-0000-0000-0000-000000000000",
-  isDead: "not unfinished and published_at is null", // which is to say FAILED
+  isDead: "not unfinished and published_at is null", // equivalent to FAILED
   error: "coalesce(last_error, 'unknown')",
   since: "created_at",
   columns: "'outbox' as layer, event_id as id, event_id, attempt_count as attempts, payload",

@@ -1,5 +1,5 @@
 import { pageAnswer } from "@kenri/shared/console/answers.ts";
-import type { ShowPage } from "@kenri/shared/console/console.tsx";
+import type { ShowPage } from "@kenri/shared/console/ask.ts";
 import {
   ConsolePage,
   Facts,
@@ -9,7 +9,7 @@ import {
   When,
 } from "@kenri/shared/console/layout.tsx";
 import { ageOf } from "@kenri/shared/console/text.ts";
-import { EventLink } from "@kenri/shared/console/timeline_page.tsx";
+import { EventLink } from "@kenri/shared/console/search.tsx";
 import type { Reconciliation } from "./on_demand.ts";
 
 export const reconciliationPath = "/console/reconciliation";

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-// A sum over the last hashes of all chains. It does not depend on their order, because erasing a user
-// changes the order of the chains but not their hashes. Each hash is stretched to 2,048 bits first,
-// because somebody could find other hashes with the same sum if they were shorter.
+// A sum over the last hashes of all chains. It does not depend on their order, because erasing a
+// user changes the order of the chains but not their hashes. Each hash is stretched to 2,048 bits
+// first, because somebody could find other hashes with the same sum if they were shorter.
 
 export interface Heads {
   count: number;

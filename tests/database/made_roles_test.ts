@@ -115,14 +115,14 @@ Deno.test("powers that the owner can't take away from the role are reported", as
   const group = uniqueName("group");
   await asAdministrator(`create role "${group}"`);
   await asAdministrator(
-    `create role "${role}" login superuser replication bypassrls in role "${group}"`,
+    `create role "${role}" login superuser createdb createrole replication bypassrls in role "${group}"`,
   );
   await asAdministrator(`alter role "${role}" set datestyle = 'SQL, DMY'`);
   try {
     const serviceUrl = urlOf({ database: owner.database, user: role });
     const lines = await migrateEntitlement(owner.url, serviceUrl);
-    const powers = ["is a superuser", "can replicate", "bypasses row security"]
-      .concat("has settings of its own");
+    const powers = ["is a superuser", "can create roles", "can create databases", "can replicate"]
+      .concat("bypasses row security", "has settings of its own");
     // Before PostgreSQL 16 a role that may create roles may remove any role from a group.
     if (await serverVersion() >= 160_000) powers.push(`is a member of ${group}`);
     for (const power of powers) {

@@ -1,4 +1,5 @@
-// docs/failure-modes.md, docs/runbook.md and the alerts refer to each other, and to things that exist.
+// docs/failure-modes.md, docs/runbook.md and the alerts refer to each other, and to things that
+// exist.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { anchorOf, codeIn, read, sectionsOf } from "../support/pages.ts";

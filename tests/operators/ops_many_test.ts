@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
+import { insertEntitlement } from "./rows.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
 // The service changes no row by itself, so the tables contain only what the tests have written.
@@ -40,7 +41,7 @@ async function json(stack: Stack, ...args: string[]): Promise<{ code: number; sa
   return { code, said: JSON.parse(output) };
 }
 
-Deno.test("more dead letters than a service takes at once are all sent back, by id and by error", async () => {
+Deno.test("ops sends back more dead letters than a service accepts at once, by id and by error", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   for (const how of ["ids", "error"]) {
@@ -127,12 +128,7 @@ Deno.test("the events of a user are listed newest first, and the steps of an eve
     outbox,
     manyEvents({ keys: 1, versions: 3 }),
   );
-  await ask(
-    outbox,
-    `insert into entitlements
-       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('user-0', 'sku', 'ACTIVE', now(), 'purchase', 'p-1', 3, now())`,
-  );
+  await insertEntitlement(outbox, { user_id: "user-0", stock_keeping_unit: "sku", version: 3 });
   await ask(
     outbox,
     `update outbox_events set status = 'PUBLISHED', published_at = now(), stream_generation = 1,
@@ -197,12 +193,7 @@ Deno.test("the operations of both services are listed newest first", async () =>
 Deno.test("a user is erased from both services under one id, or from none while an event is on its way", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
-  await ask(
-    outbox,
-    `insert into entitlements
-       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('ann', 'book', 'ACTIVE', now(), 'purchase', 'p-1', 1, now())`,
-  );
+  await insertEntitlement(outbox, { user_id: "ann", stock_keeping_unit: "book", version: 1 });
   await ask(
     delivery,
     `insert into notifications

@@ -7,7 +7,7 @@ import { blocksOf, runCommand, runQuery, runShell } from "./runbook.ts";
 import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("dead letters are sent back, missing events republished, as the runbook says", async () => {
+Deno.test("dead letters and missing events are repaired with the commands of the runbook", async () => {
   const shortWindow = {
     ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms",
     NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",
@@ -57,7 +57,7 @@ Deno.test("dead letters are sent back, missing events republished, as the runboo
   for (const table of ["notifications", "processed_events"]) {
     await ask(place.ownerUrl, `delete from ${table} where event_id = $1`, [one.EVENT_ID]);
   }
-  // What was published just now would count as on its way.
+  // Without grace, because an event published just now would count as on its way.
   const reconcile = (nth: number, expectedCode: number) =>
     runShell(`${blocksOf(missing, "sh")[nth]?.trim()} --grace 0`, settings, expectedCode);
   assert.match(await reconcile(1, 1), /1 event would be republished/);

@@ -1,4 +1,5 @@
-// The sections of docs/runbook.md for what is away, slow or full, taken while it is.
+// The sections of docs/runbook.md for outages, slow databases and growing tables, followed during
+// them.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { grant } from "../support/api.ts";
@@ -9,7 +10,7 @@ import type { Settings } from "../../tools/servers/service_process.ts";
 import { startSystem, type System } from "../support/system.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("while NATS and then a service are away, the runbook leads to them and back", async () => {
+Deno.test("the runbook finds an outage of NATS and of a service, and their end", async () => {
   await using nats = await startNats();
   await using system = await startSystem({
     natsUrl: nats.url,
@@ -19,17 +20,17 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   const settings = opsSettings(system);
   const allIsWell = (heading: string, nth: number) =>
     until("all is well", async () => {
-      const said = await runCommand(heading, nth, settings).catch(() => "");
+      const output = await runCommand(heading, nth, settings).catch(() => "");
       return /^events waiting in the outbox +0$.*^notifications waiting +0$.*All is well/ms.test(
-        said,
+        output,
       );
     });
   await allIsWell("First look", 0);
 
   await nats.kill();
   await until("it is noticed", async () => {
-    const said = await runCommand("NATS is away", 0, settings, 1).catch(() => "");
-    return said.includes("entitlement is not connected to NATS");
+    const output = await runCommand("NATS is away", 0, settings, 1).catch(() => "");
+    return output.includes("entitlement is not connected to NATS");
   });
   const [entitlement] = system.replicas.entitlement;
   assert.equal((await grant(entitlement?.url ?? "")).status, 200);
@@ -51,15 +52,15 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   await allIsWell("A database is away", 0);
 });
 
-Deno.test("who holds a database up is found and ended, and nobody else is", async () => {
+Deno.test("the runbook finds and ends exactly the session that blocks others", async () => {
   await using database = await freshDatabase("entitlement");
   const { ownerUrl } = database;
   await withClient(ownerUrl, async (holder) => {
-    holder.on("error", () => {}); // its connection is ended below
+    holder.on("error", () => {}); // the runbook ends its connection
     await holder.query("begin; lock table entitlements");
     const { rows: [{ pid }] } = await holder.query("select pg_backend_pid() as pid");
     const waiting = withClient(ownerUrl, (client) => client.query("select from entitlements"))
-      .catch(() => {}); // it may be ended with the other
+      .catch(() => {}); // the runbook may end this one, too
     const slow = "A database is slow";
     await until("somebody waits", async () => {
       const [found] = await runQuery<{ held_up_by: number }>(slow, 0, ownerUrl);
@@ -73,7 +74,7 @@ Deno.test("who holds a database up is found and ended, and nobody else is", asyn
   });
 });
 
-Deno.test("PostgreSQL tells of its connections and of its largest tables", async () => {
+Deno.test("the queries of the runbook show connections and the largest tables", async () => {
   await using database = await freshDatabase("notification");
   const [server] = await runQuery<{ standby: boolean; connections: number; allowed: number }>(
     "A database is away",
