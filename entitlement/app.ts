@@ -27,8 +27,8 @@ export interface AppParts {
   log: Log;
 }
 
-// Each change takes two advisory locks, and PostgreSQL's default lock table has room for about 6,400:
-// enough for ten replicas with two such commits at a time.
+// Each change takes two advisory locks, and PostgreSQL's default lock table has room for about
+// 6,400: enough for ten replicas with two such commits at a time.
 const changesPerCommit = 128;
 const commitsAtOnce = 2;
 const listsPerQuery = 64;

@@ -82,8 +82,8 @@ export function readConfig(
     reconcile: {
       enabled: settings["entitlement.reconcile.enabled"],
       intervalMs: settings["entitlement.reconcile.interval"],
-      // Within the duplicate window the stream would drop an event that is published again. The rest
-      // is far more than an event needs, even with a retry or two.
+      // Within the duplicate window the stream would drop an event that is published again. The
+      // rest is far more than an event needs, even with a retry or two.
       graceSeconds: Math.ceil(settings["entitlement.nats.duplicate-window"] / 1_000) + 60,
     },
   };

@@ -22,11 +22,17 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     needsNats: outbox.enabled, // only the relay connects
     figures: backlogFigures,
   });
-  const { database, link, authenticator, checks, natsIsThere, close } = parts;
+  const { database, link, authenticator, checks, natsIsAvailable, close } = parts;
   const toRelay = new Handover<OutboxRow>();
   const wakeRelay = toRelay.wake;
   const ask = receiverOver(link, stream.subject);
-  const operators = { database, wakeRelay, ask, graceSeconds: reconcile.graceSeconds, natsIsThere };
+  const operators = {
+    database,
+    wakeRelay,
+    ask,
+    graceSeconds: reconcile.graceSeconds,
+    natsIsAvailable,
+  };
   const app = entitlementApp(
     {
       database,

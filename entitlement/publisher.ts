@@ -18,90 +18,108 @@ export interface Publisher {
   close(): void;
 }
 
-interface Pending {
-  number: number; // in the order of sending, in which the stream answers
-  sentAt: number;
-  resolve(result: PublishResult): void;
-}
-
 const ackTimeoutMs = 5_000;
 const sweepMs = 250;
 const maxInFlight = 2_000; // bounds the memory; more messages in flight are not faster
 
 export function openPublisher(connection: NatsConnection, subject: string): Publisher {
   const inbox = createInbox(inboxesOf("entitlement"));
-  const pending = new Map<string, Pending>(); // the oldest is first
-  const queue: (() => void)[] = []; // publishes that wait until fewer are in flight
-  let sent = 0;
-  let lastAcked = -1;
-  let lastSequence = 0;
-  let sweeper: ReturnType<typeof setInterval> | undefined;
-
-  const finish = (id: string, result: PublishResult) => {
-    const waiting = pending.get(id);
-    if (!waiting) return;
-    pending.delete(id);
-    if (result.kind === "acked") {
-      lastAcked = Math.max(lastAcked, waiting.number);
-      lastSequence = Math.max(lastSequence, result.sequence);
-    }
-    waiting.resolve(result);
-    queue.shift()?.();
-    if (pending.size === 0) stopSweeping();
-  };
-  const stopSweeping = () => {
-    clearInterval(sweeper);
-    sweeper = undefined;
-  };
-  const failAll = (error: string) => {
-    for (const id of [...pending.keys()]) finish(id, { kind: "unavailable", error });
-  };
-  // A message that is not acknowledged in time counts as refused only if a message that was sent
-  // after it was acknowledged. Otherwise the stream answers nobody.
-  const sweep = () => {
-    const oldest = performance.now() - ackTimeoutMs;
-    for (const [id, { number, sentAt }] of pending) {
-      if (sentAt > oldest) break;
-      const error = "The stream did not acknowledge the message in time";
-      finish(id, { kind: number < lastAcked ? "refused" : "unavailable", error });
-    }
-  };
-
+  const inFlight = new InFlight();
   const subscription = connection.subscribe(`${inbox}.*`, {
     callback: (error, message) => {
-      if (error) return failAll(reasonOf(error));
-      finish(message.subject.slice(inbox.length + 1), readAck(message));
+      if (error) return inFlight.failAll(reasonOf(error));
+      inFlight.finish(message.subject.slice(inbox.length + 1), readAck(message));
     },
   });
   void connection.closed().then((error) => {
-    failAll(error ? reasonOf(error) : "The connection was closed");
+    inFlight.failAll(error ? reasonOf(error) : "The connection was closed");
   });
-
   return {
-    lastSequence: () => lastSequence,
+    lastSequence: () => inFlight.lastSequence,
     close: () => {
       subscription.unsubscribe();
-      failAll("The publisher was closed");
+      inFlight.failAll("The publisher was closed");
     },
     async publish({ id, headers, body }) {
-      while (pending.size >= maxInFlight) await new Promise<void>((go) => queue.push(go));
-      const number = sent++;
-      const token = `${number}`;
-      const { promise, resolve } = Promise.withResolvers<PublishResult>();
+      while (inFlight.isFull) await inFlight.capacity();
+      const { token, result } = inFlight.begin();
       try {
         const natsHeaders = createHeaders();
         natsHeaders.set("Nats-Msg-Id", id);
         for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
         connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
       } catch (error) {
-        queue.shift()?.(); // the next one may be sent instead
-        return { kind: isClosed(connection) ? "unavailable" : "refused", error: reasonOf(error) };
+        const kind = isClosed(connection) ? "unavailable" : "refused";
+        inFlight.finish(token, { kind, error: reasonOf(error) });
       }
-      pending.set(token, { number, sentAt: performance.now(), resolve });
-      sweeper ??= setInterval(sweep, sweepMs);
-      return promise;
+      return result;
     },
   };
+}
+
+interface Pending {
+  number: number; // in the order of sending, in which the stream answers
+  sentAt: number;
+  resolve(result: PublishResult): void;
+}
+
+// The messages that are not acknowledged yet.
+class InFlight {
+  lastSequence = 0;
+  readonly #pending = new Map<string, Pending>(); // the oldest is first
+  readonly #waiting: (() => void)[] = []; // publishes that wait until fewer are in flight
+  #sent = 0;
+  #lastAcked = -1;
+  #sweeper: ReturnType<typeof setInterval> | undefined;
+
+  get isFull(): boolean {
+    return this.#pending.size >= maxInFlight;
+  }
+
+  capacity(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  begin(): { token: string; result: Promise<PublishResult> } {
+    const number = this.#sent++;
+    const token = `${number}`;
+    const { promise, resolve } = Promise.withResolvers<PublishResult>();
+    this.#pending.set(token, { number, sentAt: performance.now(), resolve });
+    this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs);
+    return { token, result: promise };
+  }
+
+  finish(token: string, result: PublishResult): void {
+    const pending = this.#pending.get(token);
+    if (!pending) return;
+    this.#pending.delete(token);
+    if (result.kind === "acked") {
+      this.#lastAcked = Math.max(this.#lastAcked, pending.number);
+      this.lastSequence = Math.max(this.lastSequence, result.sequence);
+    }
+    pending.resolve(result);
+    this.#waiting.shift()?.();
+    if (this.#pending.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  failAll(error: string): void {
+    for (const token of [...this.#pending.keys()]) {
+      this.finish(token, { kind: "unavailable", error });
+    }
+  }
+
+  // A message that is not acknowledged in time counts as refused only if a message that was sent
+  // after it was acknowledged. Otherwise the stream answers nobody.
+  #sweep(): void {
+    const oldest = performance.now() - ackTimeoutMs;
+    const error = "The stream did not acknowledge the message in time";
+    for (const [token, { number, sentAt }] of this.#pending) {
+      if (sentAt > oldest) break;
+      this.finish(token, { kind: number < this.#lastAcked ? "refused" : "unavailable", error });
+    }
+  }
 }
 
 function isClosed(connection: NatsConnection): boolean {

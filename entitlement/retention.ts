@@ -65,7 +65,8 @@ async function dropAuditPartitions(database: Database, keepMonths: number): Prom
   return rows[0]?.dropped ?? 0;
 }
 
-// The owner of the database decides, so that nobody who takes over the service can shorten the audit.
+// The owner of the database decides, so that nobody who takes over the service can shorten the
+// audit.
 async function warnOfLongerAudit(database: Database, months: number, log: Log): Promise<void> {
   const [kept] = await query<{ keep_months: number }>(
     database,

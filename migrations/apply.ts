@@ -57,8 +57,9 @@ async function applyMigration(
   }
 }
 
-// While we wait for a lock, everybody who needs the table waits behind us, so we give up before callers
-// notice. The time is longer than the second after which PostgreSQL cancels a vacuum that is in our way.
+// While we wait for a lock, everybody who needs the table waits behind us, so we give up before
+// callers notice. The time is longer than the second after which PostgreSQL cancels a vacuum that
+// is in our way.
 const lockTimeoutMs = 2_000;
 const lockRetryMs = 3_000;
 const lockNotAvailable = "55P03";

@@ -7,7 +7,7 @@ export interface MigrationFile {
   name: string;
   checksum: string;
   sql: string;
-  /** False if its first words are "Without a transaction": then it is applied statement by statement. */
+  /** False if it begins with "Without a transaction" and is applied statement by statement. */
   inTransaction: boolean;
 }
 

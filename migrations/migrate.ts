@@ -1,6 +1,6 @@
-// deno task migrate: brings both databases up to date. It may run at any time, any number of times at
-// once. The owner's URL must lead to PostgreSQL itself and not to a pooler that shares sessions, because
-// the lock belongs to the session.
+// deno task migrate: brings both databases up to date. It may run at any time, any number of times
+// at once. The owner's URL must lead to PostgreSQL itself and not to a pooler that shares sessions,
+// because the lock belongs to the session.
 import { environment, SettingsError } from "@kenri/shared/process/settings.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { readWithin } from "@kenri/shared/process/program.ts";
@@ -58,7 +58,7 @@ async function takeLock(owner: pg.Client): Promise<void> {
   while (!(await owner.query<{ taken: boolean }>(lock)).rows[0]?.taken) await sleep(lockRetryMs);
 }
 
-/** The owner sets this, because the service, which can delete old audit rows, must not decide it. */
+/** The owner decides this, because the service can delete old audit rows. */
 async function keepAudit(owner: pg.Client, months: number): Promise<void> {
   await owner.query("update audit_retention set keep_months = $1", [months]);
 }

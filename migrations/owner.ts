@@ -8,7 +8,8 @@ const retryMs = 250;
 const sayEveryMs = 5_000;
 const connectTimeoutMs = 5_000;
 
-// Overrides what the owner's role or database presets: statements may take long, tables go to public.
+// Overrides what the owner's role or database presets: statements may take long, tables go to
+// public.
 const session = `
   set statement_timeout = 0;
   set lock_timeout = 0;
@@ -121,7 +122,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
-/** If a name has several addresses, the error contains one error for each and no message of its own. */
+/** If a name has several addresses, the error has one error for each and no message itself. */
 function causeOf(error: unknown): string {
   return reasonOf(error instanceof AggregateError ? error.errors[0] : error);
 }

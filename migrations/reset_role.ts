@@ -2,9 +2,9 @@ import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-// A role can change its own settings and its password for good. So an attacker who once took over the
-// service could change how functions work, or lock the service out, long afterwards. Each migration
-// resets the role. What the owner may not reset stays as it is and is reported.
+// A role can change its own settings and its password for good. So an attacker who once took over
+// the service could change how functions work, or lock the service out, long afterwards. Each
+// migration resets the role. What the owner may not reset stays as it is and is reported.
 
 const powers = {
   rolsuper: "nosuperuser",
@@ -69,8 +69,9 @@ async function placesOfSettings(owner: pg.Client, role: string): Promise<string[
 const attempts = 10;
 
 /**
- * The error is caught inside the server, so that the statement, which may contain the password, does not
- * get into the server's log. The migration of another database may change the role at the same moment.
+ * The error is caught inside the server, so that the statement, which may contain the password,
+ * does not get into the server's log. The migration of another database may change the role at the
+ * same moment.
  */
 async function tryToRun(owner: pg.Client, statement: string): Promise<void> {
   for (let attempt = 1;; attempt++) {

@@ -7,8 +7,8 @@ import { leftOver, resetRole } from "./reset_role.ts";
  * Grants the service's role what grants.sql lists, and nothing else.
  *
  * By default every role may connect to every database. So connections to the migrated database are
- * allowed only to the service, and those to `postgres` and `template1` to nobody, if the owner may change
- * that; otherwise an administrator has to.
+ * allowed only to the service, and those to `postgres` and `template1` to nobody, if the owner may
+ * change that; otherwise an administrator has to.
  */
 export async function grantServiceRole(
   owner: pg.Client,
@@ -56,8 +56,8 @@ async function createRole(
     );
   }
   const secret = password ? ` password ${pg.escapeLiteral(password)}` : "";
-  // The migration of another database may create the role at the same time. The error is caught inside
-  // the server, so that the statement with the password does not get into the server's log.
+  // The migration of another database may create the role at the same time. The error is caught
+  // inside the server, so that the statement with the password does not get into the server's log.
   await owner.query(`do ${
     pg.escapeLiteral(`begin
       ${statement}${secret};

@@ -5,7 +5,8 @@ import { collectedGauge, type Figure } from "@kenri/shared/telemetry/collected.t
 import type { ConsumerInfo } from "nats";
 import { notifications } from "./deliveries.ts";
 
-// What waits in the stream and to be sent, and the dead letters, for the status page and the metrics.
+// What waits in the stream and to be sent, and the dead letters, for the status page and the
+// metrics.
 
 export interface DeliveryBacklog extends Backlog {
   dead_deliveries: number;

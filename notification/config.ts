@@ -15,8 +15,8 @@ import { type StreamOptions, streamSettings, streamsOf } from "./stream_settings
 const injection = "notification.delivery.failure-injection.enabled";
 const injectionPrefix = "notification.delivery.failure-injection.user-id-prefix";
 
-// A prefix alone does nothing, and an empty one would fail every user, so both are mistakes. They are
-// reported also while other settings are wrong.
+// A prefix alone does nothing, and an empty one would fail every user, so both are mistakes. They
+// are reported also while other settings are wrong.
 const injectionNeedsPrefix = z.refine<Record<string, unknown>>(
   (value) => value[injection] !== true || value[injectionPrefix] !== "",
   {

@@ -71,6 +71,15 @@ Deno.test("streams and durables of the advisories are named after stream and dur
     NOTIFICATION_NATS_ADVISORY_DURABLE: "d",
   }).advisories;
   assert.deepEqual([own?.stream.subject, own?.stream.name, own?.durable], ["a.b", "s", "d"]);
+  const [, ownTerminated] = configOf({
+    NOTIFICATION_NATS_TERMINATED_ADVISORY_SUBJECT: "c.d",
+    NOTIFICATION_NATS_TERMINATED_ADVISORY_STREAM: "t",
+    NOTIFICATION_NATS_TERMINATED_ADVISORY_DURABLE: "e",
+  }).advisories;
+  assert.deepEqual(
+    [ownTerminated?.stream.subject, ownTerminated?.stream.name, ownTerminated?.durable],
+    ["c.d", "t", "e"],
+  );
 });
 
 Deno.test("all missing required settings are named at once", () => {

@@ -21,8 +21,8 @@ const finishedNotifications = {
   attempts: "delivery_attempts",
 };
 
-// Deletes what is past its retention. A notification that is as old and still unfinished is an anomaly:
-// it is kept and reported.
+// Deletes what is past its retention. A notification that is as old and still unfinished is an
+// anomaly: it is kept and reported.
 export async function cleanNotification(
   database: Database | Transaction,
   { days }: RetentionOptions,

@@ -17,17 +17,17 @@ const states = ["RECEIVED", "IN_FLIGHT", "MISSING", "DEAD", "TOO_OLD"];
 export const reconcile: Command = {
   usage: "reconcile [--since TIME] [--grace SECONDS]",
   words: 0,
-  summary: "Check that every change was received, and publish missing events again",
+  summary: "Check that every change was received, and republish missing events",
   options: { since: { type: "string" }, grace: { type: "string" }, ...changeOptions },
   help: `
   --since TIME    check the changes since then: a time, or an age; default: 24h. The notification
                   service remembers what it received for 30 days
   --grace N       count events published in the last N seconds as in flight; default: the duplicate
-                  window and a minute, because the stream drops what is published again within the
+                  window and a minute, because the stream drops what is republished within the
                   duplicate window${changeHelp(`default: "${defaultReason}"`)}
 
 The entitlement service does the same every hour with the new changes. An event that is MISSING is
-published again, from the audit if the outbox has deleted it. DEAD is a dead letter: see \`ops dead\`.
+republished, from the audit if the outbox has deleted it. DEAD is a dead letter: see \`ops dead\`.
 IN_FLIGHT is on its way. TOO_OLD is older than what the notification service remembers.
 Exit code 1 if something is missing or dead.`,
   async run(call) {
@@ -76,8 +76,8 @@ function conclusion(counts: Counts, mended: number, dryRun: boolean): string {
       ? "Nothing is missing; some events are still on their way."
       : "Every change was received.";
   }
-  if (dryRun) return `${count(counts["MISSING"] ?? 0, "event")} would be published again.`;
-  return `${count(mended, "event")} will be published again. Check again in a minute.`;
+  if (dryRun) return `${count(counts["MISSING"] ?? 0, "event")} would be republished.`;
+  return `${count(mended, "event")} will be republished. Check again in a minute.`;
 }
 
 export const unreceived: Command = {

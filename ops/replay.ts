@@ -12,7 +12,7 @@ import { count, time } from "./text.ts";
 export const replay: Command = {
   usage: "replay --from TIME [--to TIME]",
   words: 0,
-  summary: "Publish the events of a time range again",
+  summary: "Republish the events of a time range",
   options: { from: { type: "string" }, to: { type: "string" }, ...changeOptions },
   help: `
   --from TIME     events published since then: a time such as 2026-01-02T03:04:05Z, or an age such
@@ -42,7 +42,7 @@ interrupted and repeated.`,
     }
     const what = count(replayed, "event");
     const between = `published from ${time(range.from)} to ${time(range.to)}`;
-    const done = range.dry_run ? "would be published again" : "will be published again";
+    const done = range.dry_run ? "would be republished" : "will be republished";
     return {
       problem: false,
       json: { ...range, replayed },

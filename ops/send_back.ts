@@ -23,8 +23,8 @@ export const deadSendBack: Command = {
   ID…             the dead letters with these ids, or
   --error ERROR   all with exactly this error, as \`ops dead errors\` shows it${changeHelp()}
 
-An event of the outbox is published again, a captured message is received again, and a notification
-is delivered again, each with all its attempts. The command may be repeated, and two people may run
+An event of the outbox is republished, a captured message is received again, and a notification is
+sent again, each with all its attempts. The command may be repeated, and two people may run
 it at once: it changes only what is still a dead letter, and receivers remove duplicates.
 Exit code 1 if something was refused, or if none of them is a dead letter.`,
   async run(call) {

@@ -1,5 +1,5 @@
-// deno task metrics:page: writes the tables of docs/metrics.md from the metrics as they are declared.
-// With --check it only reports a page that is not up to date.
+// deno task metrics:page: writes the tables of docs/metrics.md from the metrics as they are
+// declared. With --check it only reports a page that is not up to date.
 import {
   delaySeconds,
   type Description,

@@ -1,5 +1,5 @@
-// Tables of a page in docs/ that are written from the code. Each stands between `<!-- table: NAME -->`
-// and `<!-- end of table -->`; the passages around them are written by hand.
+// Tables of a page in docs/ that are written from the code. Each stands between `<!-- table: NAME
+// -->` and `<!-- end of table -->`; the passages around them are written by hand.
 import { fileURLToPath } from "node:url";
 
 /** Aligned as `deno fmt` aligns it. */

@@ -1,5 +1,5 @@
-// deno task settings:page: writes the tables of docs/settings.md from the schemas of the settings. With
-// --check it only reports a page that is not up to date.
+// deno task settings:page: writes the tables of docs/settings.md from the schemas of the settings.
+// With --check it only reports a page that is not up to date.
 import type { z } from "zod";
 import { schema as entitlement } from "../entitlement/config.ts";
 import { schema as migrations } from "../migrations/config.ts";

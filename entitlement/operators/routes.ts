@@ -24,13 +24,13 @@ export interface OperatorParts {
   wakeRelay: Wakeup;
   ask: AskReceiver;
   graceSeconds: number;
-  natsIsThere: () => boolean;
+  natsIsAvailable: () => boolean;
 }
 
 export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
-  const { database, wakeRelay, natsIsThere } = parts;
+  const { database, wakeRelay, natsIsAvailable } = parts;
   const tables = [deadEvents(database, wakeRelay)];
-  addRoute(app, statusRoute, status(database, tables, natsIsThere));
+  addRoute(app, statusRoute, status(database, tables, natsIsAvailable));
   addRoute(app, eventsRoute, timeline(database));
   addDeadLetterRoutes(app, "entitlement", database, tables);
   addRoute(app, reconciliationRoute, reconciliation(database));

@@ -31,7 +31,7 @@ export const statusRoute = serviceStatusRoute("entitlement", "events", statusSch
 export function status(
   database: Database,
   tables: DeadLetters[],
-  natsIsThere: () => boolean,
+  natsIsAvailable: () => boolean,
 ): Handler {
   return async () => {
     const [backlog, oldest, [state], errors] = await Promise.all([
@@ -42,6 +42,6 @@ export function status(
     ]);
     const { waiting, oldest_waiting_seconds, last_published_at, unreceived } = backlog;
     const counts = { waiting, oldest_waiting_seconds, last_published_at, unreceived };
-    return Response.json({ ...counts, nats: natsIsThere(), errors, ...state, oldest });
+    return Response.json({ ...counts, nats: natsIsAvailable(), errors, ...state, oldest });
   };
 }

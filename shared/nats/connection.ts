@@ -13,8 +13,8 @@ export function inboxesOf(name: string): string {
   return `_INBOX.${name}`;
 }
 
-// Connects to any of the servers. It tries one after the other, because the client library would verify
-// the certificates of all servers with one name.
+// Connects to any of the servers. It tries one after the other, because the client library would
+// verify the certificates of all servers with one name.
 export async function connectNats(
   servers: NatsServers,
   options: ConnectionOptions & { name: string },
@@ -38,7 +38,8 @@ function optionsFor(url: string, { urls, tls }: NatsServers): ConnectionOptions 
   const { protocol, host } = new URL(url);
   return {
     ...credentials(urls),
-    // The client library would take a URL with a password for an IPv6 address and repeat it in its error.
+    // The client library would take a URL with a password for an IPv6 address and repeat it in its
+    // error.
     servers: `${protocol}//${host}`,
     reconnect: false,
     resolve: false, // there is permission only for the hosts in the settings
@@ -48,15 +49,16 @@ function optionsFor(url: string, { urls, tls }: NatsServers): ConnectionOptions 
   };
 }
 
-// The client library reads only host and port from a URL. The servers of a cluster share their accounts,
-// so the first URL has the credentials for all.
+// The client library reads only host and port from a URL. The servers of a cluster share their
+// accounts, so the first URL has the credentials for all.
 function credentials(urls: string): ConnectionOptions {
   const { username, password } = new URL(urls.split(",")[0] ?? "");
   const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
   return password ? { user, pass } : username ? { token: user } : {};
 }
 
-// The name that the certificate must have. An address is compared as the host, not as a server name.
+// The name that the certificate must have. An address is compared as the host, not as a server
+// name.
 function nameIn(url: string): Record<string, unknown> {
   const host = new URL(url).hostname.replace(/^\[(.+)\]$/, "$1");
   return isIP(host) ? { host, servername: undefined } : { host, servername: host };

@@ -6,8 +6,8 @@ import { counter, gauge } from "../telemetry/metrics.ts";
 import { connectNats, type NatsServers } from "./connection.ts";
 import { recordRefusals } from "./refusals.ts";
 
-// A session is one connection. Nothing outlives it: its users ask for the next session and check again
-// what they rely on. So no state has to be repaired after a reconnect.
+// A session is one connection. Nothing outlives it: its users ask for the next session and check
+// again what they rely on. So no state has to be repaired after a reconnect.
 export interface Session {
   connection: NatsConnection;
   signal: AbortSignal; // aborted when the connection is lost, or the service stops

@@ -9,9 +9,9 @@ const waiting = gauge(
   "loops that wait because their stream or consumer is missing or has other settings",
 );
 
-// Whether the streams and consumers of one loop exist with the wanted settings. A service does not start
-// without them. If they are lost while it runs, the loop waits until they are back: a restart would not
-// help, and would stop everything else that the service does.
+// Whether the streams and consumers of one loop exist with the wanted settings. A service does not
+// start without them. If they are lost while it runs, the loop waits until they are back: a restart
+// would not help, and would stop everything else that the service does.
 export class Provisions {
   readonly #link: NatsLink;
   readonly #loop: string;

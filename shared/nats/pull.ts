@@ -2,10 +2,10 @@ import { createInbox, type Msg, type NatsConnection } from "nats";
 import { inboxesOf } from "./connection.ts";
 import { pause } from "../process/signals.ts";
 
-// One pull from a durable consumer. The server decides when it ends, not a timer here: a message that
-// arrived after such a timer would be dropped, would have used up a delivery, and would be redelivered
-// only after the ack wait. The server sends a status at the end of a pull. nats-server 2.9 sometimes
-// omits it; then its answer to a request for the state of the consumer marks the end.
+// One pull from a durable consumer. The server decides when it ends, not a timer here: a message
+// that arrived after such a timer would be dropped, would have used up a delivery, and would be
+// redelivered only after the ack wait. The server sends a status at the end of a pull. nats-server
+// 2.9 sometimes omits it; then its answer to a request for the state of the consumer marks the end.
 
 export interface Durable {
   connection: NatsConnection;
@@ -59,8 +59,9 @@ export async function pull(
   }
 }
 
-// Returns when the pull is over. After the server has answered the flush it knows the pull. The request
-// for the state is sent after the pull has expired, so its answer arrives after all of its messages.
+// Returns when the pull is over. After the server has answered the flush it knows the pull. The
+// request for the state is sent after the pull has expired, so its answer arrives after all of its
+// messages.
 async function askWhenSilent(
   { connection, stream, name, refused }: Durable,
   pulling: string,

@@ -11,8 +11,8 @@ for (const operation of ["publish", "subscription"]) refused.inc({ operation }, 
 
 const maxReported = 20; // subjects per connection, because each inbox has a new name
 
-// Adds each subject that NATS refuses to `subjects`. NATS does not answer a request that it refuses, so
-// without this a missing permission would look like an outage.
+// Adds each subject that NATS refuses to `subjects`. NATS does not answer a request that it
+// refuses, so without this a missing permission would look like an outage.
 export async function recordRefusals(
   connection: NatsConnection,
   subjects: Set<string>,

@@ -14,9 +14,9 @@ import { reasonOf } from "../process/reason.ts";
 import { StartRefused } from "../process/start_refused.ts";
 import type { Log } from "../process/log.ts";
 
-// Streams and durable consumers are verified, and created or changed if NATS permits it. It permits that
-// to `deno task provision`, and to services on a server without users, but not to services with the users
-// of deploy/.
+// Streams and durable consumers are verified, and created or changed if NATS permits it. It permits
+// that to `deno task provision`, and to services on a server without users, but not to services
+// with the users of deploy/.
 
 export interface WantedStream {
   name: string;
@@ -50,8 +50,8 @@ const foreignToStreams: Partial<Record<keyof StreamConfig, unknown>> = {
   ...{ mirror: undefined, sources: undefined, republish: undefined, subject_transform: undefined },
 };
 
-// Creates a missing stream, and changes one whose settings differ. Without mayMake it only verifies,
-// because NATS has refused the rest before.
+// Creates a missing stream, and changes one whose settings differ. Without mayMake it only
+// verifies, because NATS has refused the rest before.
 export async function ensureStream(
   manager: JetStreamManager,
   wanted: WantedStream,
@@ -84,8 +84,8 @@ export async function ensureStream(
   }
 }
 
-// With other values of these settings somebody could keep messages from a pull consumer, or change how
-// they are delivered.
+// With other values of these settings somebody could keep messages from a pull consumer, or change
+// how they are delivered.
 const foreignToConsumers: Partial<ConsumerConfig> = {
   ...Object.fromEntries(
     ["filter_subject", "filter_subjects", "headers_only", "backoff", "inactive_threshold"]

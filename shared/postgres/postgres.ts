@@ -11,10 +11,11 @@ const poolSize = 10;
 const connectTimeoutMs = 3_000;
 const statementTimeoutMs = 10_000;
 
-// The services only look up rows by key and claim by index. A plan is kept as long as its connection
-// lives, so a plan that was made for a small table must not scan it after it has grown. Therefore rows
-// are found only by an index or, in a join, by an index look-up for each of a few rows.
-// A frozen process must not keep its locks, so the server ends a transaction that is idle for too long.
+// The services only look up rows by key and claim by index. A plan is kept as long as its
+// connection lives, so a plan that was made for a small table must not scan it after it has grown.
+// Therefore rows are found only by an index or, in a join, by an index look-up for each of a few
+// rows. A frozen process must not keep its locks, so the server ends a transaction that is idle for
+// too long.
 const session = `
   set enable_seqscan = off;
   set enable_hashjoin = off;
@@ -49,8 +50,8 @@ export function openDatabase(url: string, name: string, tls?: TlsSource): Databa
   return pool;
 }
 
-// The URL decides whether the connection is encrypted. The mode is removed from it, because the client
-// library would let it override the options beside it.
+// The URL decides whether the connection is encrypted. The mode is removed from it, because the
+// client library would let it override the options beside it.
 export function serverOf(url: string, tls?: TlsSource): pg.ClientConfig {
   const connectionString = url.replace(/\?.*$/, "");
   if (!isEncryptedDatabase(url)) return { connectionString, ssl: false };
@@ -99,7 +100,8 @@ const unavailableStates = /^(08|53|57P|25006|25P03|55P03|57014)/; // 25006: it b
 const unavailableMessages =
   /timeout|timed out|terminated|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|not queryable|closed|refused|reset|certificate|SSL/i;
 
-// Whether the database caused the error and not the statement: it is down, starting, full or too slow.
+// Whether the database caused the error and not the statement: it is down, starting, full or too
+// slow.
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
@@ -112,7 +114,8 @@ export function isNotAdmitted(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(28|3D000)/.test(String(error.code));
 }
 
-// Whether the migrations that the service needs were applied. Newer ones may have been applied, too.
+// Whether the migrations that the service needs were applied. Newer ones may have been applied,
+// too.
 export async function schemaIsCurrent(database: Database, version: number): Promise<boolean> {
   const [row] = await query<{ current: boolean }>(
     database,

@@ -3,8 +3,9 @@ import { environmentName, SettingsError } from "../process/settings.ts";
 import { text } from "../process/setting_kinds.ts";
 import { isEncryptedDatabase, isEncryptedNats } from "../process/server_urls.ts";
 
-// The certificates by which a server is verified, and by which it verifies us. The URL decides whether a
-// connection is encrypted; if it is, the server's certificate and host name are always verified.
+// The certificates by which a server is verified, and by which it verifies us. The URL decides
+// whether a connection is encrypted; if it is, the server's certificate and host name are always
+// verified.
 
 export const tlsSettings = {
   "tls-ca": pemOrPath("CERTIFICATE").optional().describe(
@@ -41,7 +42,7 @@ export function tlsSource<Setting extends string>(
 
 type Check = z.core.$ZodCheck<Record<string, unknown>>;
 
-// A TLS setting without effect is an error, because somebody would believe to be protected by it.
+// A TLS setting without effect is an error, because it would give a false sense of security.
 export function databaseTlsIsUsed(setting: string): Check[] {
   return tlsIsUsed(setting, "?sslmode=verify-full", isEncryptedDatabase);
 }
@@ -73,9 +74,9 @@ function tlsIsUsed(
   ];
 }
 
-// Options for any number of connections. Files are read again for each connection, so replaced files need
-// no restart. If a file can't be read, its last content is used, because an error here would end the
-// process in the PostgreSQL client.
+// Options for any number of connections. Files are read again for each connection, so replaced
+// files need no restart. If a file can't be read, its last content is used, because an error here
+// would end the process in the PostgreSQL client.
 export function tlsOptions(source: TlsSource = { setting: "" }): { [N in Name]?: string } {
   const options = {};
   for (const name of names) {

@@ -8,8 +8,8 @@ export interface Loop {
   run(signal: AbortSignal): Promise<void>;
 }
 
-// Starts a loop. Each minute its cron job, the watchdog, starts it again if it has ended. Resolves when
-// the loop has ended after the stop signal.
+// Starts a loop. Each minute its cron job, the watchdog, starts it again if it has ended. Resolves
+// when the loop has ended after the stop signal.
 export async function keepRunning(loop: Loop, log: Log, stop: AbortSignal): Promise<void> {
   let running: Promise<void> | undefined;
   const start = () => {

@@ -1,6 +1,6 @@
-// Text from outside must not control a terminal, be invisible, or reorder the text beside it. So these
-// are escaped: control characters (ESC, and U+009B, which works like ESC), characters that change the
-// direction of text, line and paragraph separators, and characters without width.
+// Text from outside must not control a terminal, be invisible, or reorder the text beside it. So
+// these are escaped: control characters (ESC, and U+009B, which works like ESC), characters that
+// change the direction of text, line and paragraph separators, and characters without width.
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** For one line: a line break is escaped too, as `\u{a}`. */

@@ -1,6 +1,6 @@
-// The permissions of a program follow from its settings: its own address, the addresses of its servers,
-// its certificate files, the names of its settings. Nothing here needs a package, because the launcher
-// computes permissions before any sandbox exists (tools/run_service.ts).
+// The permissions of a program follow from its settings: its own address, the addresses of its
+// servers, its certificate files, the names of its settings. Nothing here needs a package, because
+// the launcher computes permissions before any sandbox exists (tools/run_service.ts).
 
 export type Read = (name: string) => string | undefined;
 
@@ -10,7 +10,7 @@ export interface Program {
   settings: readonly string[];
   /** It listens on `prefix_HOST` and `prefix_PORT`, by default on this port of the loopback. */
   http?: { prefix: string; port: number };
-  /** It connects to the servers in these settings. In each list the first one that is set counts. */
+  /** It connects to the servers in these settings. In each list the first that is set counts. */
   servers: readonly (readonly string[])[];
   /** It reads the files in `prefix_TLS_CA`, `prefix_TLS_CERT` and `prefix_TLS_KEY`. */
   tls: readonly string[];
@@ -52,8 +52,8 @@ export function settingFlags(program: Program, read: Read, folder: string): stri
   ];
 }
 
-// Skips values of which no permission can be made: the program reports them when it reads its settings,
-// together with everything else that is wrong.
+// Skips values of which no permission can be made: the program reports them when it reads its
+// settings, together with everything else that is wrong.
 export function needsOf(
   { http, servers, tls, folders = [] }: Program,
   read: Read,

@@ -13,8 +13,9 @@ export interface OldRows {
   attempts?: string; // the table with their attempts, which are deleted with them
 }
 
-// Deletes in batches until one finds less than a full batch. Locked rows are skipped, so that several
-// replicas share the work and a row in use does not hold up the others. Returns the number of rows.
+// Deletes in batches until one finds less than a full batch. Locked rows are skipped, so that
+// several replicas share the work and a row in use does not hold up the others. Returns the number
+// of rows.
 export async function deleteOldRows(
   database: Database | Transaction,
   rows: OldRows,
@@ -63,8 +64,8 @@ export interface RetentionSchedule {
   intervalMs: number;
 }
 
-// Cleans up at start and then once per interval; after a failure it tries again within a minute. None
-// when it is switched off.
+// Cleans up at start and then once per interval; after a failure it tries again within a minute.
+// None when it is switched off.
 export function retentionLoops(
   { enabled, intervalMs }: RetentionSchedule,
   clean: (signal: AbortSignal) => Promise<void>,

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { serverUrl, serverUrls } from "./setting_kinds.ts";
 
-// The URL of a server also decides whether the connection is encrypted. If it is, the server is always
-// verified.
+// The URL of a server also decides whether the connection is encrypted. If it is, the server is
+// always verified.
 
-// Other parameters are refused: the client library would take a host, a port, a password or files from
-// them, for which there is no permission, and some modes encrypt without verifying the server.
+// Other parameters are refused: the client library would take a host, a port, a password or files
+// from them, for which there is no permission, and some modes encrypt without verifying the server.
 export function databaseUrl(): z.ZodString {
   return serverUrl("postgres:", "postgresql:").refine(
     (value) => /^[^?]*(\?sslmode=(disable|verify-full))?$/.test(value),

@@ -74,15 +74,15 @@ function orExit<Result>(work: () => Result, log: Log): Result {
   }
 }
 
-// On SIGUSR1 Deno opens a debugger on the loopback, for everybody on the machine, unless the process
-// handles the signal itself.
+// On SIGUSR1 Deno opens a debugger on the loopback, for everybody on the machine, unless the
+// process handles the signal itself.
 function preventDebugger(log: Log): void {
   Deno.addSignalListener("SIGUSR1", () => log.warn("SIGUSR1 ignored: it would open a debugger"));
 }
 
-// A server that refuses a password or certificate may close the connection at a moment when the client
-// library does not listen for errors. Such an error must not end the process; the code that uses the
-// connection gets an error of its own.
+// A server that refuses a password or certificate may close the connection at a moment when the
+// client library does not listen for errors. Such an error must not end the process; the code that
+// uses the connection gets an error of its own.
 function surviveSocketErrors(log: Log): void {
   globalThis.addEventListener("error", (event) => {
     const { code } = Object(event.error) as { code?: unknown };

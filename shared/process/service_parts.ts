@@ -8,14 +8,15 @@ import { collectFromDatabase, type Figure } from "../telemetry/collected.ts";
 import type { Log } from "./log.ts";
 import type { ServiceConfig } from "./service_settings.ts";
 
-// What every service needs before its own parts: its database, its connection to NATS, and who may call.
+// What every service needs before its own parts: its database, its connection to NATS, and who may
+// call.
 
 export interface ServiceParts {
   database: Database;
   link: NatsLink;
   authenticator: Authenticator;
   checks: Checks; // of /readyz, each under the problem that it reports
-  natsIsThere: () => boolean;
+  natsIsAvailable: () => boolean;
   close(): Promise<void>;
 }
 
@@ -33,7 +34,7 @@ export function openParts(
 ): ServiceParts {
   const database = openDatabase(config.databaseUrl, service, config.databaseTls);
   const link = new NatsLink(config.nats, service, log);
-  const natsIsThere = () => link.connected || !needsNats;
+  const natsIsAvailable = () => link.connected || !needsNats;
   observePool(database);
   collectFromDatabase(() => figures(database), log);
   return {
@@ -43,11 +44,11 @@ export function openParts(
     checks: {
       "the database can't be reached or lacks migrations": () =>
         schemaIsCurrent(database, schemaVersion),
-      "NATS can't be reached": natsIsThere,
+      "NATS can't be reached": natsIsAvailable,
       "NATS lacks a stream or consumer, or has it with other settings": () =>
         !link.connected || link.unprovisioned.size === 0,
     },
-    natsIsThere,
+    natsIsAvailable,
     close: async () => {
       await link.close();
       await database.end();

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
-// The kinds of values that a setting can have. A problem quotes the value, unless it may be a secret.
+// The kinds of values that a setting can have. A problem quotes the value, unless it may be a
+// secret.
 
 // A timer takes at most 2^31 - 1 ms; a longer wait would end at once.
 export const maxTimerMs = 2 ** 31 - 1;
@@ -125,8 +126,8 @@ export function pageUrl(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>
   });
 }
 
-// A name, an IPv4 address, or an IPv6 address in brackets. Permissions are made from it, so nothing else
-// is accepted.
+// A name, an IPv4 address, or an IPv6 address in brackets. Permissions are made from it, so nothing
+// else is accepted.
 function isHost(value: string): boolean {
   return /^([\w.-]+|\[.+\])$/.test(value) && URL.canParse(`http://${value}`);
 }

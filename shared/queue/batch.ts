@@ -1,6 +1,6 @@
-// Natural batching. A caller adds one item and gets a promise of its result, as if it were alone. While
-// a flush is under way the next items gather, and are then flushed together: an idle batch flushes at
-// once, and under load its flushes grow.
+// Natural batching. A caller adds one item and gets a promise of its result, as if it were alone.
+// While a flush is under way the next items gather, and are then flushed together: an idle batch
+// flushes at once, and under load its flushes grow.
 
 export class BatchFull extends Error {
   override readonly name = "BatchFull";
@@ -65,8 +65,8 @@ export class Batch<Item, Result> {
     return promise;
   }
 
-  // An item is ready once it has all of its keys; until then it waits for the first one that is in use.
-  // It never has some keys while it waits for others, so items can't deadlock.
+  // An item is ready once it has all of its keys; until then it waits for the first one that is in
+  // use. It never has some keys while it waits for others, so items can't deadlock.
   #admit(waiting: Waiting<Item, Result>): void {
     for (const key of waiting.keys) {
       const line = this.#held.get(key);
@@ -104,8 +104,8 @@ export class Batch<Item, Result> {
     return this.#ready.length > 0 && this.#flushes < this.#options.maxFlushes;
   }
 
-  // A second flush begins only when as many items are ready as are under way. With fewer it would pay the
-  // fixed cost of a flush for a few items, and the many that come next would wait for it.
+  // A second flush begins only when as many items are ready as are under way. With fewer it would
+  // pay the fixed cost of a flush for a few items, and the many that come next would wait for it.
   get #enough(): boolean {
     return this.#ready.length >= Math.min(this.#underWay, this.#options.maxItems);
   }

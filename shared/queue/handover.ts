@@ -1,9 +1,9 @@
 import type { Lease } from "./leases.ts";
 import { Wakeup } from "../process/signals.ts";
 
-// The way from the code that writes new rows to the worker of the same process. While the worker keeps
-// up, new rows are written as leased to it and handed over after their commit, so they need no claim. For
-// all other new rows the worker is woken to claim them.
+// The way from the code that writes new rows to the worker of the same process. While the worker
+// keeps up, new rows are written as leased to it and handed over after their commit, so they need
+// no claim. For all other new rows the worker is woken to claim them.
 
 export interface NewLease extends Lease {
   token: string;

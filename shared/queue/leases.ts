@@ -1,8 +1,8 @@
 import type { Claimed, Settlement } from "../process/job.ts";
 import { type Database, query } from "../postgres/postgres.ts";
 
-// The statements that all tables of leased rows share after the claim (claims.ts): retry, release, give
-// up, and the heartbeat. Each table defines for itself what it means to be done.
+// The statements that all tables of leased rows share after the claim (claims.ts): retry, release,
+// give up, and the heartbeat. Each table defines for itself what it means to be done.
 
 export interface LeasedTable {
   name: string;
@@ -49,8 +49,9 @@ export function leasedRow<Content>(
   };
 }
 
-// For an insert of new rows: the columns, their values, and the join that supplies the values. A row is
-// PENDING if there is no lease, if an earlier row of its key is unfinished, or if `where` is false.
+// For an insert of new rows: the columns, their values, and the join that supplies the values. A
+// row is PENDING if there is no lease, if an earlier row of its key is unfinished, or if `where` is
+// false.
 export const leaseColumns = "status, locked_by, locked_at, lease_until, claim_token";
 export const leaseValues = `coalesce(lease.status, 'PENDING'), lease.locked_by, lease.locked_at,
          lease.lease_until, lease.claim_token`;
@@ -75,8 +76,8 @@ export function leaseOfNew(
        ) as lease on true`;
 }
 
-// Means `unfinished`, but written so that it matches only the index of keys. With `unfinished` the planner
-// might take the index of the oldest rows, which looks just as empty.
+// Means `unfinished`, but written so that it matches only the index of keys. With `unfinished` the
+// planner might take the index of the oldest rows, which looks just as empty.
 export function isUnfinishedByKey(row: string): string {
   return `${row}.unfinished::int = 1`;
 }
@@ -95,8 +96,8 @@ function ofKind<Row, Result, Kind extends Settlement<Row, Result>["kind"]>(
   );
 }
 
-// Sends one statement for each outcome, all at once. The caller defines what it means to be done or to
-// have failed. Returns the ids of the rows whose lease this worker still had.
+// Sends one statement for each outcome, all at once. The caller defines what it means to be done or
+// to have failed. Returns the ids of the rows whose lease this worker still had.
 export async function settleEach<Row extends LeasedRow<unknown>, Result>(
   database: Database,
   table: LeasedTable,
@@ -179,8 +180,8 @@ export function givesUp(table: LeasedTable, alsoReturning = ""): string {
   }`;
 }
 
-// The part of a statement that records the outcome of attempts. Each part sees the tables as they were
-// before the statement, so here the row still contains who held it and since when.
+// The part of a statement that records the outcome of attempts. Each part sees the tables as they
+// were before the statement, so here the row still contains who held it and since when.
 export function recordsAttempt(
   { name, id, attempts }: LeasedTable,
   outcome: "RETRIED" | "GAVE_UP" | "TAKEN_OVER",
@@ -192,8 +193,8 @@ export function recordsAttempt(
        join ${name} before on before.${id} = changed.id)`;
 }
 
-// The heartbeat: extends the leases of rows in hand, and returns the ids of those that were still leased.
-// It skips locked rows, because waiting could deadlock with a settle of the same rows.
+// The heartbeat: extends the leases of rows in hand, and returns the ids of those that were still
+// leased. It skips locked rows, because waiting could deadlock with a settle of the same rows.
 export async function extendLeases<Row extends LeasedRow<unknown>>(
   database: Database,
   { name, id }: LeasedTable,
@@ -221,8 +222,8 @@ export async function extendLeases<Row extends LeasedRow<unknown>>(
   return new Set(kept);
 }
 
-// Runs one statement for all rows. $1 are their ids and $2 their tokens; its own values follow. Its part
-// `changed` must return the ids of the rows that it changed.
+// Runs one statement for all rows. $1 are their ids and $2 their tokens; its own values follow. Its
+// part `changed` must return the ids of the rows that it changed.
 export async function settleRows(
   database: Database,
   settled: { row: LeasedRow<unknown> }[],

@@ -8,8 +8,8 @@ export interface InHand<Row> {
 
 export interface LeaseOptions<Row> {
   leaseMs: number;
-  // Returns the ids of the rows that are still leased to this worker. It may leave out rows that are
-  // being settled at this moment.
+  // Returns the ids of the rows that are still leased to this worker. It may leave out rows that
+  // are being settled at this moment.
   extend(rows: Row[]): Promise<Set<string>>;
 }
 

@@ -25,7 +25,7 @@ export class Worker<Row extends Claimed, Result> {
   readonly #job: Job<Row, Result>;
   readonly #abandon: AbortSignal;
   readonly #held: RowsInHand<Row>;
-  readonly #room = new Wakeup();
+  readonly #capacity = new Wakeup();
   readonly #settling: Batch<Finished<Row, Result>, void>;
   readonly #report: WorkerReport<Row, Result>;
   #wake: Wakeup | undefined;
@@ -66,7 +66,7 @@ export class Worker<Row extends Claimed, Result> {
     }
     handover.taker = undefined;
     while (this.#held.size + this.#offered > 0 && !this.#abandon.aborted) {
-      await this.#room.wait(1_000, this.#abandon);
+      await this.#capacity.wait(1_000, this.#abandon);
     }
     await this.#releaseHeld();
     ended.abort();
@@ -77,22 +77,22 @@ export class Worker<Row extends Claimed, Result> {
   async runOnce(signal: AbortSignal): Promise<number> {
     const { batchSize, pollIntervalMs } = this.#job;
     while (this.#held.size > (batchesInHand - 1) * batchSize) {
-      await this.#room.wait(pollIntervalMs, signal);
+      await this.#capacity.wait(pollIntervalMs, signal);
       if (signal.aborted) return 0;
     }
     const probing = this.#destinationError !== undefined;
     const limit = probing ? 1 : batchSize; // one row is enough to find out whether the destination is back
-    // This claim skips rows whose predecessors are in hand. The next one finds them once these are settled.
+    // Skips rows whose predecessors are in hand; the next claim finds them once these are settled.
     this.#wakeWhenSettled = this.#held.size > 0;
     const claimed = await this.#claim(limit);
     return claimed === limit && !probing ? 0 : pollIntervalMs;
   }
 
-  // Offers a lease for rows that are about to be written, if this worker would start on them at once.
+  // A lease for rows that are about to be written, if this worker would start on them at once.
   offer(rows: number): Offer<Row> | undefined {
     const { worker, leaseMs, batchSize } = this.#job;
-    const room = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
-    if (rows > room || !this.#keepsUp || this.#destinationError) return undefined;
+    const capacity = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
+    if (rows > capacity || !this.#keepsUp || this.#destinationError) return undefined;
     this.#offered += rows;
     const leasedFrom = performance.now();
     return {
@@ -101,7 +101,7 @@ export class Worker<Row extends Claimed, Result> {
         this.#offered -= rows;
         this.#report.claimed(written);
         this.#start(this.#held.add(written, leasedFrom));
-        this.#room.trigger();
+        this.#capacity.trigger();
       },
     };
   }
@@ -167,7 +167,7 @@ export class Worker<Row extends Claimed, Result> {
     }
   }
 
-  // Expected outcomes are returned. An exception is a bug, most likely one that only this row causes.
+  // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
   async #outcomeOf(row: Row): Promise<Outcome<Result>> {
     const { step, traceparentOf } = this.#job;
     const from = performance.now();
@@ -207,7 +207,7 @@ export class Worker<Row extends Claimed, Result> {
       this.#report.table.works(held.row.id);
     }
     this.#report.inHand(this.#held.size);
-    this.#room.trigger();
+    this.#capacity.trigger();
     if (this.#wakeWhenSettled && settlements.some(({ kind }) => kind !== "released")) {
       this.#wakeWhenSettled = false;
       this.#wake?.trigger();

@@ -1,6 +1,6 @@
-// A histogram for code that every request and every event passes. The one of prom-client makes a text of
-// the labels and looks it up for each value. Here the caller keeps the series, and a value costs a few
-// additions. The registry reads it like any other metric.
+// A histogram for code that every request and every event passes. The one of prom-client makes a
+// text of the labels and looks it up for each value. Here the caller keeps the series, and a value
+// costs a few additions. The registry reads it like any other metric.
 
 export class Histogram {
   readonly name: string;

@@ -13,8 +13,8 @@ import {
 import { reasonOf } from "../process/reason.ts";
 
 // Spans with Deno's own OpenTelemetry. A trace follows its event: each step is the child of the one
-// before, by the traceparent in the row or the message. A statement for a batch is a span of its own,
-// linked to the traces of all items.
+// before, by the traceparent in the row or the message. A statement for a batch is a span of its
+// own, linked to the traces of all items.
 //
 // Everything checks `tracing` first, so nothing is allocated unless OTEL_DENO is true.
 
@@ -44,8 +44,8 @@ export function activeTraceparent(): string | undefined {
   return span && traceparentOf(span);
 }
 
-// Deno has already begun a span for the request. Its name is only the method, and its path may contain a
-// user id, so both are replaced.
+// Deno has already begun a span for the request. Its name is only the method, and its path may
+// contain a user id, so both are replaced.
 export function nameRequest(method: string, route: string): void {
   const span = tracing ? trace.getActiveSpan() : undefined;
   span?.updateName(`${method} ${route}`);
@@ -87,8 +87,8 @@ export async function inSpan<Outcome extends { kind: string }>(
   }
 }
 
-// One statement for many items. Each item gets a step in its own trace, and that step's traceparent; all
-// these steps and the span of the statement are linked.
+// One statement for many items. Each item gets a step in its own trace, and that step's
+// traceparent; all these steps and the span of the statement are linked.
 export async function stepTogether<Item extends { traceparent?: string | null }, Result>(
   name: string,
   items: Item[],

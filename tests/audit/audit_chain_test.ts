@@ -103,6 +103,15 @@ Deno.test("each way to tamper with the audit is found, and reported with its use
   assert.match(await runCommand(section, 1, settings, 1), /^CHANGED .* purchase +book +2 /m);
 });
 
+Deno.test("a row that was added is found though all chains are complete", async () => {
+  await using place = await openPlace();
+  await place.change("ann", 3);
+  const [, , added] = tamperings.find(([user]) => user === "added") ?? [];
+  await ask(place.ownerUrl, added?.("ann") ?? "");
+  const { code, problems } = await place.verify();
+  assert.deepEqual([code, problems.map(({ kind }) => kind)], [1, ["STRAY"]]);
+});
+
 Deno.test("rows that look erased are found if no operation on record has erased them", async () => {
   await using place = await openPlace();
   await place.change("ann", 2);

@@ -115,15 +115,15 @@ Deno.test("powers that the owner can't take away from the role are reported", as
   const group = uniqueName("group");
   await asAdministrator(`create role "${group}"`);
   await asAdministrator(
-    `create role "${role}" login superuser replication bypassrls in role "${group}"`,
+    `create role "${role}" login superuser createdb createrole replication bypassrls in role "${group}"`,
   );
   await asAdministrator(`alter role "${role}" set datestyle = 'SQL, DMY'`);
   try {
     const serviceUrl = urlOf({ database: owner.database, user: role });
     const lines = await migrateEntitlement(owner.url, serviceUrl);
-    const powers = ["is a superuser", "can replicate", "bypasses row security"]
-      .concat("has settings of its own");
-    // Before PostgreSQL 16 who may create roles may take any of them out of a group.
+    const powers = ["is a superuser", "can create roles", "can create databases", "can replicate"]
+      .concat("bypasses row security", "has settings of its own");
+    // Before PostgreSQL 16 a role that may create roles may remove any role from a group.
     if (await serverVersion() >= 160_000) powers.push(`is a member of ${group}`);
     for (const power of powers) {
       assert.ok(lines.includes(`entitlement: warning: the role "${role}" ${power}`), power);
@@ -136,7 +136,7 @@ Deno.test("powers that the owner can't take away from the role are reported", as
 });
 
 // The powers and settings that an attacker or a hasty administrator may have left.
-Deno.test("each migration makes the role again what it is meant to be", async () => {
+Deno.test("each migration resets the role to what it should be", async () => {
   const database = uniqueName("odd");
   const role = uniqueName("role");
   const group = uniqueName("group");

@@ -1,4 +1,4 @@
-// deno task recover makes changes out of events; it must not believe everything that is in the stream.
+// deno task recover makes changes from events, but does not trust every event in the stream.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { EntitlementEventType } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
@@ -62,7 +62,7 @@ async function rightsIn({ database }: Place): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-Deno.test("an event that somebody else published makes no right", async () => {
+Deno.test("an event that somebody else published grants nothing", async () => {
   const wrongKey = "k".repeat(32);
   const real = messageOf({ userId: "real" });
   await using place = await placeWith([
@@ -89,7 +89,7 @@ Deno.test("an event that somebody else published makes no right", async () => {
   assert.doesNotMatch(said, /bare|other-id|k{32}/);
 });
 
-Deno.test("what can't be proven is made when it is accepted, one by one or all", async () => {
+Deno.test("an unproven change is recovered when it is accepted, one by one or all at once", async () => {
   const ids = Array.from({ length: 3 }, () => crypto.randomUUID());
   await using place = await placeWith(
     ids.map((eventId, at) => messageOf({ eventId, userId: `user-${at}` }, unsealed)),
@@ -104,7 +104,7 @@ Deno.test("what can't be proven is made when it is accepted, one by one or all",
   }
 });
 
-Deno.test("a version after a gap is not made, and is when what is missing stands behind it", async () => {
+Deno.test("a version after a gap is recovered only if the missing one comes later in the stream", async () => {
   await using place = await placeWith([
     messageOf({ userId: "gap", version: 1 }),
     messageOf({ userId: "gap", version: 3 }),
@@ -131,7 +131,7 @@ Deno.test("without a key nothing is proven; an earlier key proves what was seale
   assert.deepEqual(await rightsIn(place), ["ann book ACTIVE 1"]);
 });
 
-Deno.test("a name in an event does nothing to the terminal", async () => {
+Deno.test("a name in an event can't control the terminal", async () => {
   await using place = await placeWith([
     messageOf({ userId: "\u001b[2Jann\u009b\u202e" }, unsealed),
   ]);

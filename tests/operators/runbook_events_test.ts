@@ -60,7 +60,7 @@ Deno.test("dead letters and missing events are repaired with the commands of the
   // Without grace, because an event published just now would count as on its way.
   const reconcile = (nth: number, expectedCode: number) =>
     runShell(`${blocksOf(missing, "sh")[nth]?.trim()} --grace 0`, settings, expectedCode);
-  assert.match(await reconcile(1, 1), /1 event would be published again/);
+  assert.match(await reconcile(1, 1), /1 event would be republished/);
   await reconcile(2, 1);
   await untilSent(place, 2);
   assert.match(await reconcile(3, 0), /Every change was received/);

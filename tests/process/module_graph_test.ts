@@ -1,6 +1,6 @@
-// What a file of ours or a package imports by a literal, Deno reads without a permission, or the
-// bundler puts into the bundle: such a program is neither bundled nor started. And a package is nowhere
-// loaded by a process that may start programs.
+// Deno reads an import with a literal path without any permission, and the bundler puts it into the
+// bundle. So a program with an import from outside the project is neither bundled nor started. And
+// no process that may start programs loads a package.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { settingsOf } from "../support/entitlement.ts";
@@ -15,7 +15,7 @@ const foreign = /neither of this project nor of its packages|The bundle imports/
 const zod = await fileOfPackage("zod", "index.js");
 const before = (line: string) => (text: string) => `${line}\n${text}`;
 
-/** What a line of code must not be able to read: a file beside the project, and one of its root. */
+/** A file outside the project, which the program must not be able to read. */
 async function secretFile() {
   const path = await Deno.makeTempFile({ prefix: "kenri-secret-", suffix: ".json" });
   await Deno.writeTextFile(path, JSON.stringify(secret));
@@ -28,7 +28,7 @@ const imports: Record<string, (path: string) => string> = {
   "JSON": (path) => `import s from "${path}" with { type: "json" }; console.error(s);`,
   "text, dynamically": (path) =>
     `console.error((await import("${path}", { with: { type: "text" } })).default);`,
-  // An argument that the bundler does not know: it leaves the import, and Deno reads it at the start.
+  // The bundler does not know this argument and keeps the import, which Deno reads at the start.
   [leftByBundler]: (path) =>
     `console.error((await import("${path}", { with: { type: "json" }, more: 1 })).default);`,
   "text within a data: url": (path) =>

@@ -1,5 +1,5 @@
-// The notification service may do what its settings need, and nothing else, also when it is started by
-// `deno task notification`.
+// The notification service may do what its settings need, and nothing else, also when it is started
+// by `deno task notification`.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { call } from "../support/api.ts";
@@ -52,7 +52,7 @@ Deno.test("it may use its own address, its database and its broker, and no other
   ]);
 });
 
-Deno.test("with these permissions alone it receives, delivers, captures and cleans up", async () => {
+Deno.test("with only these permissions it receives, delivers, captures and cleans up", async () => {
   await using place = await freshPlace();
   await using service = await startService("notification", {
     ...settingsOf(place),

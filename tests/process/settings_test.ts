@@ -151,7 +151,7 @@ Deno.test("an issuer needs its audience and its keys", () => {
   }
 });
 
-Deno.test("what is wrong with an entry of a token is said, and the entry is not", () => {
+Deno.test("a wrong entry for a token is described, and not repeated", () => {
   const token = `kenri_${"5ec7e7".repeat(11)}`;
   const bad: [string, RegExp][] = [
     [`shop ${token} debug:read`, /entry 1 must be/],

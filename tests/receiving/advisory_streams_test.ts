@@ -1,7 +1,9 @@
 // An advisory is lost if no stream stores it, so these streams exist before the service consumes
 // events.
+import assert from "node:assert/strict";
 import { readConfig } from "../../notification/config.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
+import { captureAdvisories } from "../../notification/dead_letters/capture_advisories.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
@@ -10,15 +12,18 @@ import {
   advisoriesSent,
   countsOf,
   freshPlace,
+  type Place,
   publishRaw,
   settingsOf,
   startNotification,
 } from "../support/notification.ts";
 import { collectingLog } from "../support/relays.ts";
-import { makeStream } from "../support/streams.ts";
+import { deleteStream, makeStream } from "../support/streams.ts";
+import { ask } from "../support/entitlement.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const bad = messageOf({ eventId: "no UUID" });
+const quick: Record<string, string> = { NOTIFICATION_NATS_ACK_WAIT: "1s" };
 
 Deno.test("an unreadable message that was published before the service first ran is captured", async () => {
   await using place = await freshPlace();
@@ -53,3 +58,42 @@ Deno.test("no event is consumed before the streams of advisories exist", async (
   await link.close();
   await database.end();
 });
+
+Deno.test("an advisory about a stream that is gone is stored without a copy", async () => {
+  await using place = await freshPlace();
+  const service = await startNotification(place, quick);
+  await ask(place.ownerUrl, "alter table notification_nats_dlq rename column kind to held");
+  await publishRaw(place, [bad]);
+  await until("it is kept", async () => (await advisoriesSent(place)).MSG_TERMINATED === 1);
+  await service.stop();
+  await ask(place.ownerUrl, "alter table notification_nats_dlq rename column held to kind");
+  await deleteStream(place.natsUrl, place.stream);
+
+  await using alone = captureOnly(place);
+  await until("it is captured", async () => (await countsOf(place)).notification_nats_dlq === 1);
+  await alone.stop();
+  assert.deepEqual(
+    await ask(place.ownerUrl, "select stream_seq::int, message_body from notification_nats_dlq"),
+    [{ stream_seq: 1, message_body: null }],
+  );
+});
+
+/** The capture of terminated messages without the consumer, which would make the stream again. */
+function captureOnly(place: Place): AsyncDisposable & { stop(): Promise<void> } {
+  const config = readConfig((name) => ({ ...settingsOf(place), ...quick })[name]);
+  const [, terminated] = config.advisories;
+  assert.ok(terminated);
+  const { log } = collectingLog();
+  const database = openDatabase(place.serviceUrl, "capture");
+  const link = new NatsLink({ urls: place.natsUrl }, "capture", log);
+  const stopping = new AbortController();
+  const capturing = captureAdvisories({ database, link, log }, terminated, stopping.signal);
+  const stop = async () => {
+    if (stopping.signal.aborted) return;
+    stopping.abort();
+    await capturing;
+    await link.close();
+    await database.end();
+  };
+  return { stop, [Symbol.asyncDispose]: stop };
+}

@@ -1,11 +1,14 @@
-// The entitlement service asks over NATS what was received, and the connection is lost meanwhile.
+// The entitlement service asks over NATS what was received.
 import assert from "node:assert/strict";
+import { RequestStrategy } from "nats";
 import { receiverOver } from "../../entitlement/reconciliation/ask.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
+import { subjectOfChecks } from "../../proto/notification/receipts.ts";
+import { freshPlace, startNotification } from "../support/notification.ts";
 import { startNats } from "../../tools/servers/nats.ts";
 import { collectingLog } from "../support/relays.ts";
 import { withNats } from "../support/streams.ts";
-import { inTime } from "../../tools/servers/wait.ts";
+import { inTime, until } from "../../tools/servers/wait.ts";
 
 Deno.test("a request for receipts fails at once when its connection is lost", async () => {
   await using nats = await startNats();
@@ -28,4 +31,22 @@ Deno.test("a request for receipts fails at once when its connection is lost", as
   });
   stop.abort();
   await link.close();
+});
+
+Deno.test("of several replicas one answers", async () => {
+  await using place = await freshPlace();
+  await using _one = await startNotification(place);
+  await using _two = await startNotification(place);
+  await withNats(place.natsUrl, async (asker) => {
+    const question = JSON.stringify({ event_ids: [crypto.randomUUID()] });
+    const answers = async () => {
+      const options = { strategy: RequestStrategy.Timer, maxWait: 500 };
+      return await Array.fromAsync(
+        await asker.requestMany(subjectOfChecks(place.subject), question, options),
+      );
+    };
+    // Both have subscribed to it by then.
+    await until("they answer", async () => (await answers()).length > 0);
+    for (let asked = 0; asked < 3; asked++) assert.equal((await answers()).length, 1);
+  });
 });

@@ -1,4 +1,5 @@
-// The rules, the dashboard and the pages use only metrics and labels of docs/metrics.md, and valid PromQL.
+// The rules, the dashboard and the pages use only metrics and labels of docs/metrics.md, and valid
+// PromQL.
 import assert from "node:assert/strict";
 import {
   codeIn,

@@ -1,5 +1,5 @@
-// `deno task metrics:page --check` keeps the tables of docs/metrics.md current; here they are compared
-// with what the running services report.
+// `deno task metrics:page --check` keeps the tables of docs/metrics.md current; here they are
+// compared with what the running services report.
 import assert from "node:assert/strict";
 import { type Metric, metricsBelow } from "../support/pages.ts";
 import { grant } from "../support/api.ts";

@@ -7,6 +7,8 @@ const root = new URL("../../", import.meta.url);
 /** Each is [path of the file, its source]. */
 type Sources = [path: string, source: string][];
 
+const lines = (count: number) => "a();\n".repeat(count);
+
 const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
   "members-apart": {
     refuses: [
@@ -125,6 +127,21 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ],
       ["shared/http/app.ts", "function f(url: URL) { url.pathname = `/${database}`; }"],
       ["tests/flow_test.ts", "const { pathname, host } = new URL(ownerUrl);"],
+    ],
+  },
+  "file-size": {
+    refuses: [["tests/flow_test.ts", lines(251)]],
+    accepts: [["tests/flow_test.ts", lines(250)]],
+  },
+  "function-size": {
+    refuses: [
+      ["tools/dev.ts", `function run() {\n${lines(69)}}`],
+      ["tools/dev.ts", `const run = async () => {\n${lines(69)}};`],
+      ["tools/dev.ts", `class Run {\n  start() {\n${lines(69)}}\n}`],
+    ],
+    accepts: [
+      ["tools/dev.ts", `function run() {\n${lines(68)}}`],
+      ["tools/dev.ts", `class Run {\n${"  start() {}\n".repeat(80)}}`],
     ],
   },
   "sql-parameters": {
