@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { claimEventsRepeatedly } from "../../entitlement/outbox.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
-import { grant, sendChange, startReplicas } from "../support/changes.ts";
+import { grant } from "../../tools/load/change_request.ts";
+import { sendChange, startReplicas } from "../support/changes.ts";
 import { freshDatabase, withClient } from "../support/databases.ts";
 import { ask, settingsOf } from "../support/entitlement.ts";
 import { ownDatabase } from "../support/own_database.ts";

@@ -45,7 +45,7 @@ Deno.test("the newest migration of entitlement holds no change up, with a full o
   await before.goesOn(50);
   await load.stop();
   report("a change", await before.stop(), waitedMs);
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
 });
 
@@ -89,7 +89,7 @@ Deno.test("services of today serve while the tables of the next release come, an
       system[service],
       () => migrateWith(service, system[service], { more }),
     );
-    report(`a statement of ${service}`, load.caller.slowestMs, waitedMs);
+    report(`a statement of ${service}`, load.client.slowestMs, waitedMs);
     assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
     await load.goesOn(50);
     for (const replica of system.replicas[service]) {
@@ -99,7 +99,7 @@ Deno.test("services of today serve while the tables of the next release come, an
   await system.restart("entitlement");
   await load.goesOn(50);
   const changes = await load.stop();
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   await until("all are sent", async () => await countSent(system) - sentBefore >= changes.length);
   assertSentOnceInOrder(system, changes);
 });

@@ -38,7 +38,7 @@ Deno.test("an entitlement database from before some events were published: all c
   await load.goesOn(100); // which it does not have at all
   const changes = [...await load.stop()];
   await untilAllSent(system, changes);
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   const before = await entitlementsOf(system);
 
   await system.stop("entitlement");
@@ -112,7 +112,7 @@ Deno.test("a notification database from a backup gets all events again, and send
   const changes = await load.stop();
   await untilAllSent(system, changes);
   await until("nothing waits", () => nothingWaits(notificationRestored, database.ownerUrl));
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   await assertKept(system, changes);
 
   const sends = system.everStarted.notification.flatMap(({ log }) => log)

@@ -1,7 +1,9 @@
 // The checker itself: it finds nothing where all is well, and each harm that is done to the tables.
 import assert from "node:assert/strict";
 import { freshBoth } from "../support/both.ts";
-import { type Answer, grant, sendChange } from "../support/changes.ts";
+import type { Answer } from "../../tools/load/repeating_client.ts";
+import { grant } from "../../tools/load/change_request.ts";
+import { sendChange } from "../support/changes.ts";
 import {
   type Answered,
   assertAllHold,

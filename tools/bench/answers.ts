@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { startService } from "../servers/service_process.ts";
 import { freePort } from "../servers/free_port.ts";
 import { asOwner, countOf, makeDatabase } from "./database.ts";
-import { type LoadKind, runLoad } from "./load.ts";
+import { type LoadKind, runLoad } from "../load/sockets.ts";
 import type { Bench, Work } from "./work.ts";
 
 const users = 500;

@@ -4,7 +4,7 @@ import pg from "pg";
 import { startService } from "../servers/service_process.ts";
 import { makeDatabase } from "./database.ts";
 import { assertCommitted, callChangeFunction, makeChangeFunction } from "./change_function.ts";
-import { runLoad } from "./load.ts";
+import { runLoad } from "../load/sockets.ts";
 import { type Bench, shared, timed, type Work } from "./work.ts";
 
 const limitConnections = 32; // the best of 8, 16, 32 and 64

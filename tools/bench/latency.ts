@@ -1,6 +1,8 @@
 // How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
 import type pg from "pg";
 import { ensureStream } from "../../shared/nats/streams.ts";
+import { grant, type HttpRequest, toHttp } from "../load/change_request.ts";
+import { attempt } from "../load/repeating_client.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";
 import { asOwner, type BenchDatabase, countOf } from "./database.ts";
@@ -20,7 +22,8 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   let made = 0;
   const measure = async () => {
     const seconds = await changeAtPace({ changes, perSecond }, async (i) => {
-      if (await grant(url, made + i) !== 200) throw new Error("Refused");
+      const { answer, problem } = await attempt(url, changeOf(made + i));
+      if (answer?.status !== 200) throw new Error(`A change failed: ${problem}`);
     });
     made += changes;
     await untilSent(notification, made);
@@ -57,20 +60,10 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
-/** Of a new user. Returns the status of the answer. */
-export async function grant(url: string, number: number): Promise<number> {
-  const answer = await fetch(`${url}/v1/entitlements/grants`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "Idempotency-Key": `key-${number}` },
-    body: JSON.stringify({
-      user_id: `user-${number}`,
-      stock_keeping_unit: "premium",
-      reason: "purchase",
-      purchase_id: `purchase-${number}`,
-    }),
-  });
-  await answer.body?.cancel();
-  return answer.status;
+/** Of a new user. */
+export function changeOf(number: number): HttpRequest {
+  const [key, user, purchase] = [`key-${number}`, `user-${number}`, `purchase-${number}`];
+  return toHttp(grant({ key, user, sku: "premium", reason: "purchase", purchase }));
 }
 
 /** Each change at its time, however long others take. Returns how many seconds all took. */

@@ -2,11 +2,10 @@
 // deno run --allow-all tools/bench/overload.ts
 // Prints the table of docs/reliability/overload.md. Arguments: other multiples.
 import { memoryOf } from "../servers/memory.ts";
-import { runOpenLoop, timesOf, turnedAway } from "../load/open_loop.ts";
+import { runLoad, runOpenLoop, timesOf, turnedAway } from "../load/sockets.ts";
 import { startServers } from "../servers/servers.ts";
 import { startBoth } from "./both.ts";
 import { asOwner, countOf } from "./database.ts";
-import { runLoad } from "./load.ts";
 
 const warmUp = 20_000;
 const seconds = 10;

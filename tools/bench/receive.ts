@@ -4,12 +4,12 @@ import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import { AckPolicy, type NatsConnection } from "nats";
 import { openPublisher } from "../../entitlement/publisher.ts";
+import { encodeEvent } from "../../proto/entitlement/encode.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import { bodyOf, eventOf } from "../../tests/support/events.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { addFinished } from "./deliver.ts";
@@ -113,12 +113,25 @@ export async function publishEvents(
 ): Promise<void> {
   const publisher = openPublisher(connection, subject);
   const results = await Promise.all(Array.from({ length: events }, (_, i) => {
-    const event = eventOf({ userId: `user-${i}`, sourceId: `purchase-${i}` });
-    return publisher.publish({ id: event.eventId, headers: {}, body: bodyOf(event) });
+    const id = crypto.randomUUID();
+    return publisher.publish({ id, headers: {}, body: encodeEvent(id, grantOf(i)) });
   }));
   publisher.close();
   const lost = results.filter(({ kind }) => kind !== "acked").length;
   if (lost > 0) throw new Error(`The stream did not take ${lost} of ${events} messages`);
+}
+
+function grantOf(number: number): Record<string, unknown> {
+  return {
+    event_type: "EntitlementGranted",
+    occurred_at: "2026-01-02T03:04:05.678Z",
+    user_id: `user-${number}`,
+    stock_keeping_unit: "book",
+    source: "purchase",
+    source_id: `purchase-${number}`,
+    version: 1,
+    trace_id: "0af7651916cd43dd8448eb211c80319c",
+  };
 }
 
 async function consumeAlone(

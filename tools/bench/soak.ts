@@ -2,7 +2,8 @@
 // stall of a protocol shows only in the slowest event, and a shorter bench would miss it.
 import { type BothServices, startBoth } from "./both.ts";
 import { asOwner, type BenchDatabase } from "./database.ts";
-import { changeAtPace, grant, percentile, untilSent } from "./latency.ts";
+import { RepeatingClient } from "../load/repeating_client.ts";
+import { changeAtPace, changeOf, percentile, untilSent } from "./latency.ts";
 import type { Bench, Work } from "./work.ts";
 
 const perSecond = 100;
@@ -14,13 +15,11 @@ export async function startSoak({ servers, quick }: Bench): Promise<Work> {
   const measure = async () => {
     const ticker = startTicker();
     const { url } = both.services.entitlement;
-    let refused = 0;
+    // Another program may slow the machine down for a moment; callers then try again.
+    const client = new RepeatingClient([url], { pauseMs: 1_000 });
     const seconds = await changeAtPace({ changes, perSecond }, async (i) => {
-      // A machine that others load may be too slow for a moment; callers then try again.
-      while (await grant(url, i).catch(() => 0) !== 200) {
-        refused++;
-        await new Promise((again) => setTimeout(again, 1_000));
-      }
+      const { answer } = (await client.ask(changeOf(i))).at(-1) ?? {};
+      if (answer?.status !== 200) throw new Error(`A change was refused: ${answer?.body}`);
     });
     await untilSent(both.notification, changes);
     const gaps = ticker.stop();
@@ -43,7 +42,7 @@ export async function startSoak({ servers, quick }: Bench): Promise<Work> {
         "PubAck to stored max ms": share(stored, 1),
         "stored later than 1 s": stored.filter(isLate).length,
         "largest gap of an idle timer ms": Math.max(0, ...gaps.map(lengthOf)),
-        "repeated requests": refused,
+        "repeated requests": sum(Object.values(client.outcomes)) - changes,
       },
     };
   };
@@ -60,6 +59,7 @@ export async function startSoak({ servers, quick }: Bench): Promise<Work> {
 // In milliseconds since 1970: from the one to the other.
 type Span = [from: number, to: number];
 
+const sum = (counts: number[]) => counts.reduce((all, count) => all + count, 0);
 const lengthOf = ([from, to]: Span) => to - from;
 const isLate = (span: Span) => lengthOf(span) > lateMs;
 const share = (spans: Span[], share: number) => percentile(spans.map(lengthOf), share);

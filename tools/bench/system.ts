@@ -4,7 +4,7 @@ import { memoryOf } from "../servers/memory.ts";
 import { startService } from "../servers/service_process.ts";
 import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
 import { startBoth } from "./both.ts";
-import { runLoad } from "./load.ts";
+import { runLoad } from "../load/sockets.ts";
 import { idleUse } from "./usage.ts";
 import type { Bench, Work } from "./work.ts";
 

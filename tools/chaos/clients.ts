@@ -1,12 +1,10 @@
 // The load: clients that behave as real ones do. Whatever goes wrong, they ask again with the same
 // key until they are told what became of their request.
-import { plantedKey } from "../planted.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Answer, ChangeRequest } from "../../tests/support/changes.ts";
+import { type ChangeRequest, toHttp } from "../load/change_request.ts";
+import { type Answer, type Outcome, RepeatingClient } from "../load/repeating_client.ts";
+import { plantedKey } from "../planted.ts";
 import { Random } from "./random.ts";
-
-/** What became of one try. */
-export type TryOutcome = "answered" | "timed out" | "no connection" | "503" | "other 5xx";
 
 /** One request, from its first try to the answer that settled it. */
 export interface Told {
@@ -15,10 +13,10 @@ export interface Told {
   kind: "change" | "repeat" | "double tap" | "key conflict";
   /** Nobody else changes this entitlement, so the client knows that it can't be refused. */
   isSole: boolean;
-  /** All times are those of `Date.now()` in the clients' process. */
+  /** In milliseconds since 1970, by the clock of the clients' process. */
   sentAt: number;
   answeredAt: number;
-  tries: Partial<Record<TryOutcome, number>>;
+  attempts: Partial<Record<Outcome, number>>;
   answer: Answer | undefined;
 }
 
@@ -39,13 +37,14 @@ export interface Load {
 
 export const failingUser = "fails-";
 const clients = 32;
-const tryForMs = 3_000;
+const patience = { attemptTimeoutMs: 3_000, pauseMs: 200 };
 const skus = ["book", "film", "song"];
 
 export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
   const told: Told[] = [];
   const stopping = new AbortController();
   const abandoned = new AbortController();
+  const repeating = new RepeatingClient(urls, { ...patience, abandoned: abandoned.signal });
   const random = new Random(seed);
   const everyMs = clients / changesPerSecond * 1_000;
   const running = Array.from({ length: clients }, async (_, client) => {
@@ -55,9 +54,11 @@ export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
       const until = Date.now() + everyMs * (0.5 + story.random.next());
       const requests = story.next();
       await Promise.all(requests.map(async (step) => {
-        const one = { ...step, sentAt: Date.now(), answeredAt: 0, tries: {}, answer: undefined };
+        const one: Told = {
+          ...{ ...step, sentAt: Date.now(), answeredAt: 0, attempts: {}, answer: undefined },
+        };
         told.push(one);
-        await askUntilTold(one, urls, story.random, abandoned.signal);
+        await askUntilAnswered(one, repeating);
       }));
       story.note(requests);
       await pause(Math.max(0, until - Date.now()));
@@ -159,52 +160,13 @@ class Story {
   }
 }
 
-async function askUntilTold(
-  told: Told,
-  urls: string[],
-  random: Random,
-  abandoned: AbortSignal,
-): Promise<void> {
-  while (!abandoned.aborted) {
-    const { outcome, answer, retryAfterMs } = await tryOnce(random.pick(urls), told.request);
-    told.tries[outcome] = (told.tries[outcome] ?? 0) + 1;
-    if (answer) {
-      told.answer = answer;
-      told.answeredAt = Date.now();
-      return;
-    }
-    await pause(retryAfterMs + random.int(50, 400));
+async function askUntilAnswered(told: Told, client: RepeatingClient): Promise<void> {
+  const attempts = await client.ask(toHttp(told.request));
+  for (const { outcome } of attempts) {
+    told.attempts[outcome] = (told.attempts[outcome] ?? 0) + 1;
   }
-}
-
-interface Tried {
-  outcome: TryOutcome;
-  answer?: Answer;
-  retryAfterMs: number;
-}
-
-async function tryOnce(url: string, request: ChangeRequest): Promise<Tried> {
-  const action = { GRANT: "grants", REVOKE: "revokes" }[request.action];
-  try {
-    const response = await fetch(`${url}/v1/entitlements/${action}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "Idempotency-Key": request.key },
-      body: JSON.stringify({
-        user_id: request.user,
-        stock_keeping_unit: request.sku,
-        reason: request.reason,
-        purchase_id: request.purchase,
-      }),
-      signal: AbortSignal.timeout(tryForMs),
-    });
-    const { status, headers } = response;
-    const body = await response.text();
-    const retryAfterMs = Number(headers.get("Retry-After") ?? 0) * 1_000;
-    if (status >= 500) return { outcome: status === 503 ? "503" : "other 5xx", retryAfterMs };
-    const replayed = headers.get("Idempotency-Replayed") === "true";
-    return { outcome: "answered", answer: { status, body, replayed }, retryAfterMs };
-  } catch (error) {
-    const timedOut = (error as Error).name === "TimeoutError";
-    return { outcome: timedOut ? "timed out" : "no connection", retryAfterMs: 0 };
-  }
+  const last = attempts.at(-1);
+  if (last?.outcome !== "answered") return;
+  told.answer = last.answer;
+  told.answeredAt = last.answeredAt;
 }

@@ -1,6 +1,6 @@
 // The figures of a run, and of several together.
 import type { Invariant } from "./invariants/invariant.ts";
-import type { TryOutcome } from "./clients.ts";
+import type { Outcome } from "../load/repeating_client.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Healing } from "./heal.ts";
 import { wasDone } from "./inject.ts";
@@ -17,7 +17,7 @@ export interface Figures {
   refused: number;
   repeated: number;
   "key conflicts": number;
-  tries: Partial<Record<TryOutcome, number>>;
+  attempts: Partial<Record<Outcome, number>>;
   notifications: number;
   "dead letters": number;
   sends: number;
@@ -53,8 +53,8 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   const answered = (status: number) =>
     told.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
   const done = injected.filter(wasDone);
-  const tries: Figures["tries"] = {};
-  for (const one of told) add(tries, one.tries);
+  const attempts: Figures["attempts"] = {};
+  for (const one of told) add(attempts, one.attempts);
   const violationsOf = (pattern: RegExp) =>
     invariants.filter(({ says }) => pattern.test(says)).reduce((sum, i) => sum + i.violations, 0);
   return {
@@ -71,7 +71,7 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       refused: answered(409),
       repeated: told.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
       "key conflicts": told.filter(({ kind }) => kind === "key conflict").length,
-      tries,
+      attempts,
       notifications: tables.notifications.length,
       "dead letters": tables.deadLetters.length,
       sends: log.sends.length,
@@ -142,11 +142,11 @@ function add(into: Sums, other: Sums): void {
 }
 
 export function textOfFigures(figures: Figures): string {
-  const { faults, tries, seeds, ...rest } = figures;
+  const { faults, attempts, seeds, ...rest } = figures;
   const lines = [
     ["seeds", seeds.join(", ")],
     ...Object.entries(rest).map(([name, value]) => [name, value.toLocaleString("en")]),
-    ...Object.entries(tries).map(([name, count]) => [`tries: ${name}`, count]),
+    ...Object.entries(attempts).map(([name, count]) => [`attempts: ${name}`, count]),
     ...faultKinds.filter((kind) => faults[kind]).map((kind) => [`faults: ${kind}`, faults[kind]]),
   ];
   return lines.map(([name, value]) => `${String(name).padEnd(24)} ${value}`).join("\n");

@@ -32,7 +32,7 @@ Deno.test("runs are added up, and the longest healing counts", () => {
   assert.deepEqual(sum.seeds, [1, 2]);
   assert.equal(sum.acknowledged, 8);
   assert.equal(sum.faults.kill, 2);
-  assert.equal(sum.tries.answered, 14);
+  assert.equal(sum.attempts.answered, 14);
   assert.equal(sum["seconds to heal"], 7);
 });
 

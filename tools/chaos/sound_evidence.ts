@@ -48,7 +48,7 @@ export function soundEvidence(): Evidence {
     isSole: status === 200,
     sentAt: i * 10,
     answeredAt: i * 10 + 5,
-    tries: { answered: 1 },
+    attempts: { answered: 1 },
     answer: { status, body, replayed: false },
   });
   const told = rows.map((row, i) =>

@@ -48,7 +48,7 @@ async function timelineOf(
         { at: told.sentAt, text: `asked     ${told.kind} ${JSON.stringify(told.request)}` },
         {
           at: told.answeredAt || Infinity,
-          text: `answered  ${told.request.key} ${JSON.stringify([told.tries, told.answer])}`,
+          text: `answered  ${told.request.key} ${JSON.stringify([told.attempts, told.answer])}`,
         },
       ]),
     ...evidence.log.lines.filter(({ text }) => isAbout(text))

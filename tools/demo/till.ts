@@ -1,5 +1,6 @@
-// The shop's till: sends a request until the service has said what became of it, always with the
-// same key, and compares the answer with what the story knows.
+// Sends a request as the published client does, which repeats it under the same key until it is
+// answered, and compares the answer with the one that the story expects.
+import { askUntilAnswered, type Fetch } from "../../client/attempts.ts";
 import type { Step } from "./story.ts";
 
 export interface Answer {
@@ -9,41 +10,32 @@ export interface Answer {
   attempts: number;
 }
 
-const giveUpMs = 30_000;
-const retryMs = 250;
+const patience = { attemptTimeoutMs: 10_000, deadlineMs: 30_000 };
 
-// A lost connection, a 500 and a 503 tell nothing: only the repeat does.
 export async function send(
   url: string,
   headers: Record<string, string>,
-  step: Step,
-): Promise<Answer> {
-  const deadline = performance.now() + giveUpMs;
-  for (let attempts = 1;; attempts++) {
-    const answer = await sendOnce(url, headers, step).catch((error: Error) => error);
-    if (!(answer instanceof Error) && answer.status < 500) return { ...answer, attempts };
-    if (performance.now() > deadline) {
-      const why = answer instanceof Error ? answer.message : answer.text;
-      throw new Error(`No answer to ${step.key} within ${giveUpMs / 1_000} s: ${why}`);
-    }
-    await new Promise((again) => setTimeout(again, retryMs));
-  }
-}
-
-async function sendOnce(
-  url: string,
-  headers: Record<string, string>,
   { action, key, fields }: Step,
-) {
-  const response = await fetch(`${url}/v1/entitlements/${action}`, {
-    method: "POST",
-    headers: { ...headers, "Idempotency-Key": key, "Content-Type": "application/json" },
-    body: JSON.stringify(fields),
-    signal: AbortSignal.timeout(10_000),
-    redirect: "error", // the credential is for nobody else
-  });
-  const replayed = response.headers.get("Idempotency-Replayed") === "true";
-  return { status: response.status, text: await response.text(), replayed };
+): Promise<Answer> {
+  let attempts = 0;
+  const counting: Fetch = (url, init) => {
+    attempts++;
+    return fetch(url, init);
+  };
+  const answer = await askUntilAnswered(
+    counting,
+    `${url}/v1/entitlements/${action}`,
+    {
+      method: "POST",
+      headers: { ...headers, "Idempotency-Key": key, "Content-Type": "application/json" },
+      body: JSON.stringify(fields),
+      redirect: "error", // the credential is for nobody else
+    },
+    patience,
+    undefined,
+  );
+  const replayed = answer.headers.get("Idempotency-Replayed") === "true";
+  return { status: answer.status, text: answer.text, replayed, attempts };
 }
 
 // What is wrong with the answers to one step; undefined where nothing is.

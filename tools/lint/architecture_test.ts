@@ -23,7 +23,7 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
         'import { log } from "@kenri/shared/process/log.ts";',
       ],
       ["entitlement/relay_test.ts", 'import { servers } from "../tests/servers.ts";'],
-      ["shared/postgres/postgres.ts", 'import { start } from "../tools/servers/start.ts";'],
+      ["shared/postgres/postgres.ts", 'import { start } from "../../tools/servers/start.ts";'],
       ["shared/postgres/postgres.ts", 'import { f } from "../../elsewhere/f.ts";'],
     ],
     accepts: [
@@ -45,6 +45,16 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/relay.ts", 'import { f } from "@kenri/shared/queue/worker.ts";'],
       ["notification/channels/log.ts", 'import { f } from "../notification.ts";'],
       ["tests/flow_test.ts", 'import { f } from "../shared/queue/worker.ts";'],
+    ],
+  },
+  "tools-without-tests": {
+    refuses: [
+      ["tools/chaos/clients.ts", 'import { grant } from "../../tests/support/changes.ts";'],
+      ["tools/bench/bench.ts", 'import type { T } from "../../tests/support/changes.ts";'],
+    ],
+    accepts: [
+      ["tools/chaos/clients.ts", 'import { grant } from "../load/change_request.ts";'],
+      ["tests/flow_test.ts", 'import { f } from "./support/api.ts";'],
     ],
   },
   "no-barrels": {

@@ -1,5 +1,5 @@
 // From the change over HTTP to the stream.
-import { grant } from "../../support/changes.ts";
+import { grant } from "../../../tools/load/change_request.ts";
 import { untilAll } from "../../support/outbox.ts";
 import { until } from "../../../tools/servers/wait.ts";
 import { deleteStream, withNats } from "../../support/streams.ts";

@@ -1,5 +1,5 @@
 // From the notification on record to the channel.
-import { grant } from "../../support/changes.ts";
+import { grant } from "../../../tools/load/change_request.ts";
 import { withClient } from "../../support/databases.ts";
 import type { ServiceProcess, Settings } from "../../../tools/servers/service_process.ts";
 import { until } from "../../../tools/servers/wait.ts";

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { runArguments } from "../../../tools/services.ts";
 import { bothUnmigrated } from "../../support/both.ts";
-import { grant, sendChange } from "../../support/changes.ts";
+import { grant } from "../../../tools/load/change_request.ts";
+import { sendChange } from "../../support/changes.ts";
 import { ask } from "../../support/entitlement.ts";
 import {
   type Answered,

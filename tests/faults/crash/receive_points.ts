@@ -1,6 +1,6 @@
 // From the stream to the notification on record.
 import type { BothPlace } from "../../support/both.ts";
-import { type ChangeRequest, grant } from "../../support/changes.ts";
+import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
 import { ask } from "../../support/entitlement.ts";
 import { messageOf, publish } from "../../support/events.ts";
 import { until } from "../../../tools/servers/wait.ts";

@@ -1,5 +1,5 @@
 // Between the batches of a clean-up.
-import { grant } from "../../support/changes.ts";
+import { grant } from "../../../tools/load/change_request.ts";
 import { ask } from "../../support/entitlement.ts";
 import { statement } from "./fault_point.ts";
 import type { CrashPoint } from "./point.ts";

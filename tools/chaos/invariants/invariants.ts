@@ -2,7 +2,8 @@
 // answered, compared with all tables of both databases and with what the channel sent. Everything
 // must have come to rest before (see untilAtRest).
 import assert from "node:assert/strict";
-import type { Answer, ChangeRequest } from "../../../tests/support/changes.ts";
+import type { Answer } from "../../load/repeating_client.ts";
+import type { ChangeRequest } from "../../load/change_request.ts";
 import { indexed, type Invariant } from "./invariant.ts";
 import {
   answersAreKept,
