@@ -2,7 +2,6 @@
 // without scripts. Machines without a Chromium skip this; console_test.ts has the rest.
 // KENRI_WRITE_DOCS=true writes the pictures of docs/console.md.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { grant, revoke } from "../support/api.ts";
 import {
   type Browser,
@@ -18,6 +17,7 @@ import { lowContrasts } from "./contrasts.ts";
 import { ask } from "../support/entitlement.ts";
 import type { Stack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 if (!chromium) console.log("No Chromium on this machine: the console is tested without a browser");
 
@@ -202,7 +202,7 @@ const pictures: [string, () => string, TabOptions][] = [
 inBrowser(
   "the pictures of the page about the console are small, and their pages still there",
   async () => {
-    const folder = fileURLToPath(new URL("../../docs/console/", import.meta.url));
+    const folder = `${root}docs/console/`;
     const write = Deno.env.get("KENRI_WRITE_DOCS") === "true";
     if (write) await someTraffic();
     for (const [name, urlOf, options] of pictures) {

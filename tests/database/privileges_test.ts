@@ -1,15 +1,14 @@
 // However a service is started, it can't start a program, load code, read a file or look around.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { compileArguments } from "../../tools/compile_arguments.ts";
 import { type ServiceName, servicePermissions } from "../../tools/services.ts";
 import { freshBoth } from "../support/both.ts";
 import { all, outcomesFor, ways } from "../process/permissions.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 const services: ServiceName[] = ["entitlement", "notification"];
-const root = fileURLToPath(new URL("../../", import.meta.url));
 
 const settings: Settings = {
   ENTITLEMENT_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:15432/entitlement",

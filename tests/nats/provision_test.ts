@@ -1,6 +1,5 @@
 // deno task provision makes the streams and consumers; services that may not only verify them.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import type { ConsumerConfig, StreamConfig } from "nats";
 import { usersFile } from "../../tools/provision/users.ts";
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
@@ -18,6 +17,7 @@ import {
 } from "./nats_users.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 const { stream, durable } = names;
 const advisories = `${stream}-${durable}-max-deliveries`;
@@ -25,7 +25,7 @@ const advisories = `${stream}-${durable}-max-deliveries`;
 async function run(settings: Settings): Promise<{ code: number; said: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "--quiet", "provision"],
-    cwd: fileURLToPath(new URL("../../", import.meta.url)),
+    cwd: root,
     env: { ...settings, NO_COLOR: "1" },
   }).output();
   return { code, said: [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("") };

@@ -1,7 +1,6 @@
 // The notification service may do what its settings ask for, and nothing else; and so it is started
 // by `deno task notification`.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { call } from "../support/api.ts";
 import { eventOf } from "../support/events.ts";
 import {
@@ -18,8 +17,8 @@ import { all, outcomesFor } from "./permissions.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { freshStreamNames } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const task = { arguments: () => ["task", "--quiet", "notification"], cwd: root };
 
 const settings: Settings = {

@@ -1,10 +1,10 @@
 // A service may do what its settings ask for, and nothing else.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { servicePermissions } from "../../tools/services.ts";
 import { settingsOf } from "../support/entitlement.ts";
 import { all, outcomesFor } from "./permissions.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
+import { root } from "../../tools/root.ts";
 
 const settings: Settings = {
   ...settingsOf("postgres://kenri:secret@127.0.0.1:15432/entitlement"),
@@ -75,7 +75,6 @@ Deno.test("the host of its issuer's keys is open to it, and no other for their s
 });
 
 Deno.test("no file is open to it, to read or to write", async () => {
-  const root = fileURLToPath(new URL("../../", import.meta.url));
   const attempts = [
     ["readFile", `${root}deno.json`],
     ["readFile", `${root}entitlement/main.ts`],

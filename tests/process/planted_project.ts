@@ -1,9 +1,8 @@
 // A copy of the project in which some files are not what they were: what somebody else might publish.
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const parts = ["deno.json", "deno.lock", "node_modules", "entitlement", "notification", "shared"]
   .concat("proto", "client", "ops", "migrations", "tools");
 

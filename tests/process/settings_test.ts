@@ -1,6 +1,5 @@
 // A service that can't run as it is set up says all that is wrong at once, and ends with code 1.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { readConfig, schema } from "../../entitlement/config.ts";
 import { environmentName, SettingsError } from "../../shared/process/settings.ts";
 import { startNats } from "../../tools/servers/nats.ts";
@@ -10,6 +9,7 @@ import { settingsOf } from "../support/entitlement.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 const good = settingsOf("postgres://kenri:secret@127.0.0.1:5432/entitlement");
 
@@ -175,7 +175,6 @@ const wrong: Settings = {
 };
 
 Deno.test("all that is wrong is said at once, by the task and by the service itself", async () => {
-  const root = fileURLToPath(new URL("../../", import.meta.url));
   const ways = [
     ["task", "entitlement"],
     ["run", "--allow-env", "--allow-sys", "entitlement/main.ts"],

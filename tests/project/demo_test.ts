@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { freshDatabase } from "../support/databases.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
 import {
@@ -8,6 +7,7 @@ import {
   startService,
 } from "../../tools/servers/service_process.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
+import { root } from "../../tools/root.ts";
 
 Deno.test("the demo shows all kinds of requests, and every change arrives", async () => {
   await using stack = await startStack();
@@ -90,7 +90,7 @@ async function startStack(more: Settings = {}): Promise<Stack> {
 async function demo({ entitlement, notification }: Stack, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
-      ...["run", "--allow-all", fileURLToPath(import.meta.resolve("../../tools/demo/demo.ts"))],
+      ...["run", "--allow-all", `${root}tools/demo/demo.ts`],
       ...["--entitlement", entitlement.url, "--notification", notification.url, ...args],
     ],
     env: { NO_COLOR: "1" },

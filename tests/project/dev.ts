@@ -1,12 +1,10 @@
 // `deno task dev` as a developer starts it, with ports and a data folder of its own.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { freePort } from "../../tools/servers/free_port.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
-
-const root = fileURLToPath(new URL("../../", import.meta.url));
+import { root } from "../../tools/root.ts";
 
 export interface Dev extends AsyncDisposable {
   pid: number; // of the task, and of the process group

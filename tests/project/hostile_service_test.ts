@@ -1,9 +1,9 @@
 // `deno task ops`, `demo` and the client ask what they take for Kenri. Whatever answers there does not
 // steer the terminal, gets no credential for somebody else, and comes to an end.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { kenriClient } from "../../client/client.ts";
 import { ops } from "../operators/ops.ts";
+import { root } from "../../tools/root.ts";
 
 // ESC, a window title, the clipboard (OSC 52), CSI in one character, bells, backwards text, a line
 // separator, nothing at all.
@@ -208,7 +208,7 @@ Deno.test("the demo says nothing that steers a terminal, and follows no redirect
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: [
         ...["run", "--allow-net", "--allow-env"],
-        fileURLToPath(new URL("../../tools/demo/demo.ts", import.meta.url)),
+        `${root}tools/demo/demo.ts`,
         ...["--changes", "1", "--entitlement", url, "--notification", url, "--token", "t"],
       ],
       env: { NO_COLOR: "1" },

@@ -1,15 +1,15 @@
 // What README.md tells a newcomer to type works as it says. The blocks are run as they stand, with
 // this test's ports in place of the usual ones.
 import assert from "node:assert/strict";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { freePort } from "../../tools/servers/free_port.ts";
 import { startServers } from "../../tools/servers/servers.ts";
 import { type Answer, call, grant } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
 import { dataFolder, startDev } from "./dev.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const readme = await Deno.readTextFile(`${root}README.md`);
 const blocks = [...readme.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = ""]) => block);
 const blockWith = (text: string): string => {

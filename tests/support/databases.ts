@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { migrate } from "../../migrations/migrate.ts";
 import { admitToDatabase } from "../../migrations/service_role.ts";
@@ -11,6 +10,7 @@ import { startPostgres } from "../../tools/servers/postgres.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 import { withClient } from "../../tools/servers/asking.ts";
 import { keepErrors } from "../../tools/servers/evidence.ts";
+import { root } from "../../tools/root.ts";
 
 export { withClient };
 
@@ -114,7 +114,7 @@ async function hashOf(folder: string): Promise<string> {
 }
 
 export function folderOf(service: Service): string {
-  return fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
+  return `${root}migrations/${service}`;
 }
 
 export function uniqueName(prefix: string): string {

@@ -1,6 +1,5 @@
 // deno task bench [--quick] [--json] [--only NAME]: what the services can do, each line measured
 // together with its limit in the same run, in turns.
-import { fileURLToPath } from "node:url";
 import { startServers } from "../servers/servers.ts";
 import { startList, startReplay } from "./answers.ts";
 import { startCommit } from "./commit.ts";
@@ -17,6 +16,7 @@ import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import { startSoak } from "./soak.ts";
 import { startSystem } from "./system.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
+import { root } from "../root.ts";
 
 const works: Record<string, StartWork> = {
   commit: startCommit,
@@ -105,7 +105,7 @@ for (const name of names) {
   await using work = await (works[name] as StartWork)(bench);
   lines.push(lineOf(name, work, await measure(work, bench)));
 }
-const folder = fileURLToPath(new URL("../../dist/bench", import.meta.url));
+const folder = `${root}dist/bench`;
 await Deno.mkdir(folder, { recursive: true });
 const report = JSON.stringify({ quick, machine, lines }, null, 2);
 await Deno.writeTextFile(`${folder}/bench.json`, `${report}\n`);

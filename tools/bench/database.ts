@@ -1,8 +1,8 @@
 // A migrated database of its own for each measurement, as the service finds it.
-import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { migrate } from "../../migrations/migrate.ts";
 import type { PostgresServer } from "../servers/postgres.ts";
+import { root } from "../root.ts";
 
 export interface BenchDatabase {
   ownerUrl: string;
@@ -16,7 +16,7 @@ export async function makeDatabase(
 ): Promise<BenchDatabase> {
   const ownerUrl = server.urlOf({ database: name });
   const serviceUrl = server.urlOf({ database: name, user: `kenri_${service}` });
-  const folder = fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
+  const folder = `${root}migrations/${service}`;
   await migrate({ folder, ownerUrl, serviceUrl, say: () => {} });
   return { ownerUrl, serviceUrl };
 }

@@ -1,9 +1,9 @@
 // deno task chaos: the whole stack under load and under faults, and then whether every promise held.
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type FaultKind, faultKinds } from "./plan.ts";
 import { isGood, type Report, sumOf, textOfFigures, textOfInvariants } from "./report.ts";
 import { run } from "./run.ts";
+import { root } from "../root.ts";
 
 const usage = `deno task chaos [--minutes N] [--seed S,…] [--faults KIND,…] [--rate N] [--quiet]
 
@@ -65,7 +65,7 @@ function wholeNumber(name: string, written: string): number {
   throw new Error(`--${name} must be whole numbers or "random", not "${written}"`);
 }
 
-const root = fileURLToPath(new URL("../../.kenri/chaos", import.meta.url));
+const chaosFolder = `${root}.kenri/chaos`;
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, () => {
@@ -83,7 +83,7 @@ async function runAll(options: Options): Promise<boolean> {
     const again = `deno task chaos --minutes ${options.minutes} --seed ${seed}` +
       (options.kinds.length < faultKinds.length ? ` --faults ${options.kinds.join()}` : "") +
       (options.changesPerSecond === 60 ? "" : ` --rate ${options.changesPerSecond}`);
-    const folder = `${root}/${startedAt}-seed-${seed}`;
+    const folder = `${chaosFolder}/${startedAt}-seed-${seed}`;
     await Deno.mkdir(folder, { recursive: true });
     console.log(`\n${again}\n`);
     const say = (line: string) => console.log(line);
@@ -93,7 +93,7 @@ async function runAll(options: Options): Promise<boolean> {
     if (!report.healed) console.log(`\nNot healed: ${report.still}`);
     console.log(`\nKept in ${folder}; the same plan again: ${again}`);
   }
-  if (reports.length > 1) await summarise(reports, `${root}/${startedAt}-summary`);
+  if (reports.length > 1) await summarise(reports, `${chaosFolder}/${startedAt}-summary`);
   return reports.every(isGood);
 }
 

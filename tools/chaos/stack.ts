@@ -1,7 +1,6 @@
 // The whole system: two replicas of each service, a PostgreSQL for each of them, one NATS, and
 // between all of them ways that can be disturbed.
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../planted.ts";
 import { freePort } from "../servers/free_port.ts";
@@ -13,6 +12,7 @@ import { type DatabaseName, links, type ReplicaName, replicas } from "./plan.ts"
 import { Proxy } from "./proxy.ts";
 import { Replica } from "./replica.ts";
 import { databaseUrl, serviceUser, settingsOf } from "./replica_settings.ts";
+import { root } from "../root.ts";
 
 export interface OnDisk<Server> {
   server: Server;
@@ -89,7 +89,7 @@ async function startDatabase(
     }),
   );
   await migrate({
-    folder: fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url)),
+    folder: `${root}migrations/${service}`,
     ownerUrl: databaseUrl(server.port, service),
     serviceUrl: databaseUrl(server.port, service, serviceUser(service)),
     say: () => {},

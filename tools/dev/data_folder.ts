@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { User } from "../servers/child.ts";
 import { canEnter, openFolder, unprivilegedUser } from "../servers/other_user.ts";
-
-const project = fileURLToPath(new URL("../../", import.meta.url));
+import { root } from "../root.ts";
 
 export interface DataFolder {
   path: string;
@@ -24,7 +22,7 @@ export async function takeDataFolder(
   fresh: boolean,
 ): Promise<DataFolder> {
   const named = read("KENRI_DATA");
-  const path = resolve(named ?? `${project}.kenri/dev`);
+  const path = resolve(named ?? `${root}.kenri/dev`);
   await lockFolder(path);
   const [inside, nats, urls] = [`${path}/postgres`, `${path}/nats`, `${path}/urls.env`];
   const outside = await placeOutside();
@@ -64,7 +62,7 @@ async function openLock(path: string): Promise<Deno.FsFile> {
 
 /** The same for every start from this folder, and for no other clone. */
 async function placeOutside(): Promise<string> {
-  const hash = createHash("sha256").update(await Deno.realPath(project)).digest("hex");
+  const hash = createHash("sha256").update(await Deno.realPath(root)).digest("hex");
   return `${openFolder}/kenri-data-${hash.slice(0, 16)}`;
 }
 

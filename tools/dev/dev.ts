@@ -1,7 +1,6 @@
 // deno task dev: PostgreSQL, NATS and both services, on this machine, until Ctrl-C. Data is kept in
 // .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` begins with none. Servers that the
 // settings name are used as they are; the others have random passwords, which stand in urls.env there.
-import { fileURLToPath } from "node:url";
 import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
@@ -14,8 +13,8 @@ import { RunningService } from "./running_service.ts";
 import { devSettings, type ServerUrls, type Settings } from "./settings.ts";
 import { onSourceChange } from "./source_changes.ts";
 import { writeUrls } from "./urls_file.ts";
+import { root } from "../root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const say = (line: string) => console.log(line);
 const read = (name: string) => Deno.env.get(name);
 const diskIsFull =

@@ -1,5 +1,6 @@
 // Whatever ends a process that has started servers, nothing of them is left.
 import { isGone, until } from "./test_processes.ts";
+import { root } from "../root.ts";
 
 const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
   ["kill -9 of the caller", (pid) => Deno.kill(pid, "SIGKILL")],
@@ -42,7 +43,7 @@ async function startCaller(code: string) {
   `;
   const caller = new Deno.Command(Deno.execPath(), {
     args: ["eval", script],
-    cwd: new URL("../..", import.meta.url),
+    cwd: root,
     stdout: "piped",
     stderr: "null",
     detached: true,

@@ -1,4 +1,4 @@
-import { fileURLToPath } from "node:url";
+import { root } from "../root.ts";
 
 export type Say = (line: string) => void;
 
@@ -16,7 +16,7 @@ export interface Program {
 }
 
 /** Below the project root and ignored by git. */
-export const CACHE = fileURLToPath(new URL("../../.kenri/bin", import.meta.url));
+export const CACHE = `${root}.kenri/bin`;
 
 /** The path of one that runs, from the nearest place that has one. */
 export async function findProgram(program: Program, say: Say): Promise<string> {

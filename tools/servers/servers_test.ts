@@ -6,6 +6,7 @@ import { connectTo } from "./nats_client.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startServers } from "./servers.ts";
 import { isGone, occupyBackend, until } from "./test_processes.ts";
+import { root } from "../root.ts";
 
 Deno.test("both servers are ready and answer", async () => {
   const lines: string[] = [];
@@ -138,7 +139,7 @@ Deno.test({
     `;
     const { success, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["eval", script],
-      cwd: new URL("../..", import.meta.url),
+      cwd: root,
       env: { TMPDIR: closed, KENRI_TEST_SERVERS_FOLDER: "" },
     }).output();
     assert.ok(success, new TextDecoder().decode(stderr));

@@ -1,6 +1,5 @@
 // The same for `deno task migrate`, which has two databases to make.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { runArguments } from "../../../tools/services.ts";
 import { bothUnmigrated } from "../../support/both.ts";
 import { grant } from "../../../tools/load/change_request.ts";
@@ -19,8 +18,7 @@ import { deathAt, doom } from "./doomed.ts";
 import type { Counts } from "./observer.ts";
 import type { MigrationPoint } from "./migration_points.ts";
 import { killed } from "./play.ts";
-
-const root = fileURLToPath(new URL("../../../", import.meta.url));
+import { root } from "../../../tools/root.ts";
 
 export async function playOutMigration({ at, leaves }: MigrationPoint): Promise<void> {
   await using place = bothUnmigrated();
