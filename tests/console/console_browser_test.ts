@@ -11,7 +11,7 @@ import {
   startBrowser,
   type Tab,
   type TabOptions,
-} from "../support/browser.ts";
+} from "./browser.ts";
 import { startConsoles } from "./consoles.ts";
 import { lowContrasts } from "./contrasts.ts";
 import { ask } from "../support/entitlement.ts";

@@ -2,14 +2,7 @@
 // without a Chromium skip this.
 import assert from "node:assert/strict";
 import { call, grant } from "../support/api.ts";
-import {
-  type Browser,
-  chromium,
-  inBrowser,
-  inTab,
-  startBrowser,
-  type Tab,
-} from "../support/browser.ts";
+import { type Browser, chromium, inBrowser, inTab, startBrowser, type Tab } from "./browser.ts";
 import { countsOf } from "../support/notification.ts";
 import { servePages } from "./sites.ts";
 import { failingSends, type Stack, startStack } from "../support/stack.ts";

@@ -3,14 +3,7 @@
 import assert from "node:assert/strict";
 import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
-import {
-  type Browser,
-  chromium,
-  inBrowser,
-  inTab,
-  startBrowser,
-  type Tab,
-} from "../support/browser.ts";
+import { type Browser, chromium, inBrowser, inTab, startBrowser, type Tab } from "./browser.ts";
 import { ask, startEntitlement } from "../support/entitlement.ts";
 import { startIssuer } from "../access/issuer.ts";
 import { countsOf } from "../support/notification.ts";

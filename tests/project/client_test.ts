@@ -11,7 +11,7 @@ import {
 } from "../../client/client.ts";
 import { freePort } from "../../tools/servers/free_port.ts";
 import { newClient, tokensOf } from "../support/access.ts";
-import { openDoor } from "../support/door.ts";
+import { openDoor } from "./door.ts";
 import {
   type Entitlement,
   rowCounts,
