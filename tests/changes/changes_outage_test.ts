@@ -6,8 +6,7 @@ import { RepeatingClient } from "../../tools/load/repeating_client.ts";
 import { type Observation, sendUntilAnswered, startReplicas } from "../support/changes.ts";
 import { explain } from "./changes_model.ts";
 import { readTables } from "./changes_tables.ts";
-import { withClient } from "../support/databases.ts";
-import { type OwnDatabase, ownDatabase } from "../support/own_database.ts";
+import { type OwnDatabase, ownDatabase, withClient } from "../support/databases.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("a database that is killed again and again costs no change and doubles none", async () => {

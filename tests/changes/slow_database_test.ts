@@ -1,9 +1,8 @@
 // A database that is there but does not answer, or not in time: nobody waits for ever.
 import assert from "node:assert/strict";
 import { assertError, call, grant, list, revoke } from "../support/api.ts";
-import { withClient } from "../support/databases.ts";
+import { ownDatabase, withClient } from "../support/databases.ts";
 import { ask, settingsOf, startEntitlement } from "../support/entitlement.ts";
-import { ownDatabase } from "../support/own_database.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 

@@ -8,12 +8,12 @@ import { ask } from "../../tools/servers/asking.ts";
 import {
   dropDatabase,
   dropRole,
-  folderOf,
   freshDatabase,
   uniqueName,
   urlOf,
   withClient,
 } from "../support/databases.ts";
+import { migrationsOf } from "../../tools/servers/databases.ts";
 import { refuses } from "./refuses.ts";
 
 Deno.test("rights that grants.sql does not give any more are taken away", async () => {
@@ -32,7 +32,7 @@ Deno.test("rights that grants.sql does not give any more are taken away", async 
       `grant all on database ${new URL(database.ownerUrl).pathname.slice(1)} to ${role}`,
     );
   });
-  await migrate({ folder: folderOf("entitlement"), say: () => {}, ...database });
+  await migrate({ folder: migrationsOf("entitlement"), say: () => {}, ...database });
   await withClient(database.serviceUrl, async (service) => {
     await refuses(service, "delete from entitlements");
     await refuses(service, "update entitlement_audit set source = ''");
@@ -59,7 +59,7 @@ Deno.test("roles and passwords may have any characters", async (t) => {
       const serviceUrl = urlOf({ database, user: role, password });
       try {
         await migrate({
-          folder: folderOf("entitlement"),
+          folder: migrationsOf("entitlement"),
           ownerUrl: urlOf({ database }),
           serviceUrl,
           say: () => {},
@@ -84,7 +84,7 @@ Deno.test("an owner who is no superuser can do it all", async () => {
   const said: string[] = [];
   try {
     await migrate({
-      folder: folderOf("entitlement"),
+      folder: migrationsOf("entitlement"),
       ownerUrl: owner.url,
       serviceUrl: urlOf({ database: owner.database, user: role, password: "test" }),
       say: (line) => said.push(line),
@@ -109,7 +109,7 @@ Deno.test("an owner who may create neither database nor role is told what to run
   const role = uniqueName("role");
   const migrateIt = () =>
     migrate({
-      folder: folderOf("entitlement"),
+      folder: migrationsOf("entitlement"),
       ownerUrl: owner.url,
       serviceUrl: urlOf({ database: owner.database, user: role, password: "top-secret" }),
       say: () => {},
@@ -140,7 +140,7 @@ Deno.test("powers that the owner can't take from the role are told", async () =>
   const said: string[] = [];
   try {
     await migrate({
-      folder: folderOf("entitlement"),
+      folder: migrationsOf("entitlement"),
       ownerUrl: owner.url,
       serviceUrl: urlOf({ database: owner.database, user: role }),
       say: (line) => said.push(line),
@@ -168,7 +168,7 @@ Deno.test("each migration makes the role again what it is meant to be", async ()
   const url = urlOf({ database, user: role, password: "test" });
   const migrateIt = () =>
     migrate({
-      folder: folderOf("entitlement"),
+      folder: migrationsOf("entitlement"),
       ownerUrl: urlOf({ database }),
       serviceUrl: url,
       say: (line) => assert.doesNotMatch(line, /warning/),

@@ -4,19 +4,14 @@ import assert from "node:assert/strict";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { changeAsBefore } from "./release_before.ts";
 import { startReplicas } from "../support/changes.ts";
-import { type Service, withClient } from "../support/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
+import { withClient } from "../support/databases.ts";
 import { fillNotifications, fillOutbox, finishedRows } from "./full_tables.ts";
 import { startLoad } from "../../tools/load/load.ts";
 import { databaseAt, migrateWith, newestVersion } from "./migrated.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
-import {
-  assertSentOnceInOrder,
-  countSent,
-  startSystem,
-  untilReady,
-  type Urls,
-  urlsOf,
-} from "../support/system.ts";
+import { assertSentOnceInOrder, countSent, startSystem } from "../support/system.ts";
+import { type DatabaseUrls, untilReady, urlsOf } from "../../tools/load/stage.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
 // What a caller does not notice. PostgreSQL ends no vacuum that is in the way sooner than after 1 s.
@@ -109,14 +104,14 @@ function nameOf(version: number, name: string): string {
 }
 
 // A database at the version before the newest.
-async function databaseBefore(service: Service): Promise<Urls & AsyncDisposable> {
+async function databaseBefore(service: ServiceName): Promise<DatabaseUrls & AsyncDisposable> {
   return await databaseAt(service, await newestVersion(service) - 1);
 }
 
 // Looks every few milliseconds for a statement of a service that waits for a table, and returns how
 // long the longest one waited.
 async function longestLockWait(
-  { ownerUrl }: Urls,
+  { ownerUrl }: DatabaseUrls,
   work: () => Promise<void>,
 ): Promise<number> {
   return await withClient(ownerUrl, async (watcher) => {
@@ -147,8 +142,8 @@ async function longestLockWait(
 
 // Writes without a pause, in the columns that both releases have.
 function startWriting(
-  { serviceUrl }: Urls,
-  service: Service,
+  { serviceUrl }: DatabaseUrls,
+  service: ServiceName,
   write: (database: Database, number: number) => Promise<void>,
 ) {
   const database = openDatabase(serviceUrl, service);

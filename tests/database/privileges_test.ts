@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { compileArguments } from "../../tools/compile_arguments.ts";
 import { type ServiceName, servicePermissions } from "../../tools/services.ts";
-import { freshBoth } from "../support/both.ts";
+import { freshBoth } from "../support/places.ts";
 import { all, outcomesFor, ways } from "../process/permissions.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { migrate } from "../../migrations/migrate.ts";
 import { append, change } from "../audit/appended.ts";
-import { folderOf, freshDatabase, withClient } from "../support/databases.ts";
+import { migrationsOf } from "../../tools/servers/databases.ts";
+import { freshDatabase, withClient } from "../support/databases.ts";
 import { newestVersion } from "./migrated.ts";
 import { refuses } from "./refuses.ts";
 
@@ -165,7 +166,7 @@ Deno.test("the functions that run as the owner can't be led astray by the servic
 
 Deno.test("the owner says at the migration how long the audit is kept at least", async () => {
   await using database = await freshDatabase("entitlement");
-  const folder = folderOf("entitlement");
+  const folder = migrationsOf("entitlement");
   await migrate({ folder, say: () => {}, ...database, auditMonths: 2 });
   await withClient(database.ownerUrl, async (owner) => {
     const { rows } = await owner.query("select keep_months from audit_retention");

@@ -1,6 +1,6 @@
 // The checker itself: it finds nothing where all is well, and each harm that is done to the tables.
 import assert from "node:assert/strict";
-import { freshBoth } from "../support/both.ts";
+import { freshBoth } from "../support/places.ts";
 import type { Answer } from "../../tools/load/repeating_client.ts";
 import { grant } from "../../tools/load/change_request.ts";
 import { sendChange } from "../support/changes.ts";

@@ -7,12 +7,11 @@ import type { Message } from "../support/events.ts";
 import {
   advisoryStream,
   advisorySubject,
-  durable,
   freshPlace,
-  type Place,
   publishRaw,
   startNotification,
 } from "../support/notification.ts";
+import { durable, type Place } from "../../tools/load/stage.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { anyText, anyTime, fuzz, longMs } from "./fuzz.ts";

@@ -11,11 +11,11 @@ import {
   advisoriesSent,
   countsOf,
   freshPlace,
-  type Place,
   publishRaw,
   startNotification,
   untilAllAcked,
 } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { anyText, fuzz, headerText, longMs, mutated } from "./fuzz.ts";
 

@@ -1,10 +1,11 @@
 // What a service's role could do besides its tables, and for how long.
 import assert from "node:assert/strict";
 import { openDatabase, query, transaction } from "../../shared/postgres/postgres.ts";
-import { freshDatabase, type Service, withClient } from "../support/databases.ts";
+import { freshDatabase, withClient } from "../support/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
 import { refuses } from "../database/refuses.ts";
 
-const services: Service[] = ["entitlement", "notification"];
+const services: ServiceName[] = ["entitlement", "notification"];
 
 for (const service of services) {
   Deno.test(`${service} sees no other schema, and keeps nothing but the rows of its tables`, async () => {

@@ -2,7 +2,7 @@
 // and started again while clients go on. What is checked are the invariants of the whole system.
 import { type NatsCluster, startNatsCluster } from "../../tools/servers/nats_cluster.ts";
 import { startLoad } from "../../tools/load/load.ts";
-import { durable } from "../support/notification.ts";
+import { durable, urlsOf } from "../../tools/load/stage.ts";
 import { withNats } from "../support/streams.ts";
 import {
   assertKept,
@@ -10,7 +10,6 @@ import {
   assertStreamInOrder,
   startSystem,
   untilAllSent,
-  urlsOf,
 } from "../support/system.ts";
 import { until } from "../../tools/servers/wait.ts";
 

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { usersFile } from "../../tools/provision/users.ts";
 import type { NatsServer } from "../../tools/servers/nats.ts";
 import { call, grant } from "../support/api.ts";
-import { type BothPlace, freshBoth } from "../support/both.ts";
+import type { BothPlaces } from "../../tools/load/stage.ts";
+import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
   names,
@@ -22,7 +23,7 @@ import { until } from "../../tools/servers/wait.ts";
 
 const { stream, subject, durable } = names;
 
-function start(service: "entitlement" | "notification", place: BothPlace, nats: NatsServer) {
+function start(service: "entitlement" | "notification", place: BothPlaces, nats: NatsServer) {
   return startService(service, {
     ...place.settings,
     ...nameSettings,

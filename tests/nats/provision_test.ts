@@ -4,7 +4,8 @@ import type { ConsumerConfig, StreamConfig } from "nats";
 import { usersFile } from "../../tools/provision/users.ts";
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
 import { call, grant } from "../support/api.ts";
-import { type BothPlace, freshBoth } from "../support/both.ts";
+import type { BothPlaces } from "../../tools/load/stage.ts";
+import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
   names,
@@ -31,7 +32,7 @@ async function run(settings: Settings): Promise<{ code: number; said: string }> 
   return { code, said: [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("") };
 }
 
-const start = (name: "entitlement" | "notification", place: BothPlace, nats: NatsServer) =>
+const start = (name: "entitlement" | "notification", place: BothPlaces, nats: NatsServer) =>
   startService(name, { ...place.settings, ...nameSettings, NATS_URL: urlFor(name, nats) });
 
 const change = (nats: NatsServer, config: Partial<StreamConfig>, name = stream) =>

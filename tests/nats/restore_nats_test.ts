@@ -9,8 +9,8 @@ import {
   assertStreamInOrder,
   startSystem,
   untilAllSent,
-  urlsOf,
 } from "../support/system.ts";
+import { urlsOf } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const losses = 2;

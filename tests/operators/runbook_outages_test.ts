@@ -6,7 +6,8 @@ import { freshDatabase, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { blocksOf, runCommand, runQuery } from "./runbook.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
-import { startSystem, type System } from "../support/system.ts";
+import { startSystem } from "../support/system.ts";
+import type { Stage } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("while NATS and then a service are away, the runbook leads to them and back", async () => {
@@ -84,7 +85,7 @@ Deno.test("PostgreSQL tells of its connections and of its largest tables", async
   assert.ok(tables.some(({ table }) => table === "notifications"));
 });
 
-function opsSettings({ replicas }: System): Settings {
+function opsSettings({ replicas }: Stage): Settings {
   const port = (service: "entitlement" | "notification") =>
     new URL(replicas[service][0]?.url ?? "").port;
   return {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { bundleAll } from "../../tools/bundle.ts";
 import type { ProgramName, ServiceName } from "../../tools/services.ts";
 import { grant, revoke } from "../support/api.ts";
-import { bothUnmigrated } from "../support/both.ts";
+import { bothUnmigrated } from "../support/places.ts";
 import { variable } from "../faults/crash/fault_point.ts";
 import { ask } from "../support/entitlement.ts";
 import { entryPoint, imageCommand } from "./image.ts";

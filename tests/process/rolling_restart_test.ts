@@ -9,8 +9,8 @@ import {
   assertStreamInOrder,
   startSystem,
   untilAllSent,
-  urlsOf,
 } from "../support/system.ts";
+import { urlsOf } from "../../tools/load/stage.ts";
 
 const rounds = 3;
 

@@ -18,7 +18,7 @@ import {
   settingsOf,
   startEntitlement,
 } from "../support/entitlement.ts";
-import { ownDatabase } from "../support/own_database.ts";
+import { ownDatabase } from "../support/databases.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 

@@ -9,11 +9,11 @@ import {
   advisoriesSent,
   countsOf,
   freshPlace,
-  type Place,
   publishRaw,
   settingsOf,
   startNotification,
 } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { collectingLog } from "../support/relays.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";

@@ -10,9 +10,7 @@ import {
   allSent,
   consumerInfo,
   countsOf,
-  durable,
   freshPlace,
-  type Place,
   publishRaw,
   publishTo,
   settingsOf,
@@ -20,7 +18,8 @@ import {
   untilAllAcked,
   untilSent,
 } from "../support/notification.ts";
-import { ownDatabase } from "../support/own_database.ts";
+import { durable, type Place } from "../../tools/load/stage.ts";
+import { ownDatabase } from "../support/databases.ts";
 import { type LogLine, startService } from "../../tools/servers/service_process.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";

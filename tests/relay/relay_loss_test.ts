@@ -16,7 +16,8 @@ import {
   storedEvents,
   untilAll,
 } from "../support/outbox.ts";
-import { type FreshPlace, freshPlace, startRelay } from "../support/relays.ts";
+import type { FreshPlace } from "../support/places.ts";
+import { freshPlace, startRelay } from "../support/relays.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -155,7 +156,7 @@ interface Unsettled {
 // The first half of what a relay does with a row.
 async function publishWithoutSettling(place: FreshPlace): Promise<Unsettled> {
   const generation = await generations(place);
-  const database = openDatabase(place.databaseUrl, "slow");
+  const database = openDatabase(place.serviceUrl, "slow");
   const row = await insertLeased(place.ownerUrl, "slow:sku");
   const { id } = row;
   const sequence = await withNats(

@@ -1,6 +1,7 @@
 // Changes over HTTP, with what each of their clients saw, and replicas that do nothing else.
 import { type ChangeRequest, toHttp } from "../../tools/load/change_request.ts";
 import { type Attempt, attempt, type RepeatingClient } from "../../tools/load/repeating_client.ts";
+import { requiredSettings } from "../../tools/load/stage.ts";
 import { withClient } from "./databases.ts";
 import {
   type ServiceProcess,
@@ -40,6 +41,8 @@ export interface Replicas extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+const noBroker = { natsUrl: "nats://127.0.0.1:1", stream: "unused", subject: "unused.events" };
+
 /** Replicas of the service on one database, without the relay: a change is all they do. */
 export async function startReplicas(
   count: number,
@@ -48,12 +51,9 @@ export async function startReplicas(
 ): Promise<Replicas> {
   const starting = Array.from({ length: count }, () =>
     startService("entitlement", {
-      ENTITLEMENT_DATABASE_URL: databaseUrl,
-      ENTITLEMENT_NATS_STREAM: "unused",
-      ENTITLEMENT_NATS_SUBJECT: "unused.events",
+      ...requiredSettings("entitlement", { ...noBroker, serviceUrl: databaseUrl }),
       ENTITLEMENT_OUTBOX_ENABLED: "false",
       ENTITLEMENT_RETENTION_ENABLED: "false",
-      NATS_URL: "nats://127.0.0.1:1",
       ...settings,
     }));
   const processes = await Promise.all(starting);

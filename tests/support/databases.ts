@@ -6,11 +6,12 @@ import pg from "pg";
 import { migrate } from "../../migrations/migrate.ts";
 import { admitToDatabase } from "../../migrations/service_role.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
-import { startPostgres } from "../../tools/servers/postgres.ts";
+import { type PostgresServer, startPostgres } from "../../tools/servers/postgres.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 import { withClient } from "../../tools/servers/asking.ts";
 import { keepErrors } from "../../tools/servers/evidence.ts";
-import { root } from "../../tools/root.ts";
+import { makeDatabase, migrationsOf } from "../../tools/servers/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
 
 export { withClient };
 
@@ -19,8 +20,6 @@ export interface TestDatabase extends AsyncDisposable {
   serviceUrl: string;
   drop(): Promise<void>;
 }
-
-export type Service = "entitlement" | "notification";
 
 /** The url of the server's administrator. */
 export const serverUrl = Deno.env.get("KENRI_TEST_POSTGRES_URL") ?? await startOwnServer();
@@ -32,7 +31,7 @@ async function startOwnServer(): Promise<string> {
 }
 
 /** A migrated database of its own, as the service finds it. */
-export async function freshDatabase(service: Service): Promise<TestDatabase> {
+export async function freshDatabase(service: ServiceName): Promise<TestDatabase> {
   const template = await templateOf(service);
   const database = uniqueName(service);
   await withClient(serverUrl, async (admin) => {
@@ -59,7 +58,7 @@ export interface Opened extends AsyncDisposable {
 }
 
 /** The same, opened as the service does. */
-export async function openFresh(service: Service): Promise<Opened> {
+export async function openFresh(service: ServiceName): Promise<Opened> {
   const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
   const database = openDatabase(serviceUrl, "test");
   return {
@@ -72,17 +71,30 @@ export async function openFresh(service: Service): Promise<Opened> {
   };
 }
 
-const templates = new Map<Service, Promise<string>>();
+export interface OwnDatabase extends AsyncDisposable {
+  server: PostgresServer;
+  ownerUrl: string;
+  serviceUrl: string;
+}
 
-function templateOf(service: Service): Promise<string> {
+/** On a server of its own, for tests that take the server away. */
+export async function ownDatabase(service: ServiceName = "entitlement"): Promise<OwnDatabase> {
+  const server = await startPostgres();
+  const urls = await makeDatabase(server, service);
+  return { server, ...urls, [Symbol.asyncDispose]: () => server.close() };
+}
+
+const templates = new Map<ServiceName, Promise<string>>();
+
+function templateOf(service: ServiceName): Promise<string> {
   const known = templates.get(service) ?? makeTemplate(service);
   templates.set(service, known);
   return known;
 }
 
 /** Once per server and state of the files; the name says which, and comes only when it is done. */
-async function makeTemplate(service: Service): Promise<string> {
-  const folder = folderOf(service);
+async function makeTemplate(service: ServiceName): Promise<string> {
+  const folder = migrationsOf(service);
   const template = `kenri_template_${service}_${await hashOf(folder)}`;
   await withClient(serverUrl, async (admin) => {
     await admin.query("select pg_advisory_lock(hashtextextended('kenri test templates', 0))");
@@ -113,19 +125,15 @@ async function hashOf(folder: string): Promise<string> {
   return hash.digest("hex").slice(0, 16);
 }
 
-export function folderOf(service: Service): string {
-  return `${root}migrations/${service}`;
-}
-
 export function uniqueName(prefix: string): string {
   return `kenri_${prefix}_${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
 }
 
-function roleOf(service: Service): string {
+function roleOf(service: ServiceName): string {
   return `kenri_test_${service}`;
 }
 
-function serviceUrlOf(service: Service, database: string): string {
+function serviceUrlOf(service: ServiceName, database: string): string {
   return urlOf({ database, user: roleOf(service), password: plantedPassword });
 }
 

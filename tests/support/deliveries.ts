@@ -6,7 +6,8 @@ import { receiveEvents } from "../../notification/receive_events.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { bodyOf, type Event } from "./events.ts";
-import { type NotificationRow, notificationsOf, type Place } from "./notification.ts";
+import { type NotificationRow, notificationsOf } from "./notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { collectingLog } from "./relays.ts";
 import { until } from "../../tools/servers/wait.ts";
 

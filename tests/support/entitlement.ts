@@ -1,4 +1,5 @@
 // The entitlement service with a database and stream names of its own, and a look at its tables.
+import { requiredSettings } from "../../tools/load/stage.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase, type TestDatabase } from "./databases.ts";
 import {
@@ -22,12 +23,7 @@ export interface Entitlement extends StreamNames, AsyncDisposable {
 }
 
 export function settingsOf(databaseUrl: string, names: StreamNames = freshStreamNames()): Settings {
-  return {
-    ENTITLEMENT_DATABASE_URL: databaseUrl,
-    ENTITLEMENT_NATS_STREAM: names.stream,
-    ENTITLEMENT_NATS_SUBJECT: names.subject,
-    NATS_URL: natsUrl,
-  };
+  return requiredSettings("entitlement", { serviceUrl: databaseUrl, natsUrl, ...names });
 }
 
 export async function startEntitlement(more: Settings = {}): Promise<Entitlement> {

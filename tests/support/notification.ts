@@ -1,8 +1,9 @@
 // The notification service with a database and stream names of its own, and a look at its tables
 // and its consumer.
 import type { ConsumerInfo } from "nats";
-import { freshDatabase } from "./databases.ts";
-import { ask } from "./entitlement.ts";
+import { durable, type Place, requiredSettings } from "../../tools/load/stage.ts";
+import { ask } from "../../tools/servers/asking.ts";
+import { type FreshPlace, freshPlaceOf } from "./places.ts";
 import type { Event, Message } from "./events.ts";
 import { publish, publishEvents } from "./events.ts";
 import {
@@ -10,41 +11,16 @@ import {
   type Settings,
   startService,
 } from "../../tools/servers/service_process.ts";
-import { freshStreamNames, natsUrl, type StreamNames, withNats } from "./streams.ts";
+import { withNats } from "./streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-/** Where replicas of the service work together. */
-export interface Place extends StreamNames {
-  natsUrl: string;
-  serviceUrl: string;
-  ownerUrl: string;
-}
-
-export interface FreshPlace extends Place, AsyncDisposable {}
-
-export const durable = "notifications";
-
-export async function freshPlace(more: Partial<Place> = {}): Promise<FreshPlace> {
-  const database = await freshDatabase("notification");
-  const { ownerUrl, serviceUrl } = database;
-  return {
-    ...freshStreamNames(),
-    natsUrl,
-    ownerUrl,
-    serviceUrl,
-    ...more,
-    [Symbol.asyncDispose]: () => database.drop(),
-  };
-}
+export const freshPlace = (more?: Partial<Place>): Promise<FreshPlace> =>
+  freshPlaceOf("notification", more);
 
 export function settingsOf(place: Place): Settings {
   return {
-    NOTIFICATION_DATABASE_URL: place.serviceUrl,
-    NOTIFICATION_NATS_STREAM: place.stream,
-    NOTIFICATION_NATS_SUBJECT: place.subject,
-    NOTIFICATION_NATS_DURABLE: durable,
+    ...requiredSettings("notification", place),
     NOTIFICATION_DELIVERY_POLL_INTERVAL: "100ms",
-    NATS_URL: place.natsUrl,
   };
 }
 

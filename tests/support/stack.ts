@@ -1,7 +1,8 @@
 // Both services on databases and a stream of their own, with what operators see switched on.
 import { call } from "./api.ts";
 import { type Entitlement, startEntitlement } from "./entitlement.ts";
-import { type FreshPlace, freshPlace, startNotification } from "./notification.ts";
+import type { FreshPlace } from "./places.ts";
+import { freshPlace, startNotification } from "./notification.ts";
 import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
 import { deleteStream, natsUrl } from "./streams.ts";
 

@@ -3,7 +3,8 @@
 import { fileURLToPath } from "node:url";
 import { startService } from "../servers/service_process.ts";
 import { freePort } from "../servers/free_port.ts";
-import { asOwner, countOf, makeDatabase } from "./database.ts";
+import { asOwner, countOf } from "./database.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { type LoadKind, runLoad } from "../load/sockets.ts";
 import type { Bench, Work } from "./work.ts";
 

@@ -5,9 +5,10 @@ import pg from "pg";
 import { auditHash } from "../../entitlement/audit/hash.ts";
 import { lockNumber } from "../../entitlement/commit_changes.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
-import { asOwner, type BenchDatabase, countOf } from "./database.ts";
+import { asOwner, countOf } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
 
-export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
+export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
   return asOwner(database, (owner) =>
     owner.query(`
       create function bench_grant(
@@ -97,7 +98,7 @@ export function callChangeFunction(pool: pg.Pool, number: number): Promise<unkno
 }
 
 /** Whoever made them, all tables hold exactly so many first changes. */
-export async function assertCommitted(database: BenchDatabase, changes: number): Promise<void> {
+export async function assertCommitted(database: DatabaseUrls, changes: number): Promise<void> {
   await asOwner(database, async (owner) => {
     for (
       const from of [

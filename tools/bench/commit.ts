@@ -2,7 +2,7 @@
 // in the lines about the relay and about the whole system.
 import pg from "pg";
 import { startService } from "../servers/service_process.ts";
-import { makeDatabase } from "./database.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { assertCommitted, callChangeFunction, makeChangeFunction } from "./change_function.ts";
 import { runLoad } from "../load/sockets.ts";
 import { type Bench, shared, timed, type Work } from "./work.ts";

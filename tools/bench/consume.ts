@@ -1,7 +1,8 @@
 // Whole notification services, from the stream to SENT, with the log channel writing nowhere.
 import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, countOf, makeDatabase } from "./database.ts";
+import { asOwner, countOf } from "./database.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { makeStream, publishEvents } from "./receive.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
 

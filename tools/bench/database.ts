@@ -1,25 +1,7 @@
-// A migrated database of its own for each measurement, as the service finds it.
+// Statements to the databases of the bench, as their owner.
 import pg from "pg";
-import { migrate } from "../../migrations/migrate.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
 import type { PostgresServer } from "../servers/postgres.ts";
-import { root } from "../root.ts";
-
-export interface BenchDatabase {
-  ownerUrl: string;
-  serviceUrl: string;
-}
-
-export async function makeDatabase(
-  server: PostgresServer,
-  service: "entitlement" | "notification",
-  name: string,
-): Promise<BenchDatabase> {
-  const ownerUrl = server.urlOf({ database: name });
-  const serviceUrl = server.urlOf({ database: name, user: `kenri_${service}` });
-  const folder = `${root}migrations/${service}`;
-  await migrate({ folder, ownerUrl, serviceUrl, say: () => {} });
-  return { ownerUrl, serviceUrl };
-}
 
 // Of 16 MiB each; more than are written between two checkpoints.
 const walFiles = 64;
@@ -27,7 +9,7 @@ const walFiles = 64;
 /** Files of the write-ahead log are used again and again, but a new server has none yet: whoever
  * commits waits some 40 ms for each to be made. So they are made before anything is measured. */
 export async function makeWalFiles(server: PostgresServer): Promise<void> {
-  await asOwner({ ownerUrl: server.url, serviceUrl: server.url }, async (owner) => {
+  await asOwner({ ownerUrl: server.url }, async (owner) => {
     for (let i = 0; i < walFiles; i++) {
       await owner.query("select pg_logical_emit_message(false, 'bench', 'one more file')");
       await owner.query("select pg_switch_wal()");
@@ -38,7 +20,7 @@ export async function makeWalFiles(server: PostgresServer): Promise<void> {
 
 /** A few statements as the owner. */
 export async function asOwner<Result>(
-  { ownerUrl }: BenchDatabase,
+  { ownerUrl }: Pick<DatabaseUrls, "ownerUrl">,
   work: (owner: pg.Client) => Promise<Result>,
 ): Promise<Result> {
   const owner = new pg.Client({ connectionString: ownerUrl });

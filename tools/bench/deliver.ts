@@ -8,7 +8,9 @@ import {
 } from "../../notification/delivery.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
+import { asOwner, countOf, uuidOfRow } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import {
   type Bench,
   type Drain,
@@ -141,7 +143,7 @@ async function unfinished(pool: Database): Promise<boolean> {
   return (await query(pool, "select from notifications where unfinished limit 1")).length > 0;
 }
 
-async function assertSent(database: BenchDatabase, notifications: number): Promise<void> {
+async function assertSent(database: DatabaseUrls, notifications: number): Promise<void> {
   const sent = await asOwner(
     database,
     (owner) =>

@@ -5,7 +5,8 @@ import { grant, type HttpRequest, toHttp } from "../load/change_request.ts";
 import { attempt } from "../load/repeating_client.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";
-import { asOwner, type BenchDatabase, countOf } from "./database.ts";
+import { asOwner, countOf } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
 import type { Bench, Work } from "./work.ts";
 
 const perSecond = 200;
@@ -14,7 +15,7 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   const changes = perSecond * (quick ? 4 : 15);
   const both = await startBoth(servers, "latency");
   const { entitlement, notification } = both;
-  const { url } = both.services.entitlement;
+  const { url } = both.one("entitlement");
   const connection = await connectTo(servers.nats.url);
   const alone = { name: "bench-publish-alone", subject: "bench.publish.alone" };
   const manager = await connection.jetstreamManager();
@@ -83,7 +84,7 @@ export async function changeAtPace(
   return (performance.now() - from) / 1_000;
 }
 
-export async function untilSent(notification: BenchDatabase, count: number): Promise<void> {
+export async function untilSent(notification: DatabaseUrls, count: number): Promise<void> {
   await asOwner(notification, async (owner) => {
     while (await countOf(owner, "notifications where status = 'SENT'") < count) {
       await new Promise((again) => setTimeout(again, 20));
@@ -99,8 +100,8 @@ interface Delays {
 // All times are by the clock of the one server that both databases are on. The audit entry is never
 // changed, so its transaction is the commit of the change.
 async function delaysOf(
-  entitlement: BenchDatabase,
-  notification: BenchDatabase,
+  entitlement: DatabaseUrls,
+  notification: DatabaseUrls,
   newest: number,
 ): Promise<Delays> {
   const published = await asOwner(entitlement, (owner) =>

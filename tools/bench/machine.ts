@@ -6,7 +6,7 @@ import type { Servers } from "../servers/servers.ts";
 export async function machineFacts({ postgres, nats }: Servers): Promise<Record<string, string>> {
   const connection = await connectTo(nats.url);
   const version = await asOwner(
-    { ownerUrl: postgres.url, serviceUrl: "" },
+    { ownerUrl: postgres.url },
     async (owner) => (await owner.query("show server_version")).rows[0].server_version,
   );
   const facts = {

@@ -12,7 +12,7 @@ const seconds = 10;
 
 await using servers = await startServers();
 await using both = await startBoth(servers, "overload");
-const { url, pid } = both.services.entitlement;
+const { url, pid } = both.one("entitlement");
 let made = warmUp;
 let acknowledged = warmUp;
 

@@ -11,7 +11,9 @@ import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import { asOwner, countOf } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { addFinished } from "./deliver.ts";
 import {
   type Bench,
@@ -175,7 +177,7 @@ async function acked(
   return info?.ack_floor.stream_seq ?? 0;
 }
 
-function assertStored(database: BenchDatabase, messages: number): Promise<void> {
+function assertStored(database: DatabaseUrls, messages: number): Promise<void> {
   return asOwner(database, async (owner) => {
     const count = await countOf(
       owner,

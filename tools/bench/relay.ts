@@ -7,7 +7,9 @@ import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
+import { asOwner, countOf, uuidOfRow } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import {
   type Bench,
   type Drain,
@@ -143,7 +145,7 @@ async function drained(owner: pg.Client): Promise<void> {
   }
 }
 
-function assertPublished(database: BenchDatabase, events: number): Promise<void> {
+function assertPublished(database: DatabaseUrls, events: number): Promise<void> {
   return asOwner(database, async (owner) => {
     const published = await countOf(
       owner,
@@ -165,7 +167,7 @@ async function storedIn(connection: NatsConnection, stream: string): Promise<num
 
 async function publishAlone(
   connection: NatsConnection,
-  database: BenchDatabase,
+  database: DatabaseUrls,
   events: number,
 ): Promise<number> {
   const stream = { name: "bench-publish", subject: "bench.publish" };
@@ -185,7 +187,7 @@ async function publishAlone(
   return perSecond;
 }
 
-async function messagesOf(database: BenchDatabase, events: number): Promise<EventMessage[]> {
+async function messagesOf(database: DatabaseUrls, events: number): Promise<EventMessage[]> {
   await asOwner(database, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await claimEvents(pool, lease, events);
@@ -196,7 +198,7 @@ async function messagesOf(database: BenchDatabase, events: number): Promise<Even
 const lease = { worker: "bench", leaseMs: 60_000 };
 
 /** As the worker does it: while one batch is being settled the next one is claimed. */
-async function settleAlone(database: BenchDatabase, events: number): Promise<number> {
+async function settleAlone(database: DatabaseUrls, events: number): Promise<number> {
   await asOwner(database, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const perSecond = await timed(events, async () => {

@@ -1,7 +1,8 @@
 // Ten minutes at a steady pace through both services: no event may be late, not even one of 60,000. A
 // stall of a protocol shows only in the slowest event, and a shorter bench would miss it.
-import { type BothServices, startBoth } from "./both.ts";
-import { asOwner, type BenchDatabase } from "./database.ts";
+import type { DatabaseUrls, Stage } from "../load/stage.ts";
+import { startBoth } from "./both.ts";
+import { asOwner } from "./database.ts";
 import { RepeatingClient } from "../load/repeating_client.ts";
 import { changeAtPace, changeOf, percentile, untilSent } from "./latency.ts";
 import type { Bench, Work } from "./work.ts";
@@ -14,7 +15,7 @@ export async function startSoak({ servers, quick }: Bench): Promise<Work> {
   const both = await startBoth(servers, "soak");
   const measure = async () => {
     const ticker = startTicker();
-    const { url } = both.services.entitlement;
+    const { url } = both.one("entitlement");
     // Another program may slow the machine down for a moment; callers then try again.
     const client = new RepeatingClient([url], { pauseMs: 1_000 });
     const seconds = await changeAtPace({ changes, perSecond }, async (i) => {
@@ -98,10 +99,10 @@ type Times = Record<string, number>; // by event_id
 
 // All times are by the clock of the one server that both databases are on.
 async function delaysOf(
-  { entitlement, notification }: BothServices,
+  { entitlement, notification }: Stage,
   changes: number,
 ): Promise<Record<"acked" | "stored" | "sent", Span[]>> {
-  const ask = async (database: BenchDatabase, text: string): Promise<Times> =>
+  const ask = async (database: DatabaseUrls, text: string): Promise<Times> =>
     await asOwner(database, async (owner) => {
       const { rows } = await owner.query<{ id: string; at: number }>(
         `select id, extract(epoch from at)::float8 * 1000 as at from (${text}) as row`,

@@ -2,7 +2,9 @@
 // the peak and idle. Its limit is the slowest stage alone, which is the commit.
 import { memoryOf } from "../servers/memory.ts";
 import { startService } from "../servers/service_process.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import { asOwner, countOf } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { startBoth } from "./both.ts";
 import { runLoad } from "../load/sockets.ts";
 import { idleUse } from "./usage.ts";
@@ -11,7 +13,11 @@ import type { Bench, Work } from "./work.ts";
 export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   const changes = quick ? 20_000 : 200_000; // about a minute
   const both = await startBoth(servers, "system");
-  const { entitlement, notification, settings, services } = both;
+  const { entitlement, notification, settings } = both;
+  const services = {
+    entitlement: both.one("entitlement"),
+    notification: both.one("notification"),
+  };
   const alone = await makeDatabase(servers.postgres, "entitlement", "bench_system_alone");
   const commits = await startService("entitlement", {
     ...settings,
@@ -79,12 +85,12 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
-function countIn(database: BenchDatabase, from: string): Promise<number> {
+function countIn(database: DatabaseUrls, from: string): Promise<number> {
   return asOwner(database, (owner) => countOf(owner, from));
 }
 
 /** Every change is one notification that was sent once. */
-async function assertSentOnce(notification: BenchDatabase, changes: number): Promise<void> {
+async function assertSentOnce(notification: DatabaseUrls, changes: number): Promise<void> {
   const exact = await countIn(
     notification,
     `(select from notifications join processed_events using (event_id)

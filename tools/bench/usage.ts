@@ -1,5 +1,6 @@
 // What a process takes of its machine, as Linux tells it.
-import { asOwner, type BenchDatabase } from "./database.ts";
+import { asOwner } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
 
 const idleMs = 10_000;
 const ticksPerSecond = 100;
@@ -8,7 +9,7 @@ const ticksPerSecond = 100;
 export async function idleUse(
   name: string,
   pid: number,
-  database: BenchDatabase,
+  database: DatabaseUrls,
 ): Promise<Record<string, number>> {
   await new Promise((calm) => setTimeout(calm, 2_000));
   const before = { seconds: processorSeconds(pid), transactions: await transactionsOf(database) };
@@ -28,7 +29,7 @@ function processorSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-function transactionsOf(database: BenchDatabase): Promise<number> {
+function transactionsOf(database: DatabaseUrls): Promise<number> {
   return asOwner(database, async (owner) => {
     const { rows: [row] } = await owner.query(
       `select (xact_commit + xact_rollback)::int as count from pg_stat_database

@@ -1,6 +1,6 @@
 // What the bench measures: a piece of work, and beside it the limits that it is compared with.
 import type { Servers } from "../servers/servers.ts";
-import type { BenchDatabase } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
 
 export interface Bench {
   servers: Servers;
@@ -30,7 +30,7 @@ export interface Work extends AsyncDisposable {
 
 /** One stage that works off what waits for it: so many per second, after each has been checked. */
 export interface Drain extends AsyncDisposable {
-  database: BenchDatabase;
+  database: DatabaseUrls;
   items: number;
   run(): Promise<number>;
 }

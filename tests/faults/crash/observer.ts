@@ -2,7 +2,7 @@
 // connections, because it looks often.
 import pg from "pg";
 import { connectTo } from "../../../tools/servers/nats_client.ts";
-import type { BothPlace } from "../../support/both.ts";
+import type { BothPlaces } from "../../../tools/load/stage.ts";
 
 /** What is not there is not named. */
 export type Counts = Record<string, number>;
@@ -15,7 +15,7 @@ export interface Observer extends AsyncDisposable {
   sessionsOf(service: string): Promise<number>;
 }
 
-export async function observe(place: BothPlace): Promise<Observer> {
+export async function observe(place: BothPlaces): Promise<Observer> {
   const { owners, natsUrl, stream, settings } = place;
   const durable = settings["NOTIFICATION_NATS_DURABLE"] ?? "";
   const entitlement = await open(owners.entitlement);

@@ -1,7 +1,7 @@
 // Plays one row of the matrix out: the death, what it leaves, the next start, what comes of it.
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { freshBoth } from "../../support/both.ts";
+import { freshBoth } from "../../support/places.ts";
 import {
   assertAllHold,
   checkInvariants,

@@ -1,7 +1,7 @@
 // The same for `deno task migrate`, which has two databases to make.
 import assert from "node:assert/strict";
 import { runArguments } from "../../../tools/services.ts";
-import { bothUnmigrated } from "../../support/both.ts";
+import { bothUnmigrated } from "../../support/places.ts";
 import { grant } from "../../../tools/load/change_request.ts";
 import { sendChange } from "../../support/changes.ts";
 import { ask } from "../../support/entitlement.ts";

@@ -1,5 +1,5 @@
 // From the stream to the notification on record.
-import type { BothPlace } from "../../support/both.ts";
+import type { BothPlaces } from "../../../tools/load/stage.ts";
 import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
 import { ask } from "../../support/entitlement.ts";
 import { messageOf, publish } from "../../support/events.ts";
@@ -160,7 +160,7 @@ async function publishOne(stage: Stage): Promise<void> {
   await stage.publish();
 }
 
-function untilSent({ owners }: BothPlace): Promise<void> {
+function untilSent({ owners }: BothPlaces): Promise<void> {
   return until("one is sent", async () => {
     const sent = await ask(
       owners.notification,

@@ -5,7 +5,7 @@ import { commitChanges } from "../../../entitlement/commit_changes.ts";
 import { readNotification } from "../../../notification/notification.ts";
 import { receiveEvents } from "../../../notification/receive_events.ts";
 import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
-import type { BothPlace } from "../../support/both.ts";
+import type { BothPlaces } from "../../../tools/load/stage.ts";
 import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
 import { sendChange } from "../../support/changes.ts";
 import type { Answered } from "../../../tools/chaos/invariants/invariants.ts";
@@ -13,11 +13,11 @@ import { storedEvents, untilAll } from "../../support/outbox.ts";
 import { startRelay } from "../../support/relays.ts";
 
 export class Stage {
-  readonly place: BothPlace;
+  readonly place: BothPlaces;
   readonly answered: Answered[] = [];
   #unanswered: ChangeRequest | undefined;
 
-  constructor(place: BothPlace) {
+  constructor(place: BothPlaces) {
     this.place = place;
   }
 
@@ -41,9 +41,8 @@ export class Stage {
 
   /** By a relay that ends when all is published. */
   async publish(): Promise<void> {
-    const { settings, owners } = this.place;
-    const databaseUrl = settings["ENTITLEMENT_DATABASE_URL"] ?? "";
-    await using _relay = startRelay({ ...this.place, databaseUrl });
+    const { entitlement: { serviceUrl }, owners } = this.place;
+    await using _relay = startRelay({ ...this.place, serviceUrl });
     await untilAll(owners.entitlement, "PUBLISHED");
   }
 

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
-import { freshDatabase, type Service, withClient } from "../../support/databases.ts";
+import { freshDatabase, withClient } from "../../support/databases.ts";
+import type { ServiceName } from "../../../tools/services.ts";
 import { type Event, numberOf, type Row } from "./state.ts";
 
 /** What a variant that is broken on purpose sends instead of a statement. */
@@ -15,7 +16,7 @@ export interface LeasedTables {
 }
 
 export interface TableAccess<Tables> {
-  service: Service;
+  service: ServiceName;
   names: string[]; // of the tables
   load(tables: Tables): string; // statements that fill the empty tables
   lock(event: Event): string; // a statement that locks the event's row
@@ -133,7 +134,7 @@ interface Opened {
   close(): Promise<void>;
 }
 
-async function open(service: Service): Promise<Opened> {
+async function open(service: ServiceName): Promise<Opened> {
   const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
   const name = new URL(ownerUrl).pathname.slice(1);
   await withClient(
