@@ -7,6 +7,7 @@ import { asOwner, countOf } from "./database.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { type LoadKind, runLoad } from "../load/sockets.ts";
 import type { Bench, Work } from "./work.ts";
+import { settingsOf } from "./both.ts";
 
 const users = 500;
 const entitlementsEach = 20;
@@ -27,11 +28,8 @@ async function startAnswers(
   const requests = quick ? 10_000 : 50_000;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${kind}`);
   const service = await startService("entitlement", {
-    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: `bench-${kind}`,
-    ENTITLEMENT_NATS_SUBJECT: `bench.${kind}`,
+    ...settingsOf("entitlement", servers, database, kind),
     ENTITLEMENT_OUTBOX_ENABLED: "false",
-    NATS_URL: servers.nats.url,
   });
   const constant = await startConstant(answerBytes);
   const load = { first: 0, count: users * entitlementsEach, users };

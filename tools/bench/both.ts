@@ -1,14 +1,35 @@
-// Both services at work on one stream, each on a database of its own.
-import { bothPlaces, type Stage, startStage } from "../load/stage.ts";
+// Services at work on a stream of their own.
+import {
+  bothPlaces,
+  type DatabaseUrls,
+  requiredSettings,
+  type Stage,
+  startStage,
+} from "../load/stage.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import type { Servers } from "../servers/servers.ts";
+import type { Settings } from "../servers/service_process.ts";
+import type { ServiceName } from "../services.ts";
 
-export async function startBoth({ postgres, nats }: Servers, name: string): Promise<Stage> {
+/** Each of its two services on a database of its own. */
+export async function startBoth(servers: Servers, name: string): Promise<Stage> {
   return await startStage(bothPlaces({
-    natsUrl: nats.url,
-    stream: `bench-${name}`,
-    subject: `bench.${name}`,
-    entitlement: await makeDatabase(postgres, "entitlement", `bench_${name}`),
-    notification: await makeDatabase(postgres, "notification", `bench_${name}_sent`),
+    ...brokerOf(servers, name),
+    entitlement: await makeDatabase(servers.postgres, "entitlement", `bench_${name}`),
+    notification: await makeDatabase(servers.postgres, "notification", `bench_${name}_sent`),
   }));
+}
+
+/** Of a service that works alone. */
+export function settingsOf(
+  service: ServiceName,
+  servers: Servers,
+  { serviceUrl }: DatabaseUrls,
+  name: string,
+): Settings {
+  return requiredSettings(service, { ...brokerOf(servers, name), serviceUrl });
+}
+
+function brokerOf({ nats }: Servers, name: string) {
+  return { natsUrl: nats.url, stream: `bench-${name}`, subject: `bench.${name}` };
 }

@@ -5,6 +5,7 @@ import { asOwner, countOf } from "./database.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { makeStream, publishEvents } from "./receive.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
+import { settingsOf } from "./both.ts";
 
 export async function startConsumeDrain(
   bench: Bench,
@@ -16,12 +17,8 @@ export async function startConsumeDrain(
   const connection = await connectTo(servers.nats.url);
   const stream = await makeStream(connection, name);
   const settings = {
-    NOTIFICATION_DATABASE_URL: database.serviceUrl,
-    NOTIFICATION_NATS_STREAM: stream.name,
-    NOTIFICATION_NATS_SUBJECT: stream.subject,
-    NOTIFICATION_NATS_DURABLE: `bench-${name}`,
+    ...settingsOf("notification", servers, database, name),
     NOTIFICATION_RETENTION_ENABLED: "false",
-    NATS_URL: servers.nats.url,
   };
   const services = await Promise.all(
     Array.from({ length: replicas }, () => startService("notification", settings)),

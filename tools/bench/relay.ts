@@ -19,6 +19,7 @@ import {
   timed,
   type Work,
 } from "./work.ts";
+import { settingsOf } from "./both.ts";
 
 const batchSize = 200; // the service's own default
 
@@ -64,13 +65,10 @@ export async function startRelayDrain(
   const connection = await connectTo(servers.nats.url);
   const stream = `bench-${name}`;
   const settings = {
-    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: stream,
-    ENTITLEMENT_NATS_SUBJECT: `bench.${name}`,
+    ...settingsOf("entitlement", servers, database, name),
     ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}`,
     ENTITLEMENT_OUTBOX_POLL_INTERVAL: "10ms", // only until it has found the first events
     ENTITLEMENT_RETENTION_ENABLED: "false",
-    NATS_URL: servers.nats.url,
   };
   const services = await Promise.all(
     Array.from({ length: replicas }, () => startService("entitlement", settings)),

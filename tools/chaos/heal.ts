@@ -2,7 +2,8 @@
 import { unrest } from "./invariants/tables.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import type { Poison } from "./messages.ts";
-import { durable, stream } from "./replica_settings.ts";
+import { durable } from "../load/stage.ts";
+import { stream } from "./replica_settings.ts";
 import type { Stack } from "./stack.ts";
 
 /**

@@ -12,7 +12,7 @@ import { type DatabaseName, links, type ReplicaName, replicas } from "./plan.ts"
 import { Proxy } from "./proxy.ts";
 import { Replica } from "./replica.ts";
 import { databaseUrl, serviceUser, settingsOf } from "./replica_settings.ts";
-import { root } from "../root.ts";
+import { migrationsOf } from "../servers/databases.ts";
 
 export interface OnDisk<Server> {
   server: Server;
@@ -89,7 +89,7 @@ async function startDatabase(
     }),
   );
   await migrate({
-    folder: `${root}migrations/${service}`,
+    folder: migrationsOf(service),
     ownerUrl: databaseUrl(server.port, service),
     serviceUrl: databaseUrl(server.port, service, serviceUser(service)),
     say: () => {},
