@@ -4,7 +4,7 @@ import { type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import { ask } from "./entitlement.ts";
-import { withNats } from "./streams.ts";
+import { readStream } from "./streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 export interface NewEvent {
@@ -113,33 +113,12 @@ export interface StoredEvent {
   body: Uint8Array;
 }
 
-// All that the stream holds, in its order.
-export function storedEvents(url: string, stream: string): Promise<StoredEvent[]> {
-  return withNats(url, async (connection) => {
-    const manager = await connection.jetstreamManager();
-    const { first_seq, last_seq, messages } = (await manager.streams.info(stream)).state;
-    const sequences = Array.from({ length: messages ? last_seq - first_seq + 1 : 0 }, (_, i) => i);
-    const stored: StoredEvent[] = [];
-    while (sequences.length > 0) {
-      stored.push(
-        ...await Promise.all(
-          sequences.splice(0, 500).map(async (i) => {
-            const message = await manager.streams.getMessage(stream, { seq: first_seq + i });
-            const headers = Object.fromEntries(
-              message.header.keys().map((name) => [name, message.header.get(name)]),
-            );
-            return {
-              seq: message.seq,
-              id: headers["Nats-Msg-Id"] ?? "",
-              key: headers["aggregate_key"] ?? "",
-              headers,
-              body: message.data,
-            };
-          }),
-        ),
-      );
-    }
-    return stored;
+/** All events of the stream, in its order. */
+export async function storedEvents(url: string, stream: string): Promise<StoredEvent[]> {
+  return (await readStream(url, stream)).map(({ seq, data, header }) => {
+    const headers = Object.fromEntries(header.keys().map((name) => [name, header.get(name)]));
+    const [id = "", key = ""] = [headers["Nats-Msg-Id"], headers["aggregate_key"]];
+    return { seq, id, key, headers, body: data };
   });
 }
 
