@@ -18,6 +18,6 @@ for (const point of migrationPoints) {
   Deno.test(`a migration dies ${point.dies}`, () => playOutMigration(point));
 }
 
-Deno.test("the page shows every point as it was played out", async () => {
+Deno.test("the page shows every crash point of the tests", async () => {
   assert.deepEqual(rowsOf(await Deno.readTextFile(page)), rowsOf(tables()));
 });

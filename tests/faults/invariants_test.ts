@@ -103,7 +103,7 @@ const harms: Record<string, Harm> = {
   },
 };
 
-Deno.test("the invariants hold of a quiet run, and each harm breaks the one it is done to", async () => {
+Deno.test("the invariants hold after a quiet run, and each planted fault breaks its own invariant", async () => {
   const world = await quietWorld();
   const whole = invariantsOf(world.tables, world.answered, world.sends);
   assertAllHold(whole);
@@ -113,7 +113,7 @@ Deno.test("the invariants hold of a quiet run, and each harm breaks the one it i
     does(harmed);
     const invariants = invariantsOf(harmed.tables, harmed.answered, harmed.sends);
     const broken = invariants.filter(({ violations }) => violations > 0);
-    assert.ok(broken.some(({ says }) => says.startsWith(`${to}.`)), what);
+    assert.ok(broken.some(({ statement }) => statement.startsWith(`${to}.`)), what);
     assert.throws(() => assertAllHold(invariants), what);
   }
 });

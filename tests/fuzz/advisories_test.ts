@@ -50,7 +50,7 @@ function anyOf(...values: fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> {
   });
 }
 
-Deno.test("any advisory is stored or told to be unreadable, and the next one is captured", async () => {
+Deno.test("any advisory is stored or logged as unreadable, and the next one is captured", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   const own = advisoryStream(place, "MSG_TERMINATED");

@@ -59,7 +59,7 @@ async function sendAnything(url: string, runs: number): Promise<void> {
   );
 }
 
-Deno.test("any bytes to entitlement leave it up, and at most the change that they still are", async () => {
+Deno.test("no bytes stop the entitlement service, and they make at most the change that they still encode", async () => {
   await using kenri = await startEntitlement();
   await sendAnything(kenri.url, 250);
   const { outbox_events } = await kenri.counts();
@@ -69,7 +69,7 @@ Deno.test("any bytes to entitlement leave it up, and at most the change that the
   assert.deepEqual(kenri.service.log.filter(({ level }) => level === "error"), []);
 });
 
-Deno.test("any bytes to notification leave it up", async () => {
+Deno.test("no bytes stop the notification service", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, { NOTIFICATION_DEBUG_ENABLED: "true" });
   await sendAnything(service.url, 100);

@@ -78,7 +78,7 @@ function assertCalm(log: LogLine[]): void {
 }
 
 // Together, because a reconciliation asks the other service.
-Deno.test("any request is answered as described, and only what was answered is stored", async () => {
+Deno.test("any request is answered as the API describes, and only answered changes are stored", async () => {
   await using kenri = await startEntitlement({
     ...credentials,
     ENTITLEMENT_DEBUG_ENABLED: "true",
@@ -101,7 +101,7 @@ Deno.test("any request is answered as described, and only what was answered is s
   assertCalm(service.log);
 });
 
-Deno.test("any cursor gives a page, or is told to be none that was given out", async () => {
+Deno.test("any cursor gives a page, or is refused as unknown", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, { NOTIFICATION_DEBUG_ENABLED: "true" });
   await publishTo(place, eventsOf({ users: 1, versions: 30 }).map(forAnn));

@@ -75,7 +75,7 @@ const headers = fc.dictionary(
 );
 const anyMessage = fc.record({ kind: kinds, headers, times: fc.constantFrom(1, 1, 1, 2) });
 
-Deno.test("any message ends as a notification, a duplicate or a dead letter, and good ones arrive", async () => {
+Deno.test("any message becomes a notification, a duplicate or a dead letter, and valid ones arrive", async () => {
   await using place = await freshPlace();
   // One delivery, so that what the database refuses does not take minutes to be given up.
   await using service = await startNotification(place, {

@@ -75,7 +75,7 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
   const environment = settings
     .map((given): Environment => ({ ...required, ...Object.fromEntries(given) }));
 
-  Deno.test(`any environment is a configuration of ${name}, or problems that are named`, async () => {
+  Deno.test(`any environment gives a configuration of ${name}, or a list of named problems`, async () => {
     let taken = 0;
     await fuzz(
       fc.property(environment, (given) => {
@@ -147,7 +147,7 @@ const traceHeaders = fc.record({
   "X-Trace-Id": fc.oneof(hex(32), headerText),
 }, { requiredKeys: [] });
 
-Deno.test("any trace headers give a trace that can travel, and that of the caller where it is good", async () => {
+Deno.test("any trace headers give a valid trace, and the caller's own if it is valid", async () => {
   const w3c = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
   await fuzz(
     fc.property(traceHeaders, (given) => {

@@ -16,7 +16,7 @@ import { until } from "../../tools/servers/wait.ts";
 const changesPerOutage = 100;
 const electedWithinMs = 120_000; // NATS takes up to 9 s for an election, and there may be several
 
-Deno.test("with three of each, any node of NATS may die: nothing is lost, doubled or out of order", async () => {
+Deno.test("with three replicas of each, any NATS node may die: nothing is lost, doubled or out of order", async () => {
   await using cluster = await startNatsCluster();
   const settings = { NATS_REPLICAS: "3" };
   await using system = await startSystem({ replicas: 3, natsUrl: cluster.url, settings });

@@ -102,7 +102,7 @@ for (const user of ["entitlement", "notification"] as const) {
   }
 }
 
-Deno.test("a subject of an answer to somebody else is closed to notification", async () => {
+Deno.test("the notification user can't read answers to others", async () => {
   await using nats = await startGuardedNats();
   await prepare(nats);
   await withUser("notification", nats, async (connection) => {
@@ -111,7 +111,7 @@ Deno.test("a subject of an answer to somebody else is closed to notification", a
   });
 });
 
-Deno.test("an attack by the operator, who may, shows in what the tests compare", async () => {
+Deno.test("the tests notice an attack by the operator, who is allowed to do it", async () => {
   await using nats = await startGuardedNats();
   await prepare(nats);
   const before = await stateOf(nats);

@@ -43,7 +43,7 @@ const countOf = async (url: string, rows: string) =>
 const says = ({ log }: ServiceProcess, what: RegExp) =>
   log.filter(({ message }) => what.test(message)).length;
 
-Deno.test("with these users all of it works: events, checks, advisories, a lost stream", async () => {
+Deno.test("everything works with these users: events, checks, advisories, a lost stream", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await using place = await freshBoth(nats.url);
@@ -103,7 +103,7 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
   }
 });
 
-Deno.test("an advisory about another stream is kept without a copy, and holds nothing up", async () => {
+Deno.test("an advisory about another stream is kept without a copy, and delays nothing", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await using place = await freshBoth(nats.url);
@@ -134,7 +134,7 @@ Deno.test("an advisory about another stream is kept without a copy, and holds no
   assert.equal(await refusalsOf(notification), 0);
 });
 
-Deno.test("nobody comes in without a user, or with the password of another", async () => {
+Deno.test("nobody can connect without a user or with the wrong password", async () => {
   await using nats = await startGuardedNats();
   await using place = await freshBoth(nats.url);
   const stolen = urlFor("entitlement", nats).replace("entitlement:", "notification:");
@@ -164,7 +164,7 @@ const lacking: ["entitlement" | "notification", string, string, RegExp][] = [
   ["notification", "subscription", `${subject}.check`, /Checks can't be answered/],
 ];
 for (const [service, operation, what, then] of lacking) {
-  Deno.test(`${service} says that NATS does not permit ${operation} of ${what}, and counts it`, async () => {
+  Deno.test(`${service} logs and counts that NATS does not permit ${operation} of ${what}`, async () => {
     await using nats = await startGuardedNats((users) => users.replaceAll(`"${what}"\n`, ""));
     await provisionOn(nats, "operator");
     await using place = await freshBoth(nats.url);
@@ -186,7 +186,7 @@ for (const [service, operation, what, then] of lacking) {
   });
 }
 
-Deno.test("deploy/nats-users.conf is what the command prints for the usual names", async () => {
+Deno.test("deploy/nats-users.conf is what the command prints for the default names", async () => {
   const { published, consumed } = provisionConfig({ ...nameSettings, NATS_URL: "nats://x" });
   const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
   assert.equal(file, usersFile({ published, consumed }));

@@ -52,7 +52,7 @@ const infoOf = (nats: NatsServer) =>
     })));
   });
 
-Deno.test("the command makes all of it, and does nothing when all is there", async () => {
+Deno.test("the command makes all streams and consumers, and changes nothing if they exist", async () => {
   await using nats = await startGuardedNats();
   const settings = { ...nameSettings, NATS_PROVISION_URL: urlFor("provision", nats) };
   const first = await run(settings);
@@ -69,7 +69,7 @@ Deno.test("the command makes all of it, and does nothing when all is there", asy
   assert.ok(!first.said.includes("secret"), first.said);
 });
 
-Deno.test("it brings what differs to the settings", async () => {
+Deno.test("the command updates what differs from the settings", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   const made = await infoOf(nats);
@@ -80,7 +80,7 @@ Deno.test("it brings what differs to the settings", async () => {
   assert.deepEqual(await infoOf(nats), made);
 });
 
-Deno.test("a user that may not, a wrong password and unequal settings end it with a reason", async () => {
+Deno.test("a missing permission, a wrong password and contradictory settings end the command with a reason", async () => {
   await using nats = await startGuardedNats((users) =>
     users.replaceAll(`"$JS.API.STREAM.CREATE.${stream}"\n`, "")
   );
@@ -107,7 +107,7 @@ Deno.test("a user that may not, a wrong password and unequal settings end it wit
 });
 
 for (const name of ["entitlement", "notification"] as const) {
-  Deno.test(`${name} does not start without its stream, and says what to run`, async () => {
+  Deno.test(`${name} does not start without its stream, and names the command to run`, async () => {
     await using nats = await startGuardedNats();
     await using place = await freshBoth(nats.url);
     await using service = await start(name, place, nats);
@@ -135,7 +135,7 @@ const harms: ["entitlement" | "notification", string, Partial<StreamConfig>, Reg
 ];
 for (const [name, which, config, words] of harms) {
   const [setting = ""] = Object.keys(config);
-  Deno.test(`${name} does not start while ${setting} of ${which} is another`, async () => {
+  Deno.test(`${name} does not start while ${setting} of ${which} differs`, async () => {
     await using nats = await startGuardedNats();
     await provisionOn(nats);
     await change(nats, config, which);
@@ -151,7 +151,7 @@ for (const [name, which, config, words] of harms) {
   });
 }
 
-Deno.test("a service does not start on a stream that somebody made to publish elsewhere", async () => {
+Deno.test("a service does not start on a stream that republishes elsewhere", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await withUser("operator", nats, async (connection) => {
@@ -167,7 +167,7 @@ Deno.test("a service does not start on a stream that somebody made to publish el
   assert.match(said, /republish is \{.*stolen.*, not unset/);
 });
 
-Deno.test("notification does not start while its consumer is missing or has other settings", async () => {
+Deno.test("the notification service does not start while its consumer is missing or has other settings", async () => {
   await using nats = await startGuardedNats();
   await using place = await freshBoth(nats.url);
   await provisionOn(nats);
@@ -189,7 +189,7 @@ Deno.test("notification does not start while its consumer is missing or has othe
   }
 });
 
-Deno.test("a service that runs waits while its stream differs, and says so once", async () => {
+Deno.test("a running service waits while its stream differs, and logs that once", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await using place = await freshBoth(nats.url);

@@ -15,7 +15,7 @@ import { until } from "../../tools/servers/wait.ts";
 
 const losses = 2;
 
-Deno.test("both services go on with a NATS that has lost everything", async () => {
+Deno.test("both services continue after NATS has lost everything", async () => {
   await using nats = await startNats();
   await using system = await startSystem({ natsUrl: nats.url });
   await using load = startLoad(urlsOf(system.replicas.entitlement));

@@ -39,7 +39,7 @@ Deno.test("the demo fails when something does not arrive", async () => {
   assert.ok(!output.includes("Every change arrived"), output);
 });
 
-Deno.test("the demo says what keeps it from starting", async () => {
+Deno.test("the demo reports why it can't start", async () => {
   await using stack = await startStack({ NOTIFICATION_DEBUG_ENABLED: "false" });
   const closed = await demo(stack);
   assert.equal(closed.code, 1);

@@ -94,7 +94,7 @@ const commands = [
 ];
 
 for (const command of commands) {
-  Deno.test(`ops ${command.slice(0, 2).join(" ")} prints nothing that steers a terminal`, async () => {
+  Deno.test(`ops ${command.slice(0, 2).join(" ")} prints no terminal control codes`, async () => {
     const { waiting, ...others } = everything;
     const answer = command[0] === "erase-user" ? { ...others, waiting: 0 } : { ...others, waiting };
     await using service = serve(() => Response.json(answer));
@@ -110,14 +110,14 @@ for (const command of commands) {
   });
 }
 
-Deno.test("JSON for scripts says what the service said", async () => {
+Deno.test("JSON output contains exactly what the service answered", async () => {
   await using service = serve(() => Response.json(everything));
   const both = { entitlement: service, notification: service };
   const { output } = await ops(both, "dead", "show", "outbox", "1", "--json");
   assert.equal(JSON.parse(output).error, hostile);
 });
 
-Deno.test("what a service refuses with steers no terminal either", async () => {
+Deno.test("a refusal of the service can't control the terminal", async () => {
   for (const status of [400, 401, 403, 409, 500, 503]) {
     await using service = serve(() => Response.json({ message: hostile }, { status }));
     const { code, output, errors } = await ops(
@@ -133,7 +133,7 @@ Deno.test("what a service refuses with steers no terminal either", async () => {
 
 const redirections = [301, 302, 303, 307, 308];
 
-Deno.test("no redirection is followed by ops, with or without a body", async () => {
+Deno.test("ops follows no redirect, with or without a body", async () => {
   await using elsewhere = serve(() => Response.json(everything));
   for (const status of redirections) {
     await using service = serve(() =>
@@ -150,7 +150,7 @@ Deno.test("no redirection is followed by ops, with or without a body", async () 
   assert.deepEqual(elsewhere.asked, []);
 });
 
-Deno.test("no redirection is followed by the client", async () => {
+Deno.test("the client follows no redirect", async () => {
   await using elsewhere = serve(() => Response.json({}));
   for (const status of redirections) {
     await using service = serve(() =>
@@ -172,7 +172,7 @@ const endless: [what: string, command: string[]][] = [
 ];
 
 for (const [what, command] of endless) {
-  Deno.test(`${what} ends when a cursor comes again`, async () => {
+  Deno.test(`${what} ends when a cursor is repeated`, async () => {
     for (const length of [1, 3]) {
       let pages = 0;
       await using service = serve(() =>
@@ -187,7 +187,7 @@ for (const [what, command] of endless) {
   });
 }
 
-Deno.test("a replay that does nothing and is never complete ends", async () => {
+Deno.test("a replay that makes no progress and is never complete ends", async () => {
   await using service = serve(() => Response.json({ replayed: 0, complete: false }));
   const both = { entitlement: service, notification: service };
   const { code, errors } = await ops(both, "replay", "--from", "1h", "--reason", "r");
@@ -196,7 +196,7 @@ Deno.test("a replay that does nothing and is never complete ends", async () => {
   assert.equal(service.asked.length, 1);
 });
 
-Deno.test("the demo says nothing that steers a terminal, and follows no redirection", async () => {
+Deno.test("the demo prints no terminal control codes, and follows no redirect", async () => {
   await using elsewhere = serve(() => Response.json({}));
   await using redirecting = serve(() => Response.redirect(`${elsewhere.url}/x`, 307));
   await using hostileOne = serve((request) =>

@@ -7,7 +7,7 @@ import { type Mutant, mutated } from "../../tools/mutants/mutant.ts";
 import { copyProject, projectRoot } from "../../tools/mutants/tree.ts";
 import { type Trial, tryMutant, tryWithoutMutant } from "../../tools/mutants/trial.ts";
 
-Deno.test("the text of each mutant stands exactly once in its file, and its tests exist", async () => {
+Deno.test("the text of each mutant is exactly once in its file, and its tests exist", async () => {
   const problems: string[] = [];
   for (const mutant of allMutants) {
     const { file, property, replace, tests } = mutant;
@@ -59,7 +59,7 @@ Deno.test("a mutant is noticed when a test fails, and survives when none does", 
   assert.equal(await tryWithoutMutant(trial, "age_test.ts"), undefined, "the file is as it was");
 });
 
-Deno.test("a mutant says nothing when it is not found, has wrong types or does not load", async () => {
+Deno.test("a mutant is unusable when its text is missing, its types fail or it does not load", async () => {
   await using trial = await tinyProject();
   for (
     const [replace, by] of [["> 18", "< 18"], ["a", "b"], ["18", '"18"'], ["export ", ""]] as const

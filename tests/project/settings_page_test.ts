@@ -47,7 +47,7 @@ function settingsOnPage(): [string, string][] {
   });
 }
 
-Deno.test("the page of settings has every key once, with its default, and no other", () => {
+Deno.test("the settings page has every key once, with its default, and no other", () => {
   const wanted = [...Object.keys(shapes).map((key) => [key, defaultOf(key)]), ...ofCommands];
   assert.deepEqual(settingsOnPage().sort(), wanted.sort());
 });

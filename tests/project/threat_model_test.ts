@@ -10,7 +10,7 @@ const threats = page.split(/^### /m).slice(1).map((section) => {
   return { title, text: lines.join(" "), shown };
 });
 
-Deno.test("every threat says what stops it, and which tests show it", () => {
+Deno.test("every threat names what stops it and the tests that show it", () => {
   assert.ok(threats.length >= 20, `${threats.length}`);
   for (const { title, text, shown } of threats) {
     assert.match(text, /Stopped by: /, title);
@@ -23,7 +23,7 @@ Deno.test("every threat says what stops it, and which tests show it", () => {
   }
 });
 
-Deno.test("the tests that the model names are there, under these names", () => {
+Deno.test("the tests that the threat model names exist under these names", () => {
   for (const { title, shown } of threats) {
     for (const { file, name } of shown) {
       const source = read(file).replaceAll(/\s+/g, " ").replaceAll(/\$\{[^}]*\}/g, "…");

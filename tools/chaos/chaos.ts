@@ -1,4 +1,4 @@
-// deno task chaos: the whole stack under load and under faults, and then whether every promise held.
+// deno task chaos: runs the whole stack under load and faults, then checks every promise.
 import { parseArgs } from "node:util";
 import { type FaultKind, faultKinds } from "./plan.ts";
 import { isGood, type Report, sumOf, textOfFigures, textOfInvariants } from "./report.ts";
@@ -8,13 +8,14 @@ import { root } from "../root.ts";
 const usage = `deno task chaos [--minutes N] [--seed S,…] [--faults KIND,…] [--rate N] [--quiet]
 
   --minutes  how long faults are injected, for each seed (2)
-  --seed     one run for each; "random" is drawn and printed (random)
+  --seed     one run for each; "random" draws one and prints it (random)
   --faults   only these kinds: ${faultKinds.slice(0, 8).join(", ")},
              ${faultKinds.slice(8).join(", ")}
   --rate     requests a second (60)
-  --quiet    the faults are not printed as they come
+  --quiet    do not print the faults as they happen
 
-What a run leaves is in .kenri/chaos. Exit code 0 when everything healed and every invariant held.`;
+Each run leaves its report in .kenri/chaos. The exit code is 0 if everything healed and every
+invariant held.`;
 
 interface Options {
   minutes: number;
@@ -42,7 +43,9 @@ function readOptions(): Options {
   }
   const kinds = values.faults.split(",");
   const unknown = kinds.find((kind) => !faultKinds.includes(kind as FaultKind));
-  if (unknown !== undefined) throw new Error(`There is no kind of fault "${unknown}"`);
+  if (unknown !== undefined) {
+    throw new Error(`--faults does not know "${unknown}"; use ${faultKinds.join(", ")}`);
+  }
   return {
     minutes: positive("minutes", values.minutes),
     seeds: values.seed.split(",").map((seed) =>
@@ -70,7 +73,7 @@ const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, () => {
     if (stopping.signal.aborted) Deno.exit(130);
-    console.log("Lifting all faults; once more to leave at once");
+    console.log("Ending all faults and checking the run; press Ctrl-C again to stop at once");
     stopping.abort();
   });
 }

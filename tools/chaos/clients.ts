@@ -1,17 +1,17 @@
-// The load: clients that behave as real ones do. Whatever goes wrong, they ask again with the same
-// key until they are told what became of their request.
+// The load: clients that behave as real ones do. Whatever goes wrong, they repeat a request under its
+// key until it is answered.
 import { setTimeout as pause } from "node:timers/promises";
 import { type ChangeRequest, toHttp } from "../load/change_request.ts";
 import { type Answer, type Outcome, RepeatingClient } from "../load/repeating_client.ts";
 import { plantedKey } from "../planted.ts";
 import { Random } from "./random.ts";
 
-/** One request, from its first try to the answer that settled it. */
-export interface Told {
+/** One request, from its first attempt to its answer. */
+export interface SentRequest {
   request: ChangeRequest;
   /** Why it was sent; only a change is a new request. */
   kind: "change" | "repeat" | "double tap" | "key conflict";
-  /** Nobody else changes this entitlement, so the client knows that it can't be refused. */
+  /** Only this client changes the entitlement, so it knows that the change can't be refused. */
   isSole: boolean;
   /** In milliseconds since 1970, by the clock of the clients' process. */
   sentAt: number;
@@ -21,17 +21,17 @@ export interface Told {
 }
 
 export interface LoadOptions {
-  /** Of the entitlement service's replicas. */
+  /** Each leads to a replica of the entitlement service. */
   urls: string[];
   changesPerSecond: number;
   seed: number;
 }
 
 export interface Load {
-  told: Told[];
-  /** No new requests from now on; resolves when those that are under way were answered. */
+  requests: SentRequest[];
+  /** Sends no new requests, and resolves when all are answered. */
   finish(): Promise<void>;
-  /** Gives up on what is still unanswered. */
+  /** Gives up the requests that are still unanswered. */
   abandon(): void;
 }
 
@@ -41,23 +41,23 @@ const patience = { attemptTimeoutMs: 3_000, pauseMs: 200 };
 const skus = ["book", "film", "song"];
 
 export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
-  const told: Told[] = [];
+  const requests: SentRequest[] = [];
   const stopping = new AbortController();
   const abandoned = new AbortController();
   const repeating = new RepeatingClient(urls, { ...patience, abandoned: abandoned.signal });
   const random = new Random(seed);
   const everyMs = clients / changesPerSecond * 1_000;
   const running = Array.from({ length: clients }, async (_, client) => {
-    const story = new Story(client, new Random(random.int(0, 2 ** 32)), told);
+    const story = new Story(client, new Random(random.int(0, 2 ** 32)), requests);
     await pause(story.random.next() * everyMs);
     while (!stopping.signal.aborted) {
       const until = Date.now() + everyMs * (0.5 + story.random.next());
       const requests = story.next();
       await Promise.all(requests.map(async (step) => {
-        const one: Told = {
+        const one: SentRequest = {
           ...{ ...step, sentAt: Date.now(), answeredAt: 0, attempts: {}, answer: undefined },
         };
-        told.push(one);
+        requests.push(one);
         await askUntilAnswered(one, repeating);
       }));
       story.note(requests);
@@ -65,7 +65,7 @@ export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
     }
   });
   return {
-    told,
+    requests,
     finish: async () => {
       stopping.abort();
       await Promise.all(running);
@@ -74,20 +74,20 @@ export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
   };
 }
 
-type Step = Pick<Told, "request" | "kind" | "isSole">;
+type Step = Pick<SentRequest, "request" | "kind" | "isSole">;
 
-/** What one client does next. */
+/** Decides what one client does next. */
 class Story {
   readonly random: Random;
   readonly #client: number;
-  readonly #told: Told[];
+  readonly #requests: SentRequest[];
   readonly #isActive = new Map<string, boolean>(); // its own entitlements
   #count = 0;
 
-  constructor(client: number, random: Random, told: Told[]) {
+  constructor(client: number, random: Random, requests: SentRequest[]) {
     this.#client = client;
     this.random = random;
-    this.#told = told;
+    this.#requests = requests;
   }
 
   next(): Step[] {
@@ -99,7 +99,7 @@ class Story {
     return [chance < 0.36 ? this.#hot() : this.#own()];
   }
 
-  /** Remembers what its own entitlements are now. */
+  /** Remembers the state of the client's own entitlements. */
   note(steps: Step[]): void {
     for (const { request, kind, isSole } of steps) {
       if (!isSole || kind === "key conflict" || kind === "repeat") continue;
@@ -121,7 +121,7 @@ class Story {
     return { kind: "change", isSole: false, request };
   }
 
-  /** Its notification fails again and again and ends as a dead letter. */
+  /** Every send of its notification fails, so it ends as a dead letter. */
   #failing(): Step {
     const user = `${failingUser}${this.#client}-${this.#count}`;
     const request = this.#request({ user, sku: "book", action: "GRANT" });
@@ -147,11 +147,11 @@ class Story {
     return [{ isSole: false, kind: "key conflict", request: { ...request, ...other } }];
   }
 
-  #earlier(): Told | undefined {
-    const { length } = this.#told;
+  #earlier(): SentRequest | undefined {
+    const { length } = this.#requests;
     if (length === 0) return undefined;
-    const told = this.#told[this.random.int(Math.max(0, length - 2_000), length - 1)];
-    return told?.answer && told.kind === "change" ? told : undefined;
+    const earlier = this.#requests[this.random.int(Math.max(0, length - 2_000), length - 1)];
+    return earlier?.answer && earlier.kind === "change" ? earlier : undefined;
   }
 
   #request(parts: Pick<ChangeRequest, "user" | "sku" | "action">): ChangeRequest {
@@ -160,13 +160,13 @@ class Story {
   }
 }
 
-async function askUntilAnswered(told: Told, client: RepeatingClient): Promise<void> {
-  const attempts = await client.ask(toHttp(told.request));
+async function askUntilAnswered(sent: SentRequest, client: RepeatingClient): Promise<void> {
+  const attempts = await client.ask(toHttp(sent.request));
   for (const { outcome } of attempts) {
-    told.attempts[outcome] = (told.attempts[outcome] ?? 0) + 1;
+    sent.attempts[outcome] = (sent.attempts[outcome] ?? 0) + 1;
   }
   const last = attempts.at(-1);
   if (last?.outcome !== "answered") return;
-  told.answer = last.answer;
-  told.answeredAt = last.answeredAt;
+  sent.answer = last.answer;
+  sent.answeredAt = last.answeredAt;
 }

@@ -1,10 +1,10 @@
-// The figures of a run, and of several together.
+// The figures of one run, and of several runs together.
 import type { Invariant } from "./invariants/invariant.ts";
 import type { Outcome } from "../load/repeating_client.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Healing } from "./heal.ts";
 import { wasDone } from "./inject.ts";
-import { repeatedSends } from "./checker_of_runs.ts";
+import { repeatedSends } from "./run_invariants.ts";
 import { type FaultKind, faultKinds } from "./plan.ts";
 
 export interface Figures {
@@ -49,14 +49,17 @@ export interface EndedRun {
 
 export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   const { evidence, healing } = run;
-  const { told, injected, tables, log, poison } = evidence;
+  const { requests, injected, tables, log, poison } = evidence;
   const answered = (status: number) =>
-    told.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
+    requests.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
   const done = injected.filter(wasDone);
   const attempts: Figures["attempts"] = {};
-  for (const one of told) add(attempts, one.attempts);
+  for (const one of requests) add(attempts, one.attempts);
   const violationsOf = (pattern: RegExp) =>
-    invariants.filter(({ says }) => pattern.test(says)).reduce((sum, i) => sum + i.violations, 0);
+    invariants.filter(({ statement }) => pattern.test(statement)).reduce(
+      (sum, i) => sum + i.violations,
+      0,
+    );
   return {
     healed: healing.still === undefined,
     still: healing.still,
@@ -69,8 +72,8 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       "own stalls": evidence.stalls.length,
       acknowledged: answered(200),
       refused: answered(409),
-      repeated: told.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
-      "key conflicts": told.filter(({ kind }) => kind === "key conflict").length,
+      repeated: requests.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
+      "key conflicts": requests.filter(({ kind }) => kind === "key conflict").length,
       attempts,
       notifications: tables.notifications.length,
       "dead letters": tables.deadLetters.length,
@@ -91,11 +94,13 @@ export function isGood({ healed, figures }: Report): boolean {
   return healed && figures.violations === 0;
 }
 
-/** By the way from the answer to the user: changes without a notification, and with two. */
-function losses({ told, tables }: Evidence): { lost: number; doubled: number } {
+/** Acknowledged changes without an audit row or a notification, and those with two. */
+function losses({ requests, tables }: Evidence): { lost: number; doubled: number } {
   const audits = countBy(tables.audit.map(({ request_id }) => request_id));
   const notifications = countBy(tables.notifications.map(changeOf));
-  const changes = told.filter(({ kind, answer }) => kind === "change" && answer?.status === 200);
+  const changes = requests.filter(({ kind, answer }) =>
+    kind === "change" && answer?.status === 200
+  );
   const counts = changes.map(({ request, answer }) => [
     audits[request.key] ?? 0,
     notifications[changeOf(JSON.parse(answer?.body ?? "{}"))] ?? 0,
@@ -153,9 +158,9 @@ export function textOfFigures(figures: Figures): string {
 }
 
 export function textOfInvariants(invariants: Invariant[]): string {
-  return invariants.map(({ says, checked, violations }) =>
+  return invariants.map(({ statement, checked, violations }) =>
     `${violations === 0 ? "holds " : "BROKEN"} ${String(checked).padStart(8)} checked, ${
       String(violations).padStart(4)
-    } violated  ${says}`
+    } violated  ${statement}`
   ).join("\n");
 }

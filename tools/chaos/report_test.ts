@@ -4,7 +4,7 @@ import type { Evidence } from "./evidence.ts";
 import { type Figures, reportOf, sumOf } from "./report.ts";
 import { first, soundEvidence } from "./sound_evidence.ts";
 
-Deno.test("a sound run has nothing lost, doubled, out of order or violated", () => {
+Deno.test("a sound run reports nothing lost, doubled, out of order or violated", () => {
   const figures = figuresOf(soundEvidence());
   assert.equal(figures.acknowledged, 4);
   assert.equal(figures["sends repeated"], 1);
@@ -13,7 +13,7 @@ Deno.test("a sound run has nothing lost, doubled, out of order or violated", () 
   }
 });
 
-Deno.test("what is lost, doubled and out of order is counted", () => {
+Deno.test("lost, doubled and reordered changes are counted", () => {
   const evidence = soundEvidence();
   const { notifications } = evidence.tables;
   notifications.push({ ...first(notifications), notification_id: "other" });
@@ -25,7 +25,7 @@ Deno.test("what is lost, doubled and out of order is counted", () => {
   assert.ok(violations > outOfOrder);
 });
 
-Deno.test("runs are added up, and the longest healing counts", () => {
+Deno.test("figures of several runs are added up, with the longest time to heal", () => {
   const [one, other] = [figuresOf(soundEvidence(), 1), figuresOf(soundEvidence(), 2)];
   other["seconds to heal"] = 7;
   const sum = sumOf([one, other]);

@@ -1,6 +1,6 @@
 // What is known of a small run in which all went well, for tests that do harm to it.
 import assert from "node:assert/strict";
-import type { Told } from "./clients.ts";
+import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import type { SendLine } from "./service_log.ts";
 
@@ -36,10 +36,10 @@ export function soundEvidence(): Evidence {
   const conflict = JSON.stringify({ code: "IDEMPOTENCY_KEY_CONFLICT", message: "used" });
   const tell = (
     i: number,
-    parts: Partial<Told["request"]>,
+    parts: Partial<SentRequest["request"]>,
     status: number,
     body: string,
-  ): Told => ({
+  ): SentRequest => ({
     request: {
       ...{ key: `key-${i}`, user: "ann", sku: "book", action: "GRANT" },
       ...{ reason: "r", purchase: "p", ...parts },
@@ -51,7 +51,7 @@ export function soundEvidence(): Evidence {
     attempts: { answered: 1 },
     answer: { status, body, replayed: false },
   });
-  const told = rows.map((row, i) =>
+  const requests = rows.map((row, i) =>
     tell(i, { user: row.user_id, action: row.action }, 200, row.body)
   );
   const send = (i: number, line: number, pid = 1): SendLine => ({
@@ -61,8 +61,8 @@ export function soundEvidence(): Evidence {
     line,
   });
   return {
-    told: [
-      ...told,
+    requests: [
+      ...requests,
       tell(4, { key: "key-refused" }, 409, refusal),
       { ...tell(5, { key: "key-0" }, 200, first(rows).body), kind: "repeat" },
       { ...tell(6, { key: "key-0", reason: "other" }, 409, conflict), kind: "key conflict" },

@@ -13,7 +13,7 @@ const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
 ];
 
 for (const [name, end] of ENDINGS) {
-  Deno.test(`nothing is left after ${name}`, async () => {
+  Deno.test(`no server is left after ${name}`, async () => {
     await using caller = await startCaller(
       "await new Promise(() => setInterval(() => {}, 1_000));",
     );
@@ -23,7 +23,7 @@ for (const [name, end] of ENDINGS) {
 }
 
 for (const [name, code] of [["a normal exit", ""], ["a crash", "throw new Error('crash');"]]) {
-  Deno.test(`nothing is left after ${name} of the caller that never stopped them`, async () => {
+  Deno.test(`no server is left after ${name} of a caller that did not stop them`, async () => {
     await using caller = await startCaller(code ?? "");
     await caller.assertNothingLeft();
   });
