@@ -27,8 +27,8 @@ Deno.test("the tests that the threat model names exist under these names", () =>
   for (const { title, shown } of threats) {
     for (const { file, name } of shown) {
       const source = read(file).replaceAll(/\s+/g, " ").replaceAll(/\$\{[^}]*\}/g, "…");
-      // The harms of the checker's tests are rows of a table.
-      const written = name.replace(/^it is found that /, "");
+      // The tests of the checker are rows of a table.
+      const written = name.replace(/^the checker notices that /, "");
       const isThere = source.includes(`"${written}"`) || source.includes(`\`${written}\``);
       assert.ok(isThere, `${title}: ${file} has no test "${name}"`);
     }
