@@ -20,7 +20,7 @@ Deno.test("the demo shows all kinds of requests, and every change arrives", asyn
     "select count(*)::int as count from outbox_events",
   );
   assert.deepEqual([made, arrived], [outbox?.count, outbox?.count]);
-  assert.match(output, /Every change arrived, and each of them once\.\n$/);
+  assert.match(output, /Every change arrived exactly once\.\n$/);
   assert.ok(
     !output.includes("\x1b") && !output.includes("\r"),
     "It is plain where there is no terminal",

@@ -150,7 +150,7 @@ Deno.test({
       [startDev(folder, {}, ["--frsh"]), /^There is no argument "--frsh", only --fresh$/m],
       [
         startDev({ ...folder, path: "/proc/nowhere" }),
-        /^No data can be kept in "\/proc\/nowhere" \(.*\): name a folder .* with KENRI_DATA$/m,
+        /^No data can be kept in "\/proc\/nowhere" \(.*\): set KENRI_DATA to a folder that can be written$/m,
       ],
     ];
     const home = await Deno.makeTempDir({ prefix: "kenri-home-" });

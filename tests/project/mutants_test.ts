@@ -4,16 +4,17 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { allMutants } from "../../tools/mutants/lists.ts";
 import { type Mutant, mutated } from "../../tools/mutants/mutant.ts";
-import { copyProject, projectRoot } from "../../tools/mutants/tree.ts";
+import { root } from "../../tools/root.ts";
+import { copyProject } from "../../tools/mutants/tree.ts";
 import { type Trial, tryMutant, tryWithoutMutant } from "../../tools/mutants/trial.ts";
 
 Deno.test("the text of each mutant is exactly once in its file, and its tests exist", async () => {
   const problems: string[] = [];
   for (const mutant of allMutants) {
     const { file, property, replace, tests } = mutant;
-    const text = await Deno.readTextFile(projectRoot + file).catch(() => "");
+    const text = await Deno.readTextFile(root + file).catch(() => "");
     const isUsable = ![undefined, text].includes(mutated(text, mutant)) && tests.length > 0;
-    const missing = tests.filter((test) => !existsSync(projectRoot + test));
+    const missing = tests.filter((test) => !existsSync(root + test));
     if (isUsable && missing.length === 0) continue;
     problems.push(`${file}: ${property} (${missing.length > 0 ? missing.join() : replace})`);
   }
@@ -72,9 +73,9 @@ Deno.test("a mutant is unusable when its text is missing, its types fail or it d
 Deno.test("mutants are put into a copy, never into the project itself", async () => {
   const copy = await copyProject();
   try {
-    assert.notEqual(copy.path, projectRoot);
+    assert.notEqual(copy.path, root);
     const [own, copied] = await Promise.all(
-      [projectRoot, `${copy.path}/`].map((root) => Deno.readTextFile(`${root}deno.json`)),
+      [root, `${copy.path}/`].map((root) => Deno.readTextFile(`${root}deno.json`)),
     );
     assert.equal(copied, own);
   } finally {

@@ -1,5 +1,5 @@
-// What the service answers from its tables: a replay of a stored answer, and the list of a user's
-// entitlements. The limit of both is a handler that answers a constant of the same length.
+// Requests that only read: the replay of a stored answer, and the list of a user's entitlements. The
+// limit of both is a handler that returns a constant answer of the same length.
 import { fileURLToPath } from "node:url";
 import { startService } from "../servers/service_process.ts";
 import { freePort } from "../servers/free_port.ts";

@@ -1,5 +1,5 @@
-// The same work as a change over HTTP, done by one function inside PostgreSQL: what a careful
-// implementation with one commit per change could reach at best.
+// The same work as a change over HTTP, done by one function inside PostgreSQL. It is the best that a
+// careful implementation with one commit per change could reach.
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { auditHash } from "../../entitlement/audit/hash.ts";
@@ -97,7 +97,7 @@ export function callChangeFunction(pool: pg.Pool, number: number): Promise<unkno
   });
 }
 
-/** Whoever made them, all tables hold exactly so many first changes. */
+/** Fails unless all tables contain exactly so many first changes. */
 export async function assertCommitted(database: DatabaseUrls, changes: number): Promise<void> {
   await asOwner(database, async (owner) => {
     for (

@@ -1,5 +1,5 @@
-// Changes over HTTP, each of a new user and under a new key. The relay is off: what it costs shows
-// in the lines about the relay and about the whole system.
+// Changes over HTTP, each of a new user and with a new key. The relay is off: the lines about the relay
+// and about the whole system show its cost.
 import pg from "pg";
 import { startService } from "../servers/service_process.ts";
 import { makeDatabase } from "../servers/databases.ts";

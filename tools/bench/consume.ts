@@ -1,4 +1,4 @@
-// Whole notification services, from the stream to SENT, with the log channel writing nowhere.
+// Whole notification services, from the stream to SENT.
 import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { asOwner, countOf } from "./database.ts";

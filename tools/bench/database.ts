@@ -3,18 +3,18 @@ import pg from "pg";
 import type { DatabaseUrls } from "../load/stage.ts";
 import type { PostgresServer } from "../servers/postgres.ts";
 
-// Of 16 MiB each; more than are written between two checkpoints.
+// Each has 16 MiB. This is more than is written between two checkpoints.
 const walFiles = 64;
 
-/** Files of the write-ahead log are used again and again, but a new server has none yet: whoever
- * commits waits some 40 ms for each to be made. So they are made before anything is measured. */
+/** PostgreSQL reuses the files of its write-ahead log, but a new server has none yet, and a commit
+ * waits some 40 ms for each new one. So they are made before anything is measured. */
 export async function makeWalFiles(server: PostgresServer): Promise<void> {
   await asOwner({ ownerUrl: server.url }, async (owner) => {
     for (let i = 0; i < walFiles; i++) {
       await owner.query("select pg_logical_emit_message(false, 'bench', 'one more file')");
       await owner.query("select pg_switch_wal()");
     }
-    await owner.query("checkpoint"); // from here on they are free to be used again
+    await owner.query("checkpoint"); // now the files may be reused
   });
 }
 
@@ -39,7 +39,7 @@ export async function countOf(owner: pg.Client, from: string): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** In a select from rows with a `number`: ids that grow with it, as those of the services do. */
+/** For a select from rows with a `number`: ids that grow with it, as the ids of the services do. */
 export function uuidOfRow(at: string): string {
   const hash = `md5(number || '${at.replaceAll("'", "''")}')`;
   return `(lpad(to_hex((extract(epoch from ${at}) * 1000)::bigint + number / 10), 12, '0')

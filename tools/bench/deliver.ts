@@ -1,4 +1,4 @@
-// From PENDING to SENT: the delivery's own loop, through a channel that writes nowhere.
+// From PENDING to SENT: the loop of the delivery, with a channel that writes nothing.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import {
@@ -112,7 +112,7 @@ async function seed(owner: pg.Client, notifications: number, keepOthers = false)
   if (!keepOthers) await owner.query("analyze notifications");
 }
 
-/** Notifications of yesterday, which were sent long ago, and the events that they come from. */
+/** Notifications of yesterday, which were sent long ago, and their events. */
 export async function addFinished(owner: pg.Client, notifications: number): Promise<void> {
   if (notifications === 0) return;
   await owner.query(insertNotifications("now() - interval '1 day'", "other-"), [notifications]);
@@ -122,7 +122,7 @@ export async function addFinished(owner: pg.Client, notifications: number): Prom
   await owner.query("vacuum analyze notifications, processed_events");
 }
 
-// Those of others are SENT.
+// Those of other users are SENT.
 function insertNotifications(at: string, prefix: "user-" | "other-"): string {
   const finished = prefix === "other-";
   return `
@@ -138,7 +138,7 @@ function insertNotifications(at: string, prefix: "user-" | "other-"): string {
     from generate_series(1, $1::int) as number`;
 }
 
-// By the service's session, which goes by the index of unfinished rows whatever the statistics say.
+// The service's session uses the index of unfinished rows, whatever the statistics are.
 async function unfinished(pool: Database): Promise<boolean> {
   return (await query(pool, "select from notifications where unfinished limit 1")).length > 0;
 }

@@ -67,7 +67,7 @@ export function changeOf(number: number): HttpRequest {
   return toHttp(grant({ key, user, sku: "premium", reason: "purchase", purchase }));
 }
 
-/** Each change at its time, however long others take. Returns how many seconds all took. */
+/** Starts each change on time, however long others take. Returns the seconds that all took. */
 export async function changeAtPace(
   { changes, perSecond }: { changes: number; perSecond: number },
   change: (index: number) => Promise<void>,
@@ -97,8 +97,8 @@ interface Delays {
   arrived: { p50: number; p99: number };
 }
 
-// All times are by the clock of the one server that both databases are on. The audit entry is never
-// changed, so its transaction is the commit of the change.
+// All times are from the clock of the server that has both databases. An audit entry is never changed, so
+// its transaction is the commit of the change.
 async function delaysOf(
   entitlement: DatabaseUrls,
   notification: DatabaseUrls,
@@ -140,7 +140,7 @@ interface Reached {
 
 async function rowsOf(owner: pg.Client, text: string, newest: number): Promise<Reached[]> {
   const { rows } = await owner.query<Reached>(text, [newest]);
-  if (rows.length !== newest) throw new Error(`${rows.length} of ${newest} rows are there`);
+  if (rows.length !== newest) throw new Error(`${rows.length} of ${newest} rows exist`);
   return rows;
 }
 

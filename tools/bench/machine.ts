@@ -1,4 +1,4 @@
-// The facts of the machine, to read the figures by.
+// Facts about the machine, which the figures depend on.
 import { asOwner } from "./database.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import type { Servers } from "../servers/servers.ts";

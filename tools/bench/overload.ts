@@ -1,6 +1,6 @@
-// What becomes of changes that arrive at 1, 2, 4 and 8 times the rate at which they can be made:
+// Measures what happens to changes that arrive at 1, 2, 4 and 8 times the rate that the service can do:
 // deno run --allow-all tools/bench/overload.ts
-// Prints the table of docs/reliability/overload.md. Arguments: other multiples.
+// It prints the table of docs/reliability/overload.md. Arguments: other multiples.
 import { memoryOf } from "../servers/memory.ts";
 import { runLoad, runOpenLoop, timesOf, turnedAway } from "../load/sockets.ts";
 import { startServers } from "../servers/servers.ts";
@@ -16,7 +16,7 @@ const { url, pid } = both.one("entitlement");
 let made = warmUp;
 let acknowledged = warmUp;
 
-/** A rush, and right after it a calm second in which everything should be as usual. */
+/** One open loop, whose changes are counted. */
 async function measure(perSecond: number, forSeconds: number) {
   const arrivals = await runOpenLoop(url, { perSecond, seconds: forSeconds, first: made });
   made += arrivals.changes.length;

@@ -1,5 +1,5 @@
-// From the stream to stored notifications: the consumer's own loop. Delivery is off, it has a line
-// of its own.
+// From the stream to stored notifications: the loop of the consumer. Delivery is off, because it has a
+// line of its own.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import { AckPolicy, type NatsConnection } from "nats";
@@ -46,7 +46,7 @@ export async function startReceive(bench: Bench): Promise<Work> {
   };
 }
 
-/** Each run consumes the same messages anew, into tables without them. */
+/** Each run consumes the same messages again, into tables that don't contain them. */
 export async function startReceiveDrain(
   bench: Bench,
   { name, finished = 0 }: DrainOptions,
@@ -107,7 +107,7 @@ export async function makeStream(connection: NatsConnection, name: string): Prom
   return stream;
 }
 
-/** Each the first change of its user, as most are. */
+/** Each is the first change of its user, as most are. */
 export async function publishEvents(
   connection: NatsConnection,
   subject: string,
@@ -166,7 +166,7 @@ async function consumeAlone(
   });
 }
 
-/** All up to here are acknowledged. */
+/** The sequence up to which all messages are acknowledged. */
 async function acked(
   connection: NatsConnection,
   stream: string,

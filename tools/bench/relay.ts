@@ -1,4 +1,4 @@
-// The relay of the real service drains waiting events: from the table to the stream to PUBLISHED.
+// The relay of the real service publishes waiting events: from the table to the stream to PUBLISHED.
 import type pg from "pg";
 import { headers, type NatsConnection } from "nats";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
@@ -95,7 +95,7 @@ export async function startRelayDrain(
   };
 }
 
-/** Fresh events as the service writes them, seen by the relay at once. */
+/** New events as the service writes them; the relay sees them all at once. */
 export async function seed(owner: pg.Client, events: number, keepOthers = false): Promise<void> {
   await owner.query("begin");
   if (!keepOthers) await owner.query("truncate outbox_events");
@@ -104,13 +104,13 @@ export async function seed(owner: pg.Client, events: number, keepOthers = false)
   await owner.query("commit");
 }
 
-/** Events of yesterday; they have been published long ago. */
+/** Events of yesterday, which were published long ago. */
 async function addFinished(owner: pg.Client, events: number): Promise<void> {
   if (events === 0) return;
   await owner.query(insertEvents("now() - interval '1 day'", "other-"), [events]);
   await owner.query("vacuum analyze outbox_events");
 }
-// Those of others are PUBLISHED.
+// Those of other users are PUBLISHED.
 function insertEvents(at: string, prefix: "user-" | "other-"): string {
   const finished = prefix === "other-";
   return `
@@ -195,7 +195,7 @@ async function messagesOf(database: DatabaseUrls, events: number): Promise<Event
 
 const lease = { worker: "bench", leaseMs: 60_000 };
 
-/** As the worker does it: while one batch is being settled the next one is claimed. */
+/** Like the worker, it claims the next batch while one is being settled. */
 async function settleAlone(database: DatabaseUrls, events: number): Promise<number> {
   await asOwner(database, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");

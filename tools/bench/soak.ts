@@ -1,5 +1,5 @@
-// Ten minutes at a steady pace through both services: no event may be late, not even one of 60,000. A
-// stall of a protocol shows only in the slowest event, and a shorter bench would miss it.
+// Ten minutes at a steady pace through both services: not even one of 60,000 events may be late. A
+// stall of a protocol delays only single events, which a shorter bench would miss.
 import type { DatabaseUrls, Stage } from "../load/stage.ts";
 import { startBoth } from "./both.ts";
 import { asOwner } from "./database.ts";
@@ -57,7 +57,7 @@ export async function startSoak({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
-// In milliseconds since 1970: from the one to the other.
+// Both are in milliseconds since 1970.
 type Span = [from: number, to: number];
 
 const sum = (counts: number[]) => counts.reduce((all, count) => all + count, 0);
@@ -68,8 +68,7 @@ const share = (spans: Span[], share: number) => percentile(spans.map(lengthOf), 
 const tickMs = 10;
 const gapMs = 50;
 
-// Measures how late an idle timer is. On a loaded machine this separates the machine's part in a delay
-// from ours.
+// Measures how late an idle timer is, to tell a delay by a busy machine from a delay by the services.
 function startTicker() {
   const gaps: Span[] = [];
   let last = performance.now();
@@ -97,7 +96,7 @@ function withoutGaps(span: Span, gaps: Span[]): number {
 
 type Times = Record<string, number>; // by event_id
 
-// All times are by the clock of the one server that both databases are on.
+// All times are from the clock of the server that has both databases.
 async function delaysOf(
   { entitlement, notification }: Stage,
   changes: number,
@@ -107,7 +106,7 @@ async function delaysOf(
       const { rows } = await owner.query<{ id: string; at: number }>(
         `select id, extract(epoch from at)::float8 * 1000 as at from (${text}) as row`,
       );
-      if (rows.length !== changes) throw new Error(`${rows.length} of ${changes} rows are there`);
+      if (rows.length !== changes) throw new Error(`${rows.length} of ${changes} rows exist`);
       return Object.fromEntries(rows.map(({ id, at }) => [id, at]));
     });
   const committed = await ask(

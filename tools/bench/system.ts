@@ -1,5 +1,5 @@
-// Everything at once, from HTTP to SENT, on the one machine; and what the services take of it, at
-// the peak and idle. Its limit is the slowest stage alone, which is the commit.
+// Both services at once, from HTTP to SENT, on one machine, and what they use of it under load and idle.
+// The limit is the slowest stage alone, which is the commit.
 import { memoryOf } from "../servers/memory.ts";
 import { startService } from "../servers/service_process.ts";
 import { asOwner, countOf } from "./database.ts";
@@ -26,7 +26,7 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   });
   let made = 0;
   let madeAlone = 0;
-  // Before the first change, lest the work of autovacuum is taken for the services'.
+  // Measured before the first change, so that the work of autovacuum does not count as the services'.
   const idle = {
     ...await idleUse("entitlement", services.entitlement.pid, entitlement),
     ...await idleUse("notification", services.notification.pid, notification),
@@ -89,7 +89,7 @@ function countIn(database: DatabaseUrls, from: string): Promise<number> {
   return asOwner(database, (owner) => countOf(owner, from));
 }
 
-/** Every change is one notification that was sent once. */
+/** Fails unless every change has one notification that was sent once. */
 async function assertSentOnce(notification: DatabaseUrls, changes: number): Promise<void> {
   const exact = await countIn(
     notification,

@@ -1,4 +1,4 @@
-// What a process takes of its machine, as Linux tells it.
+// What a process uses of its machine, as Linux reports it.
 import { asOwner } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 
@@ -15,7 +15,7 @@ export async function idleUse(
   const before = { seconds: processorSeconds(pid), transactions: await transactionsOf(database) };
   await new Promise((over) => setTimeout(over, idleMs));
   const seconds = processorSeconds(pid) - before.seconds;
-  const ours = 2; // the look at the counters is one, and becomes visible with the next
+  const ours = 2; // reading the counters is itself a transaction, which the next reading counts
   const transactions = await transactionsOf(database) - before.transactions - ours;
   return {
     [`${name} idle % of a core`]: seconds / idleMs * 1_000 * 100,

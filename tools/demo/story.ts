@@ -1,5 +1,5 @@
-// What happens in a small shop: people buy and give back, tap twice, try again after a bad
-// connection, and ask for what can't be. The story knows what each request must be answered.
+// What happens in a small shop: people buy and return things, press a button twice, retry after a lost
+// connection, and ask for what is not possible. The story knows the right answer to each request.
 
 export type Action = "grants" | "revokes";
 
@@ -39,7 +39,7 @@ const reasons = {
   revokes: ["refund", "chargeback", "expired"],
 };
 
-// Of 100 steps; the rest are changes.
+// Out of 100 requests; the rest are changes.
 const kinds: [Kind, number][] = [["refusal", 12], ["repeat", 10], ["double tap", 8], [
   "key of another",
   4,
@@ -47,13 +47,13 @@ const kinds: [Kind, number][] = [["refusal", 12], ["repeat", 10], ["double tap",
 
 export class Story {
   readonly users: string[];
-  readonly changes: Change[] = []; // all that must arrive
+  readonly changes: Change[] = []; // each must arrive
   readonly #run: string;
   readonly #rights = new Map<string, Right>();
-  readonly #told: Step[] = []; // those whose answer is stored under their key
+  readonly #sent: Step[] = []; // their answers are stored under their keys
   #count = 0;
 
-  // The run's name is part of every user's and every key, so that runs don't meet.
+  // The name of the run is part of every user and every key, so that runs don't affect each other.
   constructor(run: string) {
     this.#run = run;
     this.users = people.map((name) => `${name}-${run}`);
@@ -62,11 +62,11 @@ export class Story {
   next(): Step {
     const kind = this.#pickKind();
     const step = kind === "repeat"
-      ? { ...pick(this.#told), kind }
+      ? { ...pick(this.#sent), kind }
       : kind === "key of another"
       ? this.#keyOfAnother()
       : this.#newRequest(kind);
-    if (kind !== "repeat" && kind !== "key of another") this.#told.push(step);
+    if (kind !== "repeat" && kind !== "key of another") this.#sent.push(step);
     return step;
   }
 
@@ -74,7 +74,7 @@ export class Story {
     let dice = Math.random() * 100;
     for (const [kind, share] of kinds) {
       dice -= share;
-      if (dice < 0) return this.#told.length === 0 ? "change" : kind;
+      if (dice < 0) return this.#sent.length === 0 ? "change" : kind;
     }
     return "change";
   }
@@ -84,7 +84,7 @@ export class Story {
     const item = pick(items);
     const right = this.#rights.get(`${user} ${item}`);
     const owned = right?.status === "ACTIVE";
-    // Now and then a refund overtakes its purchase, and nothing is there yet.
+    // Sometimes a refund overtakes its purchase, and no entitlement exists yet.
     const early = right === undefined && Math.random() < 0.05;
     const change: Action = owned || early ? "revokes" : "grants";
     const same: Action | undefined = right === undefined ? undefined : owned ? "grants" : "revokes";
@@ -106,7 +106,7 @@ export class Story {
   }
 
   #keyOfAnother(): Step {
-    const { action, key, fields } = pick(this.#told);
+    const { action, key, fields } = pick(this.#sent);
     return {
       kind: "key of another",
       action,

@@ -38,7 +38,7 @@ export async function send(
   return { status: answer.status, text: answer.text, replayed, attempts };
 }
 
-// What is wrong with the answers to one step; undefined where nothing is.
+// The problem with the answers to one request; undefined if there is none.
 export function problemWith(step: Step, answers: Answer[]): string | undefined {
   const { kind, expected, key } = step;
   for (const { status, text } of answers) {
@@ -47,7 +47,7 @@ export function problemWith(step: Step, answers: Answer[]): string | undefined {
       return `${key} (${kind}) was answered ${status} ${text}, not ${JSON.stringify(expected)}`;
     }
   }
-  // Who had to ask again may find a replay where another sees the first answer.
+  // After a lost answer, the first one that arrives may be a replay.
   if (answers.some(({ attempts }) => attempts > 1)) return undefined;
   const replays = answers.filter(({ replayed }) => replayed).length;
   const wanted = { "repeat": 1, "double tap": 1, "change": 0, "refusal": 0, "key of another": 0 };
