@@ -1,4 +1,4 @@
-// The checker itself: it finds nothing where all is well, and each harm that is done to the tables.
+// Tests the checker: it finds nothing after a quiet run, and notices each planted fault in the tables.
 import assert from "node:assert/strict";
 import { freshBoth } from "../support/places.ts";
 import type { Answer } from "../../tools/load/repeating_client.ts";
@@ -23,7 +23,7 @@ interface World {
 }
 
 interface Harm {
-  to: number; // the invariant, by its number in the contract
+  to: number; // the number of the invariant in the contract
   does(world: World): void;
 }
 
@@ -118,7 +118,7 @@ Deno.test("the invariants hold after a quiet run, and each planted fault breaks 
   }
 });
 
-/** Changes, a repeated and two refused requests, and a notification that fails. */
+/** Some changes, one repeated and two refused requests, and a notification that fails. */
 async function quietWorld(): Promise<World> {
   await using place = await freshBoth();
   const settings = {

@@ -1,5 +1,5 @@
-// Anybody may publish where advisories are kept. Whatever it is, it is stored or told to be
-// unreadable, and never in the way of the next one.
+// Anybody may publish to the subject of the advisories. Each message is stored or logged as unreadable,
+// and never blocks the next one.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ask } from "../support/entitlement.ts";
@@ -29,7 +29,7 @@ function advisoryOf(place: Place): fc.Arbitrary<Record<string, unknown>> {
     deliveries: anyOf(number),
     reason: anyOf(anyText),
   });
-  // One or two of its parts, so that each is looked at.
+  // Only one or two parts are changed, so that the others don't hide the change.
   const names = fc.subarray(
     ["id", "timestamp", "stream", "consumer", "stream_seq", "deliveries", "reason"] as const,
     { minLength: 1, maxLength: 2 },
@@ -41,7 +41,7 @@ function advisoryOf(place: Place): fc.Arbitrary<Record<string, unknown>> {
   }));
 }
 
-/** Or another type, or not there. */
+/** The value may also have another type or be absent. */
 function anyOf(...values: fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> {
   const ofOtherType = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constant(undefined));
   return fc.oneof({ weight: 6, arbitrary: fc.oneof(...values) }, {

@@ -1,5 +1,5 @@
-// What is read without a server: settings and trace headers. Whatever they are, they are taken or
-// refused by name, and nothing else happens.
+// Settings and trace headers are read without a server. Any value is accepted, or refused with the name
+// of its setting, and nothing else happens.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import pg from "pg";
@@ -70,7 +70,7 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
     fc.tuple(fc.constantFrom(...names), value),
     fc.tuple(fc.constantFrom(...urls), url),
   );
-  // Also one alone, as others mostly forbid the start before it is looked at closely.
+  // Some runs change only one, because others mostly fail first and hide it.
   const settings = fc.oneof(setting.map((one) => [one]), fc.array(setting, { maxLength: 8 }));
   const environment = settings
     .map((given): Environment => ({ ...required, ...Object.fromEntries(given) }));
@@ -104,7 +104,7 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
 
 type Config = ReturnType<typeof readEntitlement> | ReturnType<typeof readNotification>;
 
-// What the service will connect to, by its settings as it has read them itself.
+// The addresses that the service will connect to, from its configuration.
 function addressesIn({ http, databaseUrl, nats, access }: Config): string[] {
   const address = (url: string, port: number) => {
     const { hostname, port: given } = new URL(url);

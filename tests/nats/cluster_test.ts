@@ -1,5 +1,5 @@
-// Three of everything: relays, consumers, and nodes of NATS, of which one after the other is killed
-// and started again while clients go on. What is checked are the invariants of the whole system.
+// Three replicas of both services on three NATS nodes, which are killed and restarted one after the other
+// while clients continue. Afterwards the invariants of the whole system must hold.
 import { type NatsCluster, startNatsCluster } from "../../tools/servers/nats_cluster.ts";
 import { startLoad } from "../../tools/load/load.ts";
 import { durable, urlsOf } from "../../tools/load/stage.ts";

@@ -1,4 +1,4 @@
-// A NATS that knows its users as deploy/nats-users.conf has them, and urls for each of them.
+// A NATS server with the users of deploy/nats-users.conf, and a url for each of them.
 import type { NatsConnection } from "nats";
 import { connectNats } from "../../shared/nats/connection.ts";
 import { type ProvisionConfig, readConfig } from "../../tools/provision/config.ts";
@@ -10,9 +10,9 @@ export type User = "entitlement" | "notification" | "provision" | "operator";
 
 const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
 
-/** With other permissions, where they are given. */
+/** `more` replaces permissions. */
 export function startGuardedNats(change = (users: string) => users): Promise<NatsServer> {
-  // The server is started with an empty environment, so the passwords stand in the text.
+  // The server is started with an empty environment, so the passwords are in the text.
   return startNats({ users: change(file).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"') });
 }
 
@@ -20,7 +20,7 @@ export function urlFor(user: User, { port }: NatsServer): string {
   return `nats://${user}:${user.toUpperCase()}%20secret@localhost:${port}`;
 }
 
-/** The names that the file is for. */
+/** The names that the file contains. */
 export const names = {
   stream: "entitlement-events",
   subject: "entitlement.events",

@@ -1,4 +1,4 @@
-// deno task provision makes the streams and consumers; services that may not only verify them.
+// deno task provision makes the streams and consumers; services without that permission verify them.
 import assert from "node:assert/strict";
 import type { ConsumerConfig, StreamConfig } from "nats";
 import { usersFile } from "../../tools/provision/users.ts";

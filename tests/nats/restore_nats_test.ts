@@ -1,4 +1,4 @@
-// NATS begins from nothing, twice, while callers go on: nothing is lost, and nothing is sent twice.
+// NATS loses all its data, twice, while callers continue: nothing is lost, and nothing is sent twice.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { startLoad } from "../../tools/load/load.ts";

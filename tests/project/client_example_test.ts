@@ -1,5 +1,4 @@
-// The client fits the service, and its example does what it says, on Deno and, where there is one, on
-// Node.
+// The client matches the service, and its example works, on Deno and, if it is installed, on Node.
 import assert from "node:assert/strict";
 import { startEntitlement } from "../support/entitlement.ts";
 import { root } from "../../tools/root.ts";

@@ -219,7 +219,7 @@ Deno.test("a caller that has had enough ends the call at once, in an attempt and
   assert.equal(calledAt.length, asked);
 });
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never answers. */
 function openSilence(): AsyncDisposable & { url: string } {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connections: Deno.Conn[] = [];

@@ -1,4 +1,4 @@
-// compose.yaml and the Dockerfile open nothing that is not needed.
+// compose.yaml and the Dockerfile allow nothing that is not needed.
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { readConfig as provisionConfig } from "../../tools/provision/config.ts";
@@ -94,7 +94,7 @@ Deno.test("the streams are made as the services want them, before the services s
   assert.equal(services.provision.restart, "no");
 });
 
-// With a value in the place of each secret and each choice of .env.
+// With a value for each secret and each choice of .env.
 function settingsOf(name: string): Record<string, string> {
   const given = Object.entries<string>(services[name].environment).map(([setting, value]) => [
     setting,
@@ -123,7 +123,7 @@ Deno.test("the image runs one program as an unprivileged user, without a shell, 
   ]);
   for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
   assert.equal(all("ENTRYPOINT").length, 1);
-  // What differs with the settings stands in each container's command.
+  // The flags that depend on the settings are in each container's command.
   assert.deepEqual(entryPoint().filter((flag) => !/^--(allow|ignore)-env=/.test(flag)), [
     "run",
     ...bundleFlags,

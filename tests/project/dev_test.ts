@@ -1,5 +1,4 @@
-// What a developer meets: everything with one command, nothing left after it, and a clear sentence
-// for what may be in the way.
+// One command starts everything, leaves no process behind, and reports problems in clear sentences.
 import { makeDisk } from "../../tools/chaos/disk.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 import assert from "node:assert/strict";

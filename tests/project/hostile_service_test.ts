@@ -1,12 +1,12 @@
-// `deno task ops`, `demo` and the client ask what they take for Kenri. Whatever answers there does not
-// steer the terminal, gets no credential for somebody else, and comes to an end.
+// `deno task ops`, `demo` and the client call a service that may not be Kenri. Its answers can't control the
+// terminal, get no credential that is meant for another service, and can't keep a command running.
 import assert from "node:assert/strict";
 import { kenriClient } from "../../client/client.ts";
 import { ops } from "../operators/ops.ts";
 import { root } from "../../tools/root.ts";
 
-// ESC, a window title, the clipboard (OSC 52), CSI in one character, bells, backwards text, a line
-// separator, nothing at all.
+// ESC, a window title, the clipboard (OSC 52), CSI in one character, bells, right-to-left text, a line
+// separator, an invisible character.
 const hostile = "a\x1b[2J\x1b]0;t\x07\x1b]52;c;cm0gLXJm\x07\x9b2J\x9d0;t\x9c\b\u202egpj.\u2066" +
   "\u2028\u200b\u3164\u{e0041}\r\nb";
 const steers = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -55,7 +55,7 @@ const row = {
   },
   ...{ reason: hostile, items: [hostile], steps: [{ ...step, reason: hostile }] },
 };
-// Whatever is asked for is in it.
+// It contains every member that any command reads.
 const everything = {
   ...{ dead_letters: [row], errors: [row], events: [row], operations: [row], problems: [row] },
   ...{ unreceived: [row], oldest: [row], waiting: hostile, oldest_waiting_seconds: 100 },

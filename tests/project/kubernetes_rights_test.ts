@@ -1,4 +1,4 @@
-// The manifests in docs/kubernetes select, permit and let through what they must, and nothing else.
+// The manifests in docs/kubernetes select and allow what they must, and nothing else.
 import assert from "node:assert/strict";
 import {
   type Any,

@@ -1,5 +1,5 @@
-// The manifests in docs/kubernetes fit together, and with the services as they are. (That each is
-// what Kubernetes takes is for `deno task kubernetes:check`.)
+// The manifests in docs/kubernetes match each other and the services. (`deno task kubernetes:check`
+// checks that Kubernetes accepts them.)
 import assert from "node:assert/strict";
 import {
   readConfig as entitlementConfig,
@@ -19,7 +19,7 @@ import type { ServiceName } from "../../tools/services.ts";
 import { imageCommand } from "../process/image.ts";
 import { type Any, containerOf, folder, guide, named, workloads } from "./manifests.ts";
 
-// As the guide says to put it into the secrets.
+// The url that the guide puts into the secrets.
 const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
 
 const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
@@ -32,7 +32,7 @@ const secrets: Record<string, string> = {
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
 };
 
-// The container's environment; secrets as values that only look like those.
+// The container's environment, with made-up values for secrets.
 function environmentOf(workload: Any): Record<string, string> {
   const { env, envFrom = [] } = containerOf(workload);
   const maps = envFrom.map(({ configMapRef }: Any) => named("ConfigMap", configMapRef.name).data);

@@ -1,5 +1,5 @@
-// The lists of `deno task mutants` stay usable while the code moves, and the tool itself tells a bug
-// that its tests notice from one that they don't.
+// The lists of `deno task mutants` stay valid when the code moves, and the tool distinguishes a bug that
+// its tests notice from one that they don't.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { allMutants } from "../../tools/mutants/lists.ts";
@@ -28,7 +28,7 @@ Deno.test("no mutant is listed twice", () => {
   assert.equal(known.size, allMutants.length);
 });
 
-/** A tiny project whose test doesn't ask for the limit itself. */
+/** A tiny project whose test does not check the limit itself. */
 async function tinyProject(): Promise<Trial & AsyncDisposable> {
   const tree = await Deno.makeTempDir({ prefix: "kenri-tiny-" });
   await Deno.writeTextFile(

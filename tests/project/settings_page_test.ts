@@ -1,4 +1,4 @@
-// docs/settings.md names every setting with its default, and nothing else.
+// docs/settings.md lists every setting with its default, and nothing else.
 import assert from "node:assert/strict";
 import { schema as entitlement } from "../../entitlement/config.ts";
 import { schema as notification } from "../../notification/config.ts";

@@ -1,5 +1,5 @@
-// What others wrote comes from one place, in exact versions, with known licences, and runs nothing as it
-// is installed.
+// Dependencies come from one registry, in exact versions, with known licences, and run no scripts when
+// they are installed.
 import assert from "node:assert/strict";
 import { audit } from "../../tools/supply_chain/audit.ts";
 import { isAllowed, readLicences } from "../../tools/supply_chain/licences.ts";

@@ -1,5 +1,5 @@
-// The entitlement API as its callers use it. Bad input goes through fetch as well, so `fields` may
-// be anything; a string is sent as it is.
+// Calls the entitlement API as its callers do. `fields` may be anything, so that tests can send bad
+// input; a string is sent as it is.
 import assert from "node:assert/strict";
 import { plantedKey } from "../../tools/planted.ts";
 import { keep } from "../../tools/servers/evidence.ts";
@@ -44,7 +44,7 @@ export function post(
   });
 }
 
-// Each with a key of its own where none is given.
+// Without a key, each call gets a new one.
 export function grant(
   url: string,
   fields: Partial<Fields> = {},
@@ -81,7 +81,7 @@ function parsed(text: string): unknown {
   }
 }
 
-// The shape of every error: these two members, and no more.
+// Every error has exactly these two members.
 export function assertError(
   answer: Answer,
   status: number,

@@ -1,4 +1,4 @@
-// Changes over HTTP, with what each of their clients saw, and replicas that do nothing else.
+// Changes over HTTP with what their clients saw, and replicas that serve only changes.
 import { type ChangeRequest, toHttp } from "../../tools/load/change_request.ts";
 import { type Attempt, attempt, type RepeatingClient } from "../../tools/load/repeating_client.ts";
 import { requiredSettings } from "../../tools/load/stage.ts";
@@ -25,7 +25,7 @@ export async function sendChange(
   return { ...one, request, traceId };
 }
 
-/** The same key again until the service could say what became of the request. */
+/** Repeats the request under its key until it is answered. */
 export async function sendUntilAnswered(
   client: RepeatingClient,
   request: ChangeRequest,
@@ -43,7 +43,7 @@ export interface Replicas extends AsyncDisposable {
 
 const noBroker = { natsUrl: "nats://127.0.0.1:1", stream: "unused", subject: "unused.events" };
 
-/** Replicas of the service on one database, without the relay: a change is all they do. */
+/** Replicas of the service on one database, without relay and retention. */
 export async function startReplicas(
   count: number,
   databaseUrl: string,
@@ -73,7 +73,7 @@ export interface Transactions {
   deadlocks: number;
 }
 
-/** What PostgreSQL counted in this database. A session's figures are complete when it has ended. */
+/** PostgreSQL's counters of this database. A session's figures are complete when it has ended. */
 export async function transactionsIn(ownerUrl: string): Promise<Transactions> {
   return await withClient(ownerUrl, async (owner) => {
     await until("all other sessions have ended", async () => {

@@ -1,4 +1,4 @@
-// Databases for tests, on the server that KENRI_TEST_POSTGRES_URL names, else on one of their own.
+// Databases for tests, on the server that KENRI_TEST_POSTGRES_URL names or, without it, on a new one.
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export interface TestDatabase extends AsyncDisposable {
   drop(): Promise<void>;
 }
 
-/** The url of the server's administrator. */
+/** With the server's administrator as its user. */
 export const serverUrl = Deno.env.get("KENRI_TEST_POSTGRES_URL") ?? await startOwnServer();
 
 async function startOwnServer(): Promise<string> {
@@ -30,7 +30,7 @@ async function startOwnServer(): Promise<string> {
   return server.url;
 }
 
-/** A migrated database of its own, as the service finds it. */
+/** A new migrated database, ready for the service. */
 export async function freshDatabase(service: ServiceName): Promise<TestDatabase> {
   const template = await templateOf(service);
   const database = uniqueName(service);
@@ -57,7 +57,7 @@ export interface Opened extends AsyncDisposable {
   ownerUrl: string;
 }
 
-/** The same, opened as the service does. */
+/** The same, with a pool opened as the service opens it. */
 export async function openFresh(service: ServiceName): Promise<Opened> {
   const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
   const database = openDatabase(serviceUrl, "test");
@@ -77,7 +77,7 @@ export interface OwnDatabase extends AsyncDisposable {
   serviceUrl: string;
 }
 
-/** On a server of its own, for tests that take the server away. */
+/** On a server of its own, for tests that stop the server. */
 export async function ownDatabase(service: ServiceName = "entitlement"): Promise<OwnDatabase> {
   const server = await startPostgres();
   const urls = await makeDatabase(server, service);
@@ -92,7 +92,7 @@ function templateOf(service: ServiceName): Promise<string> {
   return known;
 }
 
-/** Once per server and state of the files; the name says which, and comes only when it is done. */
+/** Made once per server and state of the migrations. It gets its name only when it is complete. */
 async function makeTemplate(service: ServiceName): Promise<string> {
   const folder = migrationsOf(service);
   const template = `kenri_template_${service}_${await hashOf(folder)}`;
@@ -137,7 +137,7 @@ function serviceUrlOf(service: ServiceName, database: string): string {
   return urlOf({ database, user: roleOf(service), password: plantedPassword });
 }
 
-/** The administrator's url, with other parts where they are given. */
+/** The administrator's url, with the given parts replaced. */
 export function urlOf(
   { database, user, password }: { database: string; user?: string; password?: string },
 ): string {
@@ -156,7 +156,7 @@ export async function dropDatabase(database: string): Promise<void> {
   });
 }
 
-/** After the databases in which it has rights. */
+/** Only after the databases in which it has rights are dropped. */
 export async function dropRole(role: string): Promise<void> {
   await withClient(serverUrl, async (admin) => {
     await admin.query(`drop role if exists ${pg.escapeIdentifier(role)}`);

@@ -1,4 +1,4 @@
-// Delivery in the process of the test, through a channel of the test's own.
+// Delivery in the process of the test, with a channel that the test provides.
 import type { Channel, Send } from "../../notification/channels/channel.ts";
 import { deliverNotifications, type DeliveryOptions } from "../../notification/delivery.ts";
 import { readNotification } from "../../notification/notification.ts";
@@ -54,7 +54,7 @@ export function startDelivery(
   return { log: lines, stop, [Symbol.asyncDispose]: stop };
 }
 
-/** A channel that takes everything, and what it took. */
+/** A channel that accepts everything and remembers it. */
 export function collecting(): { send: Channel["send"]; sent: Send[] } {
   const sent: Send[] = [];
   return {
@@ -66,7 +66,7 @@ export function collecting(): { send: Channel["send"]; sent: Send[] } {
   };
 }
 
-/** Stores each of the batches as one replica would, all at the same time. */
+/** Stores all batches at the same time, each as one replica would. */
 export async function receive(
   { serviceUrl }: Pick<Place, "serviceUrl">,
   batches: Event[][],

@@ -47,14 +47,14 @@ export function samplesOf(scraped: Scraped, name: string, labels = {}): Sample[]
   );
 }
 
-/** The one sample that fits; undefined when there is none. */
+/** The only sample that matches; undefined if there is none. */
 export function valueOf(scraped: Scraped, name: string, labels = {}): number | undefined {
   const found = samplesOf(scraped, name, labels);
   assert.ok(found.length <= 1, `${name} fits ${found.length} times`);
   return found[0]?.value;
 }
 
-/** In this process: the sum over the labels that fit. */
+/** In this process: the sum of all samples that match. */
 export async function metricOf(name: string, labels: Record<string, string> = {}): Promise<number> {
   const metric = (await metrics.getMetricsAsJSON()).find((metric) => metric.name === name);
   const fits = metric?.values.filter((value) =>

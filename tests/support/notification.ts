@@ -1,4 +1,4 @@
-// The notification service with a database and stream names of its own, and a look at its tables
+// The notification service with a database and stream names of its own, and access to its tables
 // and its consumer.
 import type { ConsumerInfo } from "nats";
 import { durable, type Place, requiredSettings } from "../../tools/load/stage.ts";
@@ -24,7 +24,7 @@ export function settingsOf(place: Place): Settings {
   };
 }
 
-/** Starts one replica, and waits until it can be published to. */
+/** Starts one replica, and waits until it consumes. */
 export async function startNotification(
   place: Place,
   more: Settings = {},
@@ -59,7 +59,7 @@ export async function countsOf({ ownerUrl }: Place): Promise<Counts> {
   return counts as Counts;
 }
 
-/** What the tables hold when each of `events` was received and sent once, and nothing went wrong. */
+/** The counts if each of `events` was received and sent once, and nothing went wrong. */
 export function allSent(events: number): Counts {
   return {
     processed_events: events,
@@ -106,7 +106,7 @@ export function consumerInfo({ natsUrl, stream }: Place): Promise<ConsumerInfo> 
   });
 }
 
-/** Every message of the stream was delivered, and each delivery answered for good. */
+/** Waits until every message of the stream is delivered and acknowledged. */
 export function untilAllAcked(place: Place, withinMs?: number): Promise<void> {
   return until("all is acked", async () => {
     const { num_ack_pending, num_pending } = await consumerInfo(place);
@@ -114,7 +114,7 @@ export function untilAllAcked(place: Place, withinMs?: number): Promise<void> {
   }, withinMs);
 }
 
-/** How many messages of this outcome the replica counted. */
+/** How many messages with this outcome the replica has counted. */
 export async function outcomesOf({ url }: ServiceProcess, outcome: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const [, count] = new RegExp(`receive_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text) ?? [];
@@ -123,7 +123,7 @@ export async function outcomesOf({ url }: ServiceProcess, outcome: string): Prom
 
 export type AdvisoryKind = "MAX_DELIVERIES" | "MSG_TERMINATED";
 
-/** The stream that keeps the advisories of one kind, by the default of its setting. */
+/** The stream that keeps the advisories of one kind, with its default name. */
 export function advisoryStream({ stream }: Place, kind: AdvisoryKind): string {
   return `${stream}-${durable}-${kind.toLowerCase().replace("_", "-")}`;
 }
@@ -132,7 +132,7 @@ export function advisorySubject({ stream }: Place, kind: AdvisoryKind): string {
   return `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.${durable}`;
 }
 
-/** How many advisories the server has ever sent about this consumer. */
+/** How many advisories the server has sent about this consumer so far. */
 export function advisoriesSent(place: Place): Promise<Record<AdvisoryKind, number>> {
   return withNats(place.natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();

@@ -1,4 +1,4 @@
-// Rows of the outbox as the API would have written them, and what became of them.
+// Inserts rows into the outbox as the API does, and reads their state.
 import assert from "node:assert/strict";
 import { type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
@@ -14,7 +14,7 @@ export interface NewEvent {
   traceparent?: string;
 }
 
-let born = 0; // in the order of their writing, as microseconds
+let born = 0; // rows get ascending times, one microsecond apart
 
 export async function insertEvents(ownerUrl: string, events: NewEvent[]): Promise<string[]> {
   const rows = events.map((event) => ({ ...event, event_id: uuidv7(), born: born++ }))
@@ -52,7 +52,7 @@ export function goodPayload(id: string, key: string, version: number): Record<st
   };
 }
 
-// Versions 1 to `versions` of each of the keys, as many changes at once would have written them.
+// Versions 1 to `versions` for each key, in the order in which concurrent changes write them.
 export function manyEvents({ keys, versions }: { keys: number; versions: number }): NewEvent[] {
   return Array.from({ length: keys * versions }, (_, i) => ({
     key: `user-${i % keys}:sku`,
@@ -122,7 +122,7 @@ export async function storedEvents(url: string, stream: string): Promise<StoredE
   });
 }
 
-// Each row once, and those of one key in the order in which they were written.
+// Fails unless the stream has each row once, and those of one key in the order of their writing.
 export function assertOnceAndInOrder(stored: StoredEvent[], rows: OutboxState[]): void {
   assert.equal(stored.length, rows.length, "each event is in the stream once");
   const written = Map.groupBy(rows, ({ aggregate_key }) => aggregate_key);
@@ -133,7 +133,7 @@ export function assertOnceAndInOrder(stored: StoredEvent[], rows: OutboxState[])
   }
 }
 
-// Every published row lies where it says, in the stream as it is now.
+// Fails unless every row is PUBLISHED and the stream has its event at the row's sequence.
 export function assertAllStored(stored: StoredEvent[], rows: OutboxState[]): void {
   const idAt = new Map(stored.map(({ seq, id }) => [seq, id]));
   for (const { event_id, status, stream_seq } of rows) {
@@ -142,7 +142,7 @@ export function assertAllStored(stored: StoredEvent[], rows: OutboxState[]): voi
   }
 }
 
-/** Settles what was claimed, as if a stream had taken it. */
+/** Settles claimed rows as if a stream had acknowledged them. */
 export async function publishAll(database: Database, rows: OutboxRow[]): Promise<void> {
   const result = { generation: 1, sequence: 1, ackedAt: performance.now() };
   await settleEvents(database, rows.map((row) => ({ row, kind: "done", result })));

@@ -60,7 +60,7 @@ export function startRelay(
 export const freshPlace = (more?: Partial<Place>): Promise<FreshPlace> =>
   freshPlaceOf("entitlement", more);
 
-// As the log of the services, kept as one line each: "warn The connection to NATS was lost".
+// A log that keeps its entries as lines: "warn The connection to NATS was lost".
 export function collectingLog(): { log: Log; lines: string[] } {
   const lines: string[] = [];
   const at = (level: string) => (message: string, properties: Record<string, unknown> = {}) =>

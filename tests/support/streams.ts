@@ -1,4 +1,4 @@
-// Streams for tests, on the server that KENRI_TEST_NATS_URL names, else on one of their own.
+// Streams for tests, on the server that KENRI_TEST_NATS_URL names or, without it, on a new one.
 import type { NatsConnection, StoredMsg } from "nats";
 import { startNats } from "../../tools/servers/nats.ts";
 import { connectTo } from "../../tools/servers/nats_client.ts";

@@ -1,4 +1,4 @@
-// Replicas of both services with a database each and one stream, and what must hold of the whole.
+// Several replicas of both services on one stream, and checks of what they have done together.
 import { fromBinary } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
@@ -39,7 +39,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<Stage> {
   return { ...stage, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
-/** With the urls of the owner, for `deno task migrate`. */
+/** With the owner's urls, for `deno task migrate`. */
 export function migrationSettings({ settings, entitlement, notification }: Stage): Settings {
   return {
     ...settings,
@@ -93,7 +93,7 @@ export async function assertKept(system: Stage, changes: Change[]): Promise<void
   assert.deepEqual(rest, [{ processed: changes.length, dead: 0, given_up: 0 }]);
 }
 
-/** The stream may hold a message twice, but a version first comes after those before it. */
+/** The stream may contain an event twice, but its first copy must come after all earlier versions. */
 export async function assertStreamInOrder(
   { natsUrl, stream }: Stage,
   changes: Change[],

@@ -7,7 +7,7 @@ import { type ChangeRequest, grant, toHttp } from "./change_request.ts";
 import { RepeatingClient } from "./repeating_client.ts";
 
 export interface Change {
-  key: string; // user and item, as aggregate_key has them
+  key: string; // the aggregate key
   version: number;
 }
 
@@ -19,7 +19,7 @@ export interface Load extends AsyncDisposable {
 }
 
 const clients = 8;
-const takenWithinMs = 120_000; // through outages and elections, on a busy machine
+const takenWithinMs = 120_000; // enough for outages and elections on a busy machine
 const thinkMs = 40; // between two changes of one client, so that the test machine keeps up
 
 export function startLoad(urls: string[], prefix = "user"): Load {
@@ -30,7 +30,7 @@ export function startLoad(urls: string[], prefix = "user"): Load {
   const work = async (user: string) => {
     for (let count = 0; !stopped; count++) {
       const change = changeOf(user, count);
-      // An impatient client sends the same at once to another replica.
+      // Sometimes the same request goes to two replicas at once, as from an impatient client.
       const sent = count % 5 === 0 ? [change, change] : [change];
       await Promise.all(sent.map((change) => send(client, change)));
       changes.push({ key: aggregateKeyOf(user, change.sku), version: change.version });

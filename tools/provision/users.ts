@@ -1,6 +1,6 @@
 import type { ProvisionConfig } from "./config.ts";
 
-// The users of NATS for the names in the settings: deploy/nats-users.conf is this for the usual names.
+// The users of NATS for the names in the settings. deploy/nats-users.conf has them for the default names.
 
 export function usersFile({ published, consumed }: Omit<ProvisionConfig, "nats">): string {
   const { stream, consumer, advisories } = consumed;

@@ -1,7 +1,7 @@
-// A few statements to any database, on a connection of their own.
+// Runs a few statements on any database, with a connection of their own.
 import pg from "pg";
 
-/** One connection for a few statements, closed when they are done. */
+/** Opens a connection for a few statements, and closes it after them. */
 export async function withClient<Result>(
   url: string,
   work: (client: pg.Client) => Promise<Result>,

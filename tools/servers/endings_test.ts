@@ -1,4 +1,4 @@
-// Whatever ends a process that has started servers, nothing of them is left.
+// However a process ends, the servers that it started end too.
 import { isGone, until } from "./test_processes.ts";
 import { root } from "../root.ts";
 
@@ -29,7 +29,7 @@ for (const [name, code] of [["a normal exit", ""], ["a crash", "throw new Error(
   });
 }
 
-/** Another process with both servers and a busy backend, which then does as the code says. */
+/** Another process that starts both servers and a busy backend, and then runs the code. */
 async function startCaller(code: string) {
   const module = import.meta.resolve("./servers.ts");
   const script = `

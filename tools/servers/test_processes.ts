@@ -1,9 +1,9 @@
-// What tests of the servers do to processes, and ask about them.
+// Functions on processes for the tests of the servers.
 import assert from "node:assert/strict";
 import pg from "pg";
 import type { PostgresServer } from "./postgres.ts";
 
-/** Its pid. It looks at no socket and no latch until the loop ends, which it never does. */
+/** Starts a backend that never reads a socket or a latch again, and returns its pid. */
 export async function occupyBackend(postgres: PostgresServer): Promise<number> {
   const client = new pg.Client({ connectionString: postgres.url });
   client.on("error", () => {});
@@ -13,7 +13,7 @@ export async function occupyBackend(postgres: PostgresServer): Promise<number> {
   return rows[0].pid;
 }
 
-/** SIGCONT does nothing to a process that runs, but fails if there is none. */
+/** SIGCONT has no effect on a running process, and fails if none exists. */
 export function isGone(pid: number): boolean {
   try {
     Deno.kill(pid, "SIGCONT");

@@ -49,7 +49,7 @@ export const receivePoints: CrashPoint[] = [
     dies: "after the insert's commit, before it is handed over to delivery and acknowledged",
     of: "notification",
     at: statement("after", "insert into processed_events", 2),
-    // New ones are handed over to a delivery that keeps up, which it shows with the one before.
+    // Rows are handed over only to a delivery that keeps up. The one before shows that it does.
     meanwhile: async (stage) => {
       await stage.commit(grant({ key: "before", user: "before" }));
       await stage.publish();
