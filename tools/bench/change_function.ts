@@ -8,6 +8,21 @@ import { uuidv7 } from "../../shared/process/uuid.ts";
 import { asOwner, countOf } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 
+const insertAudit = `
+        insert into entitlement_audit
+          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
+           request_id, caller, detail, salt, previous_hash, previous_at, hash)
+        select *, ${auditHash("entry")}
+        from (
+          select event as audit_id, at as occurred_at, wanted_user as user_id,
+            wanted_sku as stock_keeping_unit, 'GRANT' as action, reason as source,
+            purchase as source_id, key as request_id, '' as caller,
+            jsonb_build_object('version', new_version, 'trace_id', trace) as detail,
+            gen_random_uuid() as salt, before.last_hash as previous_hash,
+            before.hashed_at as previous_at
+        ) as entry
+        returning entitlement_audit.hash into new_hash;`;
+
 export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
   return asOwner(database, (owner) =>
     owner.query(`
@@ -38,19 +53,7 @@ export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
         answer := json_build_object(
           'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'status', 'ACTIVE',
           'version', new_version, 'updated_at', at_text)::text;
-        insert into entitlement_audit
-          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
-           request_id, caller, detail, salt, previous_hash, previous_at, hash)
-        select *, ${auditHash("entry")}
-        from (
-          select event as audit_id, at as occurred_at, wanted_user as user_id,
-            wanted_sku as stock_keeping_unit, 'GRANT' as action, reason as source,
-            purchase as source_id, key as request_id, '' as caller,
-            jsonb_build_object('version', new_version, 'trace_id', trace) as detail,
-            gen_random_uuid() as salt, before.last_hash as previous_hash,
-            before.hashed_at as previous_at
-        ) as entry
-        returning entitlement_audit.hash into new_hash;
+        ${insertAudit}
         insert into entitlements as entitlement
           (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at,
            last_hash, hashed_at)

@@ -5,7 +5,9 @@ import { startService } from "../servers/service_process.ts";
 import { asOwner, countOf } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { makeDatabase } from "../servers/databases.ts";
+import type { Stage } from "../load/stage.ts";
 import { startBoth } from "./both.ts";
+import { untilSent } from "./latency.ts";
 import { runLoad } from "../load/sockets.ts";
 import { idleUse } from "./usage.ts";
 import type { Bench, Work } from "./work.ts";
@@ -44,24 +46,16 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
     },
     measure: async () => {
       const from = performance.now();
-      const backlogs: number[] = [];
       const load = runLoad(services.entitlement.url, "change", { first: made, count: changes });
-      let loading = true;
-      void load.finally(() => loading = false).catch(() => {});
       made += changes;
-      const sent = () => countIn(notification, "notifications where status = 'SENT'");
-      while (loading) {
-        await new Promise((again) => setTimeout(again, 1_000));
-        backlogs.push(await countIn(entitlement, "outbox_events") - await sent());
-      }
-      await load;
-      while (await sent() < made) await new Promise((again) => setTimeout(again, 20));
+      const backlog = await largestBacklog(both, load);
+      await untilSent(notification, made);
       const perSecond = changes / (performance.now() - from) * 1_000;
       await assertSentOnce(notification, made);
       return {
         perSecond,
         figures: {
-          "largest backlog s": Math.max(...backlogs) / perSecond,
+          "largest backlog s": backlog / perSecond,
           "entitlement MiB": memoryOf(services.entitlement.pid).peakMebibytes,
           "notification MiB": memoryOf(services.notification.pid).peakMebibytes,
           ...idle,
@@ -83,6 +77,23 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
       await Promise.all([both[Symbol.asyncDispose](), commits.stop()]);
     },
   };
+}
+
+/** In events, until the load ends. */
+async function largestBacklog(
+  { entitlement, notification }: Stage,
+  load: Promise<unknown>,
+): Promise<number> {
+  let loading = true;
+  void load.finally(() => loading = false).catch(() => {});
+  let largest = 0;
+  while (loading) {
+    await new Promise((again) => setTimeout(again, 1_000));
+    const sent = await countIn(notification, "notifications where status = 'SENT'");
+    largest = Math.max(largest, await countIn(entitlement, "outbox_events") - sent);
+  }
+  await load;
+  return largest;
 }
 
 function countIn(database: DatabaseUrls, from: string): Promise<number> {
