@@ -1,7 +1,9 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { Batch } from "@kenri/shared/queue/batch.ts";
-import { addRoute, type Checks, createApp } from "@kenri/shared/http/app.ts";
+import { createApp } from "@kenri/shared/http/app.ts";
+import type { Checks } from "@kenri/shared/http/common_routes.ts";
+import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
@@ -10,6 +12,7 @@ import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
 import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
+import { statusOfCode } from "./errors.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 import type { OutboxRow } from "./outbox.ts";
@@ -34,7 +37,13 @@ const maxWaiting = 1_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {
   const { database, toRelay, operators, checks, authenticator, log } = parts;
-  const app = createApp("Kenri entitlement", checks, authenticator, log);
+  const app = createApp({
+    title: "Kenri entitlement",
+    errors: statusOfCode,
+    checks,
+    authenticator,
+    log,
+  });
   const changes = new Batch({
     flush: (items: Change[]) =>
       stepTogether(

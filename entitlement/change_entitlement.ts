@@ -6,10 +6,11 @@ import { ApiError } from "@kenri/shared/http/errors.ts";
 import type { Context, Handler } from "hono";
 import type { Answer } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
+import type { ErrorCode } from "./errors.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
 import { tooManyWaiting } from "@kenri/shared/http/limits.ts";
 import { readJson } from "@kenri/shared/http/body.ts";
-import { statusOf } from "@kenri/shared/http/app.ts";
+import { statusOf } from "@kenri/shared/http/error_answers.ts";
 import { activeTraceparent } from "@kenri/shared/telemetry/tracing.ts";
 import { sha256 } from "./commit_changes.ts";
 import { countCommand } from "./metrics.ts";
@@ -62,7 +63,7 @@ export function changeRoute(action: Action): ScopedRoute {
   const named = { user_id: "ann", stock_keeping_unit: "book" };
   const change = { ...named, reason, purchase_id: "purchase-1" };
   const changed = { ...named, status, version, updated_at: "2026-01-02T03:04:05.678901Z" };
-  const conflict = errorAnswer(
+  const conflict = errorAnswer<ErrorCode>(
     "The state is that already, the user has as many entitlements as one may have (both are stored " +
       "under the key), or the key was used for another request",
     {

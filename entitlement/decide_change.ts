@@ -1,6 +1,6 @@
-import { ApiError } from "@kenri/shared/http/errors.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import { type Change, changed, type Status, statusAfter } from "./entitlement.ts";
+import { type ErrorCode, statusOfCode } from "./errors.ts";
 
 export interface Request extends Change {
   storedKey: string;
@@ -78,17 +78,19 @@ export function replayOf({ hash }: Request, stored: StoredAnswer): Answer | unde
   return { status: response_code ?? 0, body: response_body ?? "", outcome: "replayed" };
 }
 
-function refuse(outcome: Answer["outcome"], error: ApiError): Answer {
-  return { status: error.status, body: JSON.stringify(error.body), outcome };
+function refuse(outcome: Answer["outcome"], code: ErrorCode, message: string): Answer {
+  return { status: statusOfCode[code], body: JSON.stringify({ code, message }), outcome };
 }
 
 const keyConflict = refuse(
   "key_conflict",
-  new ApiError("IDEMPOTENCY_KEY_CONFLICT", "the Idempotency-Key was used for another request"),
+  "IDEMPOTENCY_KEY_CONFLICT",
+  "the Idempotency-Key was used for another request",
 );
 const overLimit = refuse(
   "over_limit",
-  new ApiError("ENTITLEMENT_LIMIT_REACHED", "the user has as many entitlements as allowed"),
+  "ENTITLEMENT_LIMIT_REACHED",
+  "the user has as many entitlements as allowed",
 );
 const stateConflict = {
   GRANT: alreadyIs(statusAfter.GRANT),
@@ -96,5 +98,5 @@ const stateConflict = {
 };
 
 function alreadyIs(status: Status): Answer {
-  return refuse("state_conflict", new ApiError("ENTITLEMENT_STATE_CONFLICT", `already ${status}`));
+  return refuse("state_conflict", "ENTITLEMENT_STATE_CONFLICT", `already ${status}`);
 }

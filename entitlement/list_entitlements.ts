@@ -5,7 +5,7 @@ import { ApiError } from "@kenri/shared/http/errors.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
-import { pathPart } from "@kenri/shared/http/app.ts";
+import { pathPart } from "@kenri/shared/http/route.ts";
 import { tooManyWaiting } from "@kenri/shared/http/limits.ts";
 
 const pathSchema = z.object({

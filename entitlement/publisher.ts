@@ -1,5 +1,5 @@
 import { createInbox, headers as createHeaders, type Msg, type NatsConnection } from "nats";
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { inboxesOf } from "@kenri/shared/nats/connection.ts";
 import type { EventMessage } from "./event.ts";
 

@@ -1,5 +1,6 @@
 import type { JetStreamManager } from "nats";
-import { reasonOf, StartRefused } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
+import { StartRefused } from "@kenri/shared/process/start_refused.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Outcome } from "@kenri/shared/process/job.ts";
 import type { NatsLink, Session } from "@kenri/shared/nats/link.ts";

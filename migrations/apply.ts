@@ -1,4 +1,4 @@
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { AppliedMigration, MigrationFile } from "./files.ts";

@@ -2,7 +2,7 @@
 // replicas at once. The owner's url must lead to PostgreSQL itself and not to a pooler that shares
 // sessions, because the lock belongs to the session.
 import { environment, SettingsError } from "@kenri/shared/process/settings.ts";
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { readWithin } from "@kenri/shared/process/program.ts";
 import type { TlsSource } from "@kenri/shared/postgres/tls.ts";
 import { basename } from "node:path";

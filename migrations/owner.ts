@@ -1,4 +1,4 @@
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { isUnavailable, serverOf } from "@kenri/shared/postgres/postgres.ts";
 import { isDistrust, type TlsSource } from "@kenri/shared/postgres/tls.ts";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,4 @@
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import pg from "pg";
 import { grantsFile } from "./files.ts";
 import { leftOver, resetRole } from "./reset_role.ts";

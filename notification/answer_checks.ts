@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection } from "nats";
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
 import type { Log } from "@kenri/shared/process/log.ts";

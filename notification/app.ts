@@ -1,6 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
-import { type Checks, createApp } from "@kenri/shared/http/app.ts";
+import { createApp } from "@kenri/shared/http/app.ts";
+import type { Checks } from "@kenri/shared/http/common_routes.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 
@@ -12,7 +13,7 @@ export interface AppParts {
 }
 
 export function notificationApp({ operators, checks, authenticator, log }: AppParts): OpenAPIHono {
-  const app = createApp("Kenri notification", checks, authenticator, log);
+  const app = createApp({ title: "Kenri notification", checks, authenticator, log });
   if (operators) addOperatorRoutes(app, operators);
   return app;
 }

@@ -1,4 +1,5 @@
-import { reasonOf, StartRefused } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
+import { StartRefused } from "@kenri/shared/process/start_refused.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import { Provisions } from "@kenri/shared/nats/provisions.ts";
 import { pause } from "@kenri/shared/process/signals.ts";

@@ -1,5 +1,5 @@
 import type { WorkerOptions } from "@kenri/shared/process/settings.ts";
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Outcome, Settlement } from "@kenri/shared/process/job.ts";
 import type { Log } from "@kenri/shared/process/log.ts";

@@ -10,7 +10,7 @@ export const inContainers = [
   "tests/process/pipeline_test.ts",
   "tests/receiving/receive_outcomes_test.ts",
   "tests/relay/relay_order_test.ts",
-  "tests/http/service_bounds_test.ts",
+  "tests/database/service_bounds_test.ts",
   "tests/database/service_role_test.ts",
 ];
 

@@ -3,8 +3,8 @@
 //   NATS_URL=nats://user:password@127.0.0.1:4222 \
 //     deno run -A docs/examples/mirror.ts entitlement-events mirror rights.db
 //
-// The url comes from the environment, because every user of a machine sees the arguments of programs.
-// It may be killed at any time, run twice at once, and be sent anything twice or in any order.
+// The url comes from the environment, because every user of a machine can see the arguments of programs.
+// The program can be killed at any time and run twice at once, and events may arrive twice or in any order.
 import { fromBinary } from "@bufbuild/protobuf";
 import {
   type EntitlementEvent,
@@ -28,7 +28,7 @@ database.exec(`
     primary key (user_id, stock_keeping_unit)
   )`);
 
-// The version is all it takes: a duplicate, or an event that a later one overtook, changes nothing.
+// Comparing the version is enough: a duplicate, or an event that arrives after a later one, changes nothing.
 const keep = database.prepare(`
   insert into rights (user_id, stock_keeping_unit, active, version) values (?, ?, ?, ?)
   on conflict (user_id, stock_keeping_unit) do update
@@ -42,12 +42,12 @@ const active = new Map<EntitlementEventType, number>([
 
 function take(message: JsMsg): void {
   const event = readEvent(message.data);
-  if (!event) return message.term(); // no redelivery would mend it
+  if (!event) return message.term(); // redelivery would not help
   const isActive = active.get(event.eventType);
   if (isActive !== undefined) {
     keep.run(event.userId, event.stockKeepingUnit, isActive, event.version);
   }
-  message.ack(); // not before it is stored; a type that is not known yet is passed over
+  message.ack(); // after it is stored; an event of an unknown type is skipped
 }
 
 function readEvent(body: Uint8Array): EntitlementEvent | undefined {
@@ -61,14 +61,14 @@ function readEvent(body: Uint8Array): EntitlementEvent | undefined {
 
 const connection = await connect({
   servers: host,
-  // The client reads no more than the host from a url.
+  // The client reads only the host from a url.
   ...(username ? { user: decodeURIComponent(username), pass: decodeURIComponent(password) } : {}),
 });
 const manager = await connection.jetstreamManager();
 await manager.consumers.add(stream, {
   durable_name: durable,
   ack_policy: AckPolicy.Explicit,
-  ack_wait: nanos(5_000), // what a killed process had in hand comes again after that
+  ack_wait: nanos(5_000), // after that, the messages of a killed process are redelivered
 });
 const consumer = await connection.jetstream().consumers.get(stream, durable);
 for await (const message of await consumer.consume()) take(message);

@@ -7,8 +7,8 @@ import { type Change, Conflict, kenriClient, Unavailable } from "@kenri/client";
 const [url = "http://127.0.0.1:8080"] = process.argv.slice(2);
 const kenri = kenriClient(url, { deadlineMs: 10_000 });
 
-// One key for each intent, made once and kept with the order before anything is sent. Whoever
-// repeats the call, this process or the next one, uses the same key.
+// One key for each intended change, made once and stored with the order before anything is sent. A
+// repeat uses the same key, whether it comes from this process or the next one.
 const order = crypto.randomUUID();
 const keyOfSale = `${order}-sale`;
 const keyOfRefund = `${order}-refund`;
@@ -21,7 +21,7 @@ async function sell(): Promise<Change | undefined> {
   } catch (error) {
     // The user has the book from another order.
     if (error instanceof Conflict && error.code === "ENTITLEMENT_STATE_CONFLICT") return undefined;
-    // Nobody knows yet whether it was done: the order stays open, and is sent again later.
+    // Whether the change was made is not known yet: the order stays open, and is sent again later.
     if (error instanceof Unavailable) console.error(`order ${order} stays open: ${error.message}`);
     throw error;
   }

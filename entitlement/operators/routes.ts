@@ -5,7 +5,7 @@ import {
   listDeadLetters,
   listErrors,
 } from "@kenri/shared/operators/dead_letters.ts";
-import { addRoute } from "@kenri/shared/http/app.ts";
+import { addRoute } from "@kenri/shared/http/route.ts";
 import { listOperations, operationsRoute } from "@kenri/shared/operators/operations.ts";
 import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";

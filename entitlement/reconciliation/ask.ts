@@ -1,5 +1,6 @@
 import { createInbox, ErrorCode, NatsError } from "nats";
-import { reasonOf, unavailable } from "@kenri/shared/http/errors.ts";
+import { unavailable } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { NatsLink, Session } from "@kenri/shared/nats/link.ts";
 import { inboxesOf } from "@kenri/shared/nats/connection.ts";
 import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";

@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { JetStreamManager, StoredMsg } from "nats";
 import { z } from "zod";
-import { reasonOf, StartRefused } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
+import { StartRefused } from "@kenri/shared/process/start_refused.ts";
 import { natsNamePattern } from "@kenri/shared/process/settings.ts";
 import { isStorableTime } from "@kenri/shared/http/fields.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";

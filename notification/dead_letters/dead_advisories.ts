@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, isUnavailable, query } from "@kenri/shared/postgres/postgres.ts";

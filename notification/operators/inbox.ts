@@ -3,7 +3,7 @@ import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/c
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
-import { pathPart } from "@kenri/shared/http/app.ts";
+import { pathPart } from "@kenri/shared/http/route.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 

@@ -1,7 +1,7 @@
 // What the commands of a recovery have in common.
 import type { JetStreamClient } from "nats";
 import { SettingsError } from "@kenri/shared/process/settings.ts";
-import { reasonOf } from "@kenri/shared/http/errors.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { connectNats, type NatsServers } from "@kenri/shared/nats/connection.ts";
 import { printableLines } from "@kenri/shared/process/printable.ts";
 

@@ -1,18 +1,18 @@
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import { ApiError } from "../http/errors.ts";
-import { Arrival } from "../http/limits.ts";
+import { RequestSlot } from "../http/slots.ts";
 import type { Caller, Scope } from "./caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { badCredential, noCredential, scopeMissing } from "./refusals.ts";
 
-// Who is let in. It stands before all routes, so also a path that does not exist is answered only to
-// those who are known: nobody else finds out what is there.
+// Who is admitted. This is decided before a route is looked for, so that only known callers find
+// out which paths exist.
 
-// Everybody is answered here, and nowhere else.
+// These paths, and no others, are answered without a credential.
 const publicPaths = new Set([
   ...["/livez", "/readyz", "/openapi.json", "/docs"],
-  // The way into the console, and what its page is drawn with.
+  // The page to sign in to the console, with its style and its icon.
   ...["/console/sign-in", "/console/style.css", "/console/icon.svg"],
 ]);
 
@@ -24,42 +24,42 @@ export function isPublic(path: string): boolean {
 
 export const signInPath = "/console/sign-in";
 
-// Sets the caller, or throws. Nothing of the body is read.
+// Sets the caller of the request, or throws. Reads nothing of the body.
 export function admit(context: Context, authenticator: Authenticator): undefined | Promise<void> {
   const { path } = context.req;
-  const arrival = context.env instanceof Arrival ? context.env : undefined;
+  const slot = context.env instanceof RequestSlot ? context.env : undefined;
   if (isPublic(path)) {
-    if (!healthPaths.has(path)) arrival?.enter("stranger");
+    if (!healthPaths.has(path)) slot?.take("anonymous");
     return undefined;
   }
-  const letIn = (caller: Caller) => {
-    arrival?.enter("caller");
+  const admitCaller = (caller: Caller) => {
+    slot?.take("caller");
     context.set("caller", caller);
   };
   const caller = callerOf(context, authenticator);
   if (!(caller instanceof Promise)) {
-    letIn(caller);
+    admitCaller(caller);
     return undefined;
   }
   try {
-    arrival?.enter("unchecked");
+    slot?.take("unchecked");
   } catch (error) {
-    caller.catch(() => {}); // nobody waits for it, and it must take no place when it is known
+    caller.catch(() => {}); // the request is refused already, and must not take a slot later
     throw error;
   }
-  return caller.then(letIn);
+  return caller.then(admitCaller);
 }
 
 function callerOf(context: Context, authenticator: Authenticator): Caller | Promise<Caller> {
-  const within = callerWithin(context);
-  if (within) return within;
+  const internal = internalCaller(context);
+  if (internal) return internal;
   if (authenticator.open) return authenticator.authenticate(undefined);
   const token = bearerOf(context.req.raw.headers.get("Authorization"));
   const session = token === undefined ? sessionOf(context, authenticator) : undefined;
   return session ?? authenticator.authenticate(token);
 }
 
-// The browser may still have an expired cookie of the other kind.
+// If there are two cookies, one may have expired.
 function sessionOf(context: Context, { sessions }: Authenticator): Promise<Caller> | undefined {
   if (sessions === undefined || !isOfConsole(context)) return undefined;
   const { encrypted, local } = sessions.cookies;
@@ -72,15 +72,14 @@ function sessionOf(context: Context, { sessions }: Authenticator): Promise<Calle
 
 const isOfConsole = ({ req }: Context) => /^\/console(\/|$)/.test(req.path);
 
-// A person who is not signed in is sent to the page to sign in.
-export function leadsToSignIn(context: Context, error: unknown): boolean {
+// A person who is not signed in is sent to the sign-in page.
+export function redirectsToSignIn(context: Context, error: unknown): boolean {
   return isOfConsole(context) && context.req.method === "GET" &&
     wantsPage(context.req.raw.headers) &&
     error instanceof ApiError && error.code === "UNAUTHORIZED";
 }
 
-// Whoever is not known at all has been refused before.
-export function needScope(context: Context, scope: Scope): void {
+export function requireScope(context: Context, scope: Scope): void {
   const caller = context.get("caller");
   if (caller === undefined) throw noCredential();
   if (!caller.scopes.has(scope)) throw scopeMissing(scope);
@@ -98,11 +97,12 @@ function wantsPage(headers: Headers): boolean {
   return mode === null ? (headers.get("Accept") ?? "").includes("text/html") : mode === "navigate";
 }
 
-// A service that asks itself says for whom. What comes over the network has no such thing.
-export interface Within {
+// A service that calls its own routes passes the caller in place of a RequestSlot. A request from
+// the network can't do that.
+export interface InternalCall {
   caller: Caller;
 }
 
-function callerWithin({ env }: Context): Caller | undefined {
-  return (env as Partial<Within> | undefined)?.caller;
+function internalCaller({ env }: Context): Caller | undefined {
+  return (env as Partial<InternalCall> | undefined)?.caller;
 }

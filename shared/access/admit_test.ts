@@ -1,14 +1,13 @@
-// A request that was refused a place must not take one later, when its credential turns out to be good.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { Arrival, Places } from "../http/limits.ts";
+import { RequestSlot, Slots } from "../http/slots.ts";
 import { admit } from "./admit.ts";
 import type { Caller } from "./caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 
 const ann: Caller = { name: "ann", scopes: new Set() };
 
-Deno.test("who was refused while the credential was being checked takes no place afterwards", async () => {
+Deno.test("a request refused while its credential is checked takes no slot when the credential turns out valid", async () => {
   const checks: PromiseWithResolvers<Caller>[] = [];
   const authenticator: Authenticator = {
     open: false,
@@ -26,13 +25,13 @@ Deno.test("who was refused while the credential was being checked takes no place
     await next();
   });
   app.get("/", () => new Response());
-  const places = new Places(1);
+  const slots = new Slots(1);
   const ask = async () => {
-    const arrival = new Arrival(places);
+    const slot = new RequestSlot(slots);
     try {
-      return (await app.request("/", {}, arrival)).status;
+      return (await app.request("/", {}, slot)).status;
     } finally {
-      arrival.leave();
+      slot.release();
     }
   };
   const first = ask();

@@ -3,10 +3,10 @@ import { anybody, type Caller } from "./caller.ts";
 import { IssuerKeys } from "./issuer_keys.ts";
 import { type JwtOptions, verifyJwt } from "./jwt.ts";
 import { badCredential, noCredential } from "./refusals.ts";
-import { type Content, type CookieNames, sessionOver, Sessions } from "./sessions.ts";
+import { type Content, type CookieNames, sessionEnded, Sessions } from "./sessions.ts";
 import { callerByDigest, digestOf, type TokenEntry } from "./tokens.ts";
 
-// Who stands behind a credential.
+// Finds the caller to whom a credential belongs.
 
 export interface AccessOptions {
   tokens: TokenEntry[];
@@ -15,12 +15,12 @@ export interface AccessOptions {
 }
 
 export interface Authenticator {
-  open: boolean; // nobody is asked for a credential
+  open: boolean; // no credential is needed
   authenticate(credential: string | undefined): Caller | Promise<Caller>;
-  sessions: SignIns | undefined; // where it is not open
+  sessions: SignIns | undefined; // undefined while no credential is needed
 }
 
-// People show a credential once, and then a session in a cookie.
+// A person signs in with a credential once. After that the browser sends a cookie with a session.
 export interface SignIns {
   cookies: CookieNames;
   begin(credential: string, cookie: string): Promise<Begun>;
@@ -44,7 +44,7 @@ export function authenticatorOf(
   log: Log,
 ): Authenticator {
   if (tokens.length === 0 && jwt === undefined) {
-    log.warn("No credentials are configured: everybody on this machine may do everything here");
+    log.warn("No credentials are configured: everybody on this machine may use every route");
     return openAuthenticator;
   }
   const clients = [...new Set(tokens.map(({ client }) => client))].join();
@@ -57,7 +57,7 @@ export function authenticatorOf(
     const caller = known(digest);
     if (caller) return caller;
     if (callerByJwt && isJwt(credential)) return callerByJwt(credential, digest);
-    throw badCredential("the token is not known, or not any more");
+    throw badCredential("the token is unknown or has been revoked");
   };
   const sessions = new Sessions(service, sessionKey);
   const begin = async (credential: string, cookie: string) => {
@@ -69,7 +69,7 @@ export function authenticatorOf(
   const resume = async (session: string, cookie: string) => {
     const { content, endsAtMs } = await sessions.open(session, cookie);
     const caller = "digest" in content ? known(content.digest) : callerOf(content, jwt?.issuer);
-    if (caller === undefined) throw sessionOver();
+    if (caller === undefined) throw sessionEnded();
     return { ...caller, expiresAtMs: endsAtMs };
   };
   return { open: false, authenticate, sessions: { cookies: sessions.cookies, begin, resume } };
@@ -79,7 +79,7 @@ function contentOf({ name, scopes }: Caller, issuer: string): Content {
   return { issuer, name, scopes: [...scopes] };
 }
 
-// Sessions end when their issuer is no longer trusted.
+// A session ends when its issuer is no longer configured.
 function callerOf(
   { issuer, name, scopes }: Exclude<Content, { digest: string }>,
   trusted: string | undefined,
@@ -96,10 +96,10 @@ interface Remembered {
   untilMs: number;
 }
 
-// To verify one takes up to milliseconds of a processor, to find it here a microsecond. It is not
-// longer than a minute, so that a key which the issuer withdraws ends soon.
+// To verify a JWT takes up to milliseconds of processor time, to find it here a microsecond. It is
+// remembered for a minute only, so that a key which the issuer withdraws soon loses its effect.
 const rememberedMs = 60_000;
-const rememberedAtMost = 10_000;
+const maxRemembered = 10_000;
 
 function rememberJwts(
   options: JwtOptions,
@@ -110,7 +110,7 @@ function rememberJwts(
   const verify = async (token: string, digest: string) => {
     const caller = await verifyJwt(token, options, keys);
     const oldest = remembered.keys().next().value;
-    if (oldest !== undefined && remembered.size >= rememberedAtMost) remembered.delete(oldest);
+    if (oldest !== undefined && remembered.size >= maxRemembered) remembered.delete(oldest);
     const untilMs = Math.min(caller.expiresAtMs, Date.now() + rememberedMs);
     remembered.set(digest, { caller, untilMs });
     return caller;

@@ -1,6 +1,6 @@
 import type {} from "hono";
 
-// Who calls, and what that caller may do.
+// Who sends a request, and which scopes that caller has.
 
 export const scopes = [
   "entitlements:write",
@@ -16,14 +16,14 @@ export type Scope = typeof scopes[number];
 export interface Caller {
   name: string;
   scopes: ReadonlySet<Scope>;
-  expiresAtMs?: number; // of a credential that has an end
+  expiresAtMs?: number; // if the credential expires
 }
 
-// Where no credentials are configured only this machine can call, and whoever does may do all.
+// While no credentials are configured, only this machine can call, and every caller has all scopes.
 export const anybody: Caller = { name: "", scopes: new Set(scopes) };
 
 declare module "hono" {
   interface ContextVariableMap {
-    caller?: Caller; // set before any handler of a route runs, except where everybody is answered
+    caller?: Caller; // set before the handler of a route runs, unless the path is public
   }
 }

@@ -3,14 +3,14 @@ import { unavailable } from "../http/errors.ts";
 import type { Log } from "../process/log.ts";
 import { linked } from "../telemetry/tracing.ts";
 
-// The public keys of the issuer. They are fetched when a token asks for them, go on while the issuer
-// is down, and are fetched again when a token names one that is not among them.
+// The public keys of the issuer. They are fetched when a token needs them, stay in use while the
+// issuer is down, and are fetched again when a token names a key that is not among them.
 
 const freshMs = 600_000;
-// For so long they go on without the issuer. Whoever could keep us from it would else keep a key alive
-// that it has withdrawn.
+// How long keys are used without an answer of the issuer. Without this limit, an attacker who can
+// block the issuer could keep using a withdrawn key.
 const usableMs = 86_400_000;
-// Anybody can name a key that does not exist.
+// Pause between look-ups of unknown keys, because anybody can invent the name of a key.
 const lookAgainMs = 10_000;
 const retryMs = 2_000;
 const timeoutMs = 3_000;
@@ -26,7 +26,7 @@ export class IssuerKeys {
   #keys: Keys | undefined;
   #fetching: Promise<void> | undefined;
   #failing = false;
-  #notBefore = -Infinity; // the next fetch after one that failed
+  #notBefore = -Infinity; // no fetch before this time, after one has failed
   #lookAgainAt = -Infinity;
 
   constructor(url: string, log: Log) {
@@ -37,7 +37,7 @@ export class IssuerKeys {
   readonly find: JWTVerifyGetKey = async (header, token) => {
     if (this.#age > freshMs) await this.#fetch();
     const keys = this.#keys;
-    if (keys === undefined || this.#age > usableMs) throw notKnown();
+    if (keys === undefined || this.#age > usableMs) throw keysUnavailable();
     try {
       return await keys.find(header, token);
     } catch (error) {
@@ -46,7 +46,7 @@ export class IssuerKeys {
       if (this.#keys !== keys && this.#keys !== undefined) {
         return await this.#keys.find(header, token);
       }
-      throw this.#failing ? notKnown() : error;
+      throw this.#failing ? keysUnavailable() : error;
     }
   };
 
@@ -61,7 +61,7 @@ export class IssuerKeys {
     await this.#fetch();
   }
 
-  // Once for all who wait.
+  // One fetch serves all tokens that wait for it.
   #fetch(): Promise<void> {
     if (performance.now() < this.#notBefore) return Promise.resolve();
     return this.#fetching ??= this.#fetchNow().finally(() => this.#fetching = undefined);
@@ -72,7 +72,9 @@ export class IssuerKeys {
     try {
       const set = await linked("fetch keys", () => [], () => fetchSet(url));
       this.#keys = { find: createLocalJWKSet(set), fetchedAt: performance.now() };
-      if (this.#failing) this.#log.info("The issuer's keys are fetched again from {url}", { url });
+      if (this.#failing) {
+        this.#log.info("The issuer's keys can be fetched again from {url}", { url });
+      }
       this.#failing = false;
     } catch (error) {
       this.#notBefore = performance.now() + retryMs;
@@ -84,12 +86,12 @@ export class IssuerKeys {
   }
 }
 
-const notKnown = () =>
+const keysUnavailable = () =>
   unavailable("the keys of the token's issuer can't be fetched, try again", retryMs / 1_000);
 
 type KeySet = Parameters<typeof createLocalJWKSet>[0];
 
-// Elsewhere than at its url is not where the issuer publishes its keys.
+// A redirect is refused, because only the configured url is trusted.
 async function fetchSet(url: string): Promise<KeySet> {
   const signal = AbortSignal.timeout(timeoutMs);
   const answer = await fetch(url, { signal, redirect: "error" });

@@ -4,7 +4,7 @@ import { type Caller, scopes } from "./caller.ts";
 import type { IssuerKeys } from "./issuer_keys.ts";
 import { badCredential } from "./refusals.ts";
 
-// Tokens that an issuer has signed: JWTs by RFC 7519, read as RFC 9068 has it.
+// Verifies access tokens that an issuer has signed: JWTs (RFC 7519) with the claims of RFC 9068.
 
 export interface JwtOptions {
   issuer: string;
@@ -36,20 +36,20 @@ export async function verifyJwt(
   };
 }
 
-// RFC 9068 has at+jwt. Many issuers write JWT, or nothing.
+// RFC 9068 demands at+jwt. Many issuers write JWT, or no type.
 const accessTypes = new Set(["at+jwt", "application/at+jwt", "jwt", undefined]);
-// Claims that only tokens for other purposes have: ID tokens and security event tokens.
+// Claims that only ID tokens and security event tokens have.
 const otherPurposes = ["nonce", "at_hash", "c_hash", "s_hash", "events"];
 
-// An issuer signs more than access tokens with the same keys. Without a type of its own, such a token
-// is known by its claims.
+// An issuer may sign other kinds of tokens with the same keys. If the type of such a token does not
+// reveal its kind, its claims do.
 function refuseOtherKinds(type: string | undefined, claims: JWTPayload): void {
   const isAccessToken = accessTypes.has(type?.toLowerCase()) &&
     !otherPurposes.some((claim) => claim in claims);
   if (!isAccessToken) throw badCredential("the token is not an access token");
 }
 
-// Whatever a token makes fail is the token's fault.
+// Any error that is not an ApiError is caused by the token.
 async function verified(verify: () => Promise<JWTVerifyResult>): Promise<JWTVerifyResult> {
   try {
     return await verify();
@@ -61,9 +61,11 @@ async function verified(verify: () => Promise<JWTVerifyResult>): Promise<JWTVeri
 function problemOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return "has expired, get a new one";
   if (error instanceof errors.JWTClaimValidationFailed) {
-    return `is not for this service: its ${error.claim} is missing or not the wanted one`;
+    return `is not for this service: its ${error.claim} is missing or wrong`;
   }
-  if (error instanceof errors.JOSEAlgNotAllowed) return "is signed in a way that is not allowed";
+  if (error instanceof errors.JOSEAlgNotAllowed) {
+    return "is signed with an algorithm that is not allowed";
+  }
   if (error instanceof errors.JWKSNoMatchingKey) {
     return "is signed with a key that its issuer does not publish";
   }
@@ -72,10 +74,10 @@ function problemOf(error: unknown): string {
   return "can't be read";
 }
 
-// Each claim has a prefix of its own. Otherwise somebody who can choose a client_id at the issuer could
-// pass for the user with that sub. No name of a static token has a colon.
+// Each claim has its own prefix. Otherwise somebody who can choose a client_id at the issuer could
+// pass for the user with that sub. Names of static tokens contain no colon.
 const namedBy = [["sub", "jwt:"], ["client_id", "jwt-client:"], ["azp", "jwt-azp:"]] as const;
-const maxName = 254; // with room for one character beside it in a field of 255
+const maxName = 254; // a stored key may add one character, and its field has 255
 
 function nameOf(claims: JWTPayload): string {
   const [claim, prefix] = namedBy.find(([claim]) => claims[claim] !== undefined) ?? namedBy[0];
@@ -89,7 +91,7 @@ function nameOf(claims: JWTPayload): string {
   );
 }
 
-// A list, or words with spaces between them. What other services call a scope is none of ours.
+// The claim is a list, or words separated by spaces. Scopes of other services are ignored.
 function scopesOf({ scope, scp }: JWTPayload): Caller["scopes"] {
   const granted = [scope, scp].flatMap((claim) =>
     typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : []

@@ -5,8 +5,8 @@ import { refusedBy } from "../http/limits.ts";
 import type { Caller } from "./caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-// How often one caller may ask: a bucket of tokens for each, of which a request takes one, and which
-// fills again evenly.
+// Limits how many requests a caller may send: each caller has a bucket of tokens, a request takes
+// one, and the bucket is refilled at a constant rate.
 
 export const rateSettings = {
   "access.rate": number({ min: 0.01, max: 1_000_000, whole: false }).optional(),
@@ -15,15 +15,15 @@ export const rateSettings = {
 
 export interface RateOptions {
   perSecond: number;
-  burst: number; // what the bucket holds
+  burst: number; // the size of the bucket
 }
 
-export const burstHasRate = z.refine<Record<string, unknown>>(
+export const burstNeedsRate = z.refine<Record<string, unknown>>(
   (settings) => settings["access.burst"] === undefined || settings["access.rate"] !== undefined,
-  { path: ["access.burst"], message: "needs ACCESS_RATE, too: without it there is no limit" },
+  { path: ["access.burst"], message: "also needs ACCESS_RATE: without a rate there is no limit" },
 );
 
-// Without a rate there is no limit; without a burst the bucket holds what comes in a second.
+// Without a rate there is no limit. Without a burst the bucket holds the tokens of one second.
 export function rateOf(
   settings: z.output<z.ZodObject<typeof rateSettings>>,
 ): RateOptions | undefined {
@@ -32,8 +32,8 @@ export function rateOf(
   return { perSecond, burst: settings["access.burst"] ?? Math.max(1, Math.ceil(perSecond)) };
 }
 
-// After authentication, so whoever is answered without one, as health is, is not counted. What the console
-// asks its own service is not either.
+// Counts each successful authentication. So requests that need none, such as health checks, are not
+// counted, and neither are the console's calls to its own service.
 export function rateLimited(
   authenticator: Authenticator,
   rate: RateOptions | undefined,
@@ -63,11 +63,11 @@ export function rateLimited(
   };
 }
 
-// Callers may be as many as an issuer names. Whoever was not heard of while so many others were is
-// forgotten, and has a full bucket again.
-const remembered = 10_000;
+// An issuer may name any number of callers. A caller is forgotten, and gets a full bucket, after so
+// many others have sent requests since its last one.
+const maxRemembered = 10_000;
 
-// Throws when the bucket is empty. Of each bucket only the time is kept at which it will be full.
+// Throws when the bucket is empty. A bucket is stored as the time at which it will be full.
 export function admitAtRate(
   { perSecond, burst }: RateOptions,
   now: () => number = () => performance.now(),
@@ -81,7 +81,7 @@ export function admitAtRate(
     const lackMs = fullAt + tokenMs - nowMs - burst * tokenMs;
     const isAdmitted = lackMs < roundingMs;
     recent.set(name, isAdmitted ? fullAt + tokenMs : fullAt);
-    if (recent.size > remembered / 2) {
+    if (recent.size > maxRemembered / 2) {
       before = recent;
       recent = new Map();
     }
@@ -92,8 +92,12 @@ export function admitAtRate(
 const roundingMs = 0.001;
 
 function tooManyRequests(waitMs: number): ApiError {
-  const error = new ApiError("TOO_MANY_REQUESTS", "too many requests of this caller, try again", {
-    "Retry-After": `${Math.ceil(waitMs / 1_000)}`,
-  });
+  const error = new ApiError(
+    "TOO_MANY_REQUESTS",
+    "this caller sent too many requests, try again later",
+    {
+      "Retry-After": `${Math.ceil(waitMs / 1_000)}`,
+    },
+  );
   return refusedBy("rate", error);
 }

@@ -9,7 +9,7 @@ const bob: Caller = { ...anybody, name: "bob" };
 function bucketAt(perSecond: number, burst: number) {
   const clock = { ms: 5_000 };
   const admit = admitAtRate({ perSecond, burst }, () => clock.ms);
-  // What is admitted of so many that come at once.
+  // How many of these requests are admitted.
   const come = (caller: Caller, times: number) => {
     let admitted = 0;
     for (let i = 0; i < times; i++) {
@@ -26,7 +26,7 @@ function bucketAt(perSecond: number, burst: number) {
   return { clock, admit, come };
 }
 
-Deno.test("a burst is admitted at once, and then as many as the rate says", () => {
+Deno.test("a burst is admitted at once, and afterwards the rate limits requests", () => {
   const { clock, come } = bucketAt(10, 5);
   assert.equal(come(ann, 20), 5);
   clock.ms += 99;
@@ -36,10 +36,10 @@ Deno.test("a burst is admitted at once, and then as many as the rate says", () =
   clock.ms += 300;
   assert.equal(come(ann, 20), 3);
   clock.ms += 60_000;
-  assert.equal(come(ann, 20), 5, "no more is saved than a burst");
+  assert.equal(come(ann, 20), 5, "a bucket holds no more than a burst");
 });
 
-Deno.test("over a long time the rate holds, whether one asks too often or not", () => {
+Deno.test("the rate holds over a long time under too many requests", () => {
   for (const perSecond of [0.5, 3, 7, 999.5]) {
     const { clock, come } = bucketAt(perSecond, 1);
     let admitted = 0;
@@ -55,7 +55,7 @@ Deno.test("callers do not take each other's tokens", () => {
   assert.deepEqual([come(ann, 9), come(bob, 9), come(anybody, 9)], [2, 2, 2]);
 });
 
-Deno.test("Retry-After says in how many whole seconds the next one is admitted", () => {
+Deno.test("Retry-After contains the whole seconds until the next request is admitted", () => {
   const { clock, admit, come } = bucketAt(0.4, 1); // one in 2.5 seconds
   const askedToWait = () => {
     try {
@@ -73,7 +73,7 @@ Deno.test("Retry-After says in how many whole seconds the next one is admitted",
   assert.equal(come(ann, 1), 1);
 });
 
-Deno.test("who floods under one name stays limited while thousands of others come", () => {
+Deno.test("a caller that floods stays limited while thousands of other callers send requests", () => {
   const { come } = bucketAt(0.01, 1);
   let admitted = 0;
   for (let i = 0; i < 20_000; i++) {
@@ -83,7 +83,7 @@ Deno.test("who floods under one name stays limited while thousands of others com
   assert.equal(admitted, 1);
 });
 
-Deno.test("without a rate there is no limit, and a bucket holds what comes in a second", () => {
+Deno.test("without a rate there is no limit, and without a burst a bucket holds the tokens of one second", () => {
   assert.equal(rateOf({ "access.rate": undefined, "access.burst": 5 }), undefined);
   const burstOf = (rate: number, burst?: number) =>
     rateOf({ "access.rate": rate, "access.burst": burst })?.burst;

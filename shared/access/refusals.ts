@@ -1,7 +1,8 @@
 import { ApiError } from "../http/errors.ts";
 import type { Scope } from "./caller.ts";
 
-// What is said to those who may not pass, in the words of RFC 6750. A credential is never repeated.
+// The errors of a request that is not admitted, with the challenges of RFC 6750. They never repeat
+// a credential.
 
 const challenge = 'Bearer realm="kenri"';
 

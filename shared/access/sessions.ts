@@ -5,13 +5,15 @@ import type { ApiError } from "../http/errors.ts";
 import { type Caller, scopes } from "./caller.ts";
 import { badCredential } from "./refusals.ts";
 
-// What a browser keeps of a person who has signed in. Cookies go to every port of a host, so it is
-// never the credential: it is sealed, opens the console of one service and nothing else, and ends with
-// the credential, at the latest after a working day. The services store nothing.
+// The session of a person who has signed in, which the browser keeps in a cookie. A browser sends
+// cookies to every port of a host, so the cookie never contains the credential. A session is
+// encrypted, opens only the console of one service, and ends with the credential, at the latest
+// after a working day. The services store no sessions.
 
 const maxHours = 8;
 
-// The caller of a session. A JWT can't be looked up later, so its session holds its claims.
+// Identifies the caller of a session. A JWT can't be looked up later, so its session contains its
+// claims.
 const contentSchema = z.union([
   z.object({ digest: z.string() }),
   z.object({ issuer: z.string(), name: z.string(), scopes: z.array(z.enum(scopes)) }),
@@ -24,8 +26,8 @@ export interface Opened {
   endsAtMs: number;
 }
 
-// One cookie is sent only over HTTPS, the other one is for this machine. Because of its prefix, a
-// browser accepts the first only from this host. A session in one cookie is not valid in the other.
+// The first cookie is sent only over HTTPS, and its prefix makes browsers accept it only from this
+// host. The second is for use on this machine. A session from one cookie is not valid in the other.
 export interface CookieNames {
   encrypted: string;
   local: string;
@@ -36,7 +38,7 @@ export class Sessions {
   readonly #service: string;
   readonly #key: Uint8Array;
 
-  // Without a key that replicas share, a session is known to this process only.
+  // Without a key that the replicas share, a session is valid only in this process.
   constructor(service: string, key: string | undefined) {
     this.cookies = { encrypted: `__Host-kenri-${service}`, local: `kenri-${service}` };
     this.#service = service;
@@ -69,11 +71,11 @@ export class Sessions {
       });
       return { content: contentSchema.parse(payload), endsAtMs: (payload.exp ?? 0) * 1_000 };
     } catch {
-      throw sessionOver();
+      throw sessionEnded();
     }
   }
 }
 
-export function sessionOver(): ApiError {
-  return badCredential("the session is over, sign in again");
+export function sessionEnded(): ApiError {
+  return badCredential("the session has ended, sign in again");
 }

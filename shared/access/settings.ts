@@ -4,7 +4,7 @@ import type { AccessOptions } from "./authenticator.ts";
 import { isLoopback } from "./loopback.ts";
 import { readEntries, type TokenEntry } from "./tokens.ts";
 
-// Who may call, as both services are told.
+// The settings that decide who may call. Every service has them.
 
 export const accessSettings = {
   "access.tokens": tokens().optional(),
@@ -37,16 +37,17 @@ export function accessOptions(settings: AccessSettings): AccessOptions {
 
 const ofIssuer = ["access.jwt.issuer", "access.jwt.audience", "access.jwt.jwks-url"] as const;
 
-// One alone would be no credential, although somebody meant to ask for one.
-export const issuerIsWhole = z.superRefine<Record<string, unknown>>((settings, { addIssue }) => {
+// An incomplete issuer would leave the service open, although somebody meant to require
+// credentials.
+export const issuerIsComplete = z.superRefine<Record<string, unknown>>((settings, { addIssue }) => {
   const missing = ofIssuer.filter((key) => settings[key] === undefined);
   const given = ofIssuer.find((key) => settings[key] !== undefined);
   if (given === undefined || missing.length === 0) return;
-  const message = `needs ${missing.map(environmentName).join(" and ")}, too`;
+  const message = `also needs ${missing.map(environmentName).join(" and ")}`;
   addIssue({ code: "custom", path: [given], message });
 });
 
-// Said also while other settings are wrong.
+// Checked even if other settings are wrong, so that all problems are reported together.
 export function loopbackUnlessAccess<Key extends string>(
   host: Key,
 ): z.core.$ZodCheck<Record<Key, string>> {
@@ -56,7 +57,7 @@ export function loopbackUnlessAccess<Key extends string>(
       typeof settings[host] !== "string" || isLoopback(settings[host]),
     {
       path: [host],
-      message: "must be 127.0.0.1, ::1 or localhost as long as everybody may call: set " +
+      message: "must be 127.0.0.1, ::1 or localhost while no credentials are configured: set " +
         "ACCESS_TOKENS (deno task token makes one) or ACCESS_JWT_ISSUER",
       when: () => true,
     },
@@ -79,10 +80,10 @@ function keysUrl(): z.ZodString {
   return serverUrl("https:", "http:").refine((value) => {
     const { protocol, hostname = "", username, password } = URL.parse(value) ?? {};
     return (protocol === "https:" || isLoopback(hostname)) && `${username}${password}` === "";
-  }, "must begin with https:// unless it is of this machine, and be without a password");
+  }, "must begin with https:// unless its host is this machine, and must have no password");
 }
 
-// What is wrong with it is said without repeating it.
+// The error does not repeat the key.
 function sessionKey(): z.ZodString {
   return text().regex(
     /^[\x21-\x7e]{32,}$/,
@@ -90,7 +91,7 @@ function sessionKey(): z.ZodString {
   );
 }
 
-// Each proves who has signed by a key that can't be used to sign.
+// Only algorithms whose published key can't be used to sign.
 const asymmetric = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
@@ -100,7 +101,7 @@ function algorithms(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], string>> 
   return text().transform((written, context) => {
     const named = written.split(/[\s,]+/).filter((name) => name !== "");
     if (named.length > 0 && named.every((name) => asymmetric.includes(name))) return named;
-    context.addIssue(`must be of ${asymmetric.join(" ")}`);
+    context.addIssue(`must be one or more of ${asymmetric.join(" ")}`);
     return z.NEVER;
   });
 }

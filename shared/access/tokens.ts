@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";
 import { type Caller, type Scope, scopes } from "./caller.ts";
 
-// Static tokens of services. Whoever reads the settings finds digests, which open nothing.
+// Static tokens of clients. The settings contain only digests, which nobody can use as credentials.
 
 export interface TokenEntry {
   client: string;
@@ -10,7 +10,7 @@ export interface TokenEntry {
   scopes: Scope[];
 }
 
-// Scanners for secrets find what begins like this.
+// A fixed prefix lets secret scanners find tokens.
 const prefix = "kenri_";
 
 export function newToken(): string {
@@ -28,14 +28,14 @@ export function writeEntry({ client, digest, scopes }: TokenEntry): string {
 export const clientPattern = /^[A-Za-z0-9._-]{1,64}$/;
 const digestPattern = /^sha256:([0-9a-f]{64})$/;
 
-// Entries stand on lines of their own or have semicolons between them. What is wrong is thrown as a
-// sentence that repeats nothing of an entry: somebody may have written the token itself.
+// Entries are separated by line breaks or semicolons. The message of an error repeats nothing of an
+// entry, because it may contain the token itself by mistake.
 export function readEntries(text: string): TokenEntry[] {
   const entries = text.split(/[;\n]/).map((entry) => entry.trim()).filter((entry) => entry !== "");
-  if (entries.length === 0) throw new TypeError("must have an entry");
+  if (entries.length === 0) throw new TypeError("must have at least one entry");
   const read = entries.map((entry, at) => readEntry(entry, `entry ${at + 1}`));
   if (new Set(read.map(({ digest }) => digest)).size < read.length) {
-    throw new TypeError("must not have a digest twice");
+    throw new TypeError("must not contain a digest twice");
   }
   return read;
 }
@@ -45,7 +45,7 @@ function readEntry(entry: string, which: string): TokenEntry {
   const [, digest] = digestPattern.exec(written) ?? [];
   if (!clientPattern.test(client) || digest === undefined || named.length === 0) {
     throw new TypeError(
-      `${which} must be a client's name, sha256: with 64 hexadecimal digits, and scopes`,
+      `${which} must be a client's name, sha256: with 64 hexadecimal digits, and at least one scope`,
     );
   }
   return { client, digest, scopes: named.map((name) => readScope(name, which)) };
@@ -53,11 +53,13 @@ function readEntry(entry: string, which: string): TokenEntry {
 
 export function readScope(name: string, which: string): Scope {
   const scope = scopes.find((scope) => scope === name);
-  if (scope === undefined) throw new TypeError(`${which} must have scopes of ${scopes.join(", ")}`);
+  if (scope === undefined) {
+    throw new TypeError(`${which} must have scopes from ${scopes.join(", ")}`);
+  }
   return scope;
 }
 
-// By its digest, so that the time it takes tells nothing of a token that is known.
+// Compares digests, so that the time it takes reveals nothing about a known token.
 export function callerByDigest(
   entries: TokenEntry[],
 ): (digest: string) => Caller | undefined {

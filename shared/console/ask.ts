@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Within } from "../access/admit.ts";
+import type { InternalCall } from "../access/admit.ts";
 import type { Caller } from "../access/caller.ts";
 import { ApiError, type ErrorCode } from "../http/errors.ts";
 
@@ -15,9 +15,9 @@ export interface Api {
 
 // In the name of the caller, with no more than that caller's scopes.
 export function apiOf(app: OpenAPIHono, caller: Caller): Api {
-  const within: Within = { caller };
+  const internal: InternalCall = { caller };
   const ask = async <Answer>(path: string, init?: RequestInit): Promise<Answer> => {
-    const answer = await app.request(path, init, within);
+    const answer = await app.request(path, init, internal);
     if (answer.ok) return await answer.json();
     const { code, message }: { code: ErrorCode; message: string } = await answer.json();
     throw new ApiError(code, message);

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Child } from "hono/jsx";
-import { needScope, signInPath } from "../access/admit.ts";
+import { requireScope, signInPath } from "../access/admit.ts";
 import type { Caller, Scope } from "../access/caller.ts";
 import type { Authenticator } from "../access/authenticator.ts";
 import { ApiError } from "../http/errors.ts";
@@ -123,7 +123,7 @@ function addPages(app: OpenAPIHono, site: Site, routes: Route[]): void {
   for (const { method, path, scope, answer } of routes) {
     app.on(method, path, async (context) => {
       try {
-        if (scope !== "public") needScope(context, scope);
+        if (scope !== "public") requireScope(context, scope);
         return await answer(context, apiOf(app, context.get("caller") ?? nobody));
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
-import { needScope, signInPath } from "../access/admit.ts";
+import { requireScope, signInPath } from "../access/admit.ts";
 import type { SignIns } from "../access/authenticator.ts";
 import type { CookieNames } from "../access/sessions.ts";
 import { isLoopback } from "../access/loopback.ts";
@@ -69,7 +69,7 @@ export function signIn(site: Site, authenticator: SignIns | undefined): ShowPage
       }
       const { caller, session } = await authenticator.begin(credential, cookie.name);
       context.set("caller", caller);
-      needScope(context, "debug:read");
+      requireScope(context, "debug:read");
       setCookie(context, cookie.name, session, cookie.rules);
       return seeOther(context, "/console");
     } catch (error) {

@@ -6,24 +6,24 @@ const maxSeconds = 10;
 
 const tooLarge = () =>
   refusedBy("body_size", new ApiError("PAYLOAD_TOO_LARGE", "request body is over 16 KiB"));
-const invalid = () => new ApiError("BAD_REQUEST", "request body is invalid");
-const late = () => {
+const malformed = () => new ApiError("BAD_REQUEST", "request body is invalid");
+const tooSlow = () => {
   const error = new ApiError("REQUEST_TIMEOUT", `request body took over ${maxSeconds} seconds`);
   return refusedBy("body_time", error);
 };
 
-// The JSON value in a request's body. Reading stops at the limits of size and time, so that neither
-// a huge nor a half-sent body holds the service up.
+// The JSON value in a request's body. Reading stops at the limits of size and time, so neither a
+// huge body nor one that never ends can occupy the service.
 export async function readJson(request: Request): Promise<unknown> {
   const bytes = await readBody(request, jsonType, "application/json");
   try {
     return JSON.parse(strictUtf8.decode(bytes));
   } catch {
-    throw invalid();
+    throw malformed();
   }
 }
 
-// The fields of a form, as a browser sends them.
+// The fields of a form that a browser has sent.
 export async function readFields(request: Request): Promise<URLSearchParams> {
   const bytes = await readBody(request, formType, "application/x-www-form-urlencoded");
   return new URLSearchParams(new TextDecoder().decode(bytes));
@@ -56,7 +56,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> 
   try {
     for (;;) {
       const chunk = await reader.next();
-      if (timedOut) throw late();
+      if (timedOut) throw tooSlow();
       if (!chunk) return chunks.length === 1 && chunks[0] ? chunks[0] : concat(chunks, size);
       size += chunk.length;
       if (size > maxBytes) throw tooLarge();
@@ -64,7 +64,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> 
     }
   } catch (error) {
     reader.cancel();
-    throw error instanceof ApiError ? error : timedOut ? late() : invalid();
+    throw error instanceof ApiError ? error : timedOut ? tooSlow() : malformed();
   } finally {
     clearTimeout(timer);
   }
@@ -75,11 +75,12 @@ interface Chunks {
   cancel(): void;
 }
 
-const roomBytes = 2_048;
+const bufferBytes = 2_048;
 
-// A body that is not all there yet is read into a small buffer of our own. Deno's would be 64 KiB,
-// and as much again that is not given back before the connection ends: thousands of clients that
-// send half a request would take all memory. One that came with its head is no stream of bytes.
+// A body that has not arrived completely is read into a small buffer of our own. Deno would use 64
+// KiB for it, and 64 KiB more until the connection ends, so thousands of half-sent requests would
+// use up the memory. A body that arrived together with the head is not a byte stream, and is read
+// as a whole.
 function chunksOf(body: ReadableStream<Uint8Array>): Chunks {
   let reader: ReadableStreamBYOBReader;
   try {
@@ -88,11 +89,11 @@ function chunksOf(body: ReadableStream<Uint8Array>): Chunks {
     const whole = body.getReader();
     return { next: async () => (await whole.read()).value, cancel: () => cancel(whole) };
   }
-  let room = new Uint8Array(roomBytes);
+  let buffer = new Uint8Array(bufferBytes);
   const next = async () => {
-    const { done, value } = await reader.read(room);
+    const { done, value } = await reader.read(buffer);
     if (done) return undefined;
-    room = new Uint8Array(value.buffer);
+    buffer = new Uint8Array(value.buffer);
     return value.slice();
   };
   return { next, cancel: () => cancel(reader) };

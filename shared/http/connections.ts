@@ -1,9 +1,10 @@
 import { pause } from "../process/signals.ts";
 
-// HTTP/1.1 has one request at a time on a connection, and reads the next one when the answer before it
-// has left. Deno's server also speaks HTTP/2, which can't be switched off. There a client may send 200
-// requests at once, and their answers stay in memory until the client reads them. So every connection
-// is limited to what HTTP/1.1 allows. A client of HTTP/1.1 never notices.
+// HTTP/1.1 has one request at a time on a connection, and the next one is read when the answer
+// before it has been sent. Deno's server also speaks HTTP/2, which can't be switched off. There a
+// client may send 200 requests at once, and their answers stay in memory until the client reads
+// them. So each connection has one turn at a time, as with HTTP/1.1. A client that uses HTTP/1.1
+// never notices.
 
 export interface Peer {
   hostname: string;
@@ -12,8 +13,8 @@ export interface Peer {
 
 export interface Turn {
   connection: string;
-  untilTaken: Promise<void> | undefined; // there when the answer is given
-  isWaitedFor: boolean;
+  untilSent: Promise<void> | undefined; // while the answer is being sent
+  hasNext: boolean; // another request waits for the end of this turn
 }
 
 // With HTTP/1.1 the runtime may report that an answer was sent a moment after it has read the next
@@ -23,25 +24,25 @@ const maxWaitMs = 2_000;
 export class Connections {
   readonly #turns = new Map<string, Turn>();
 
-  // The turn of a request; undefined if another one is still before it, which only HTTP/2 allows.
+  // Returns undefined if another request of the connection is not done, which only HTTP/2 allows.
   begin({ hostname, port }: Peer): Turn | undefined | Promise<Turn | undefined> {
     const connection = `${hostname} ${port}`;
     const before = this.#turns.get(connection);
     if (before === undefined) return this.#open(connection);
-    if (before.untilTaken === undefined || before.isWaitedFor) return undefined;
-    before.isWaitedFor = true;
-    return this.#after(before.untilTaken, connection);
+    if (before.untilSent === undefined || before.hasNext) return undefined;
+    before.hasNext = true;
+    return this.#after(before.untilSent, connection);
   }
 
-  async #after(untilTaken: Promise<void>, connection: string): Promise<Turn | undefined> {
-    const isTaken = new AbortController();
-    await Promise.race([untilTaken, pause(maxWaitMs, isTaken.signal)]);
-    isTaken.abort();
+  async #after(untilSent: Promise<void>, connection: string): Promise<Turn | undefined> {
+    const isSent = new AbortController();
+    await Promise.race([untilSent, pause(maxWaitMs, isSent.signal)]);
+    isSent.abort();
     return this.#turns.has(connection) ? undefined : this.#open(connection);
   }
 
   #open(connection: string): Turn {
-    const turn = { connection, untilTaken: undefined, isWaitedFor: false };
+    const turn = { connection, untilSent: undefined, hasNext: false };
     this.#turns.set(connection, turn);
     return turn;
   }
@@ -49,28 +50,4 @@ export class Connections {
   end({ connection }: Turn): void {
     this.#turns.delete(connection);
   }
-
-  endWhenTaken(turn: Turn, taken: Promise<void>, over: () => void): void {
-    const end = () => {
-      this.end(turn);
-      over();
-    };
-    turn.untilTaken = taken.then(end, end);
-  }
-}
-
-// The runtime reports only for streams when they have been sent.
-export async function toldWhenTaken(answer: Response): Promise<Response> {
-  if (answer.headers.get("Content-Type") === "text/event-stream") return answer;
-  const { status, headers } = answer;
-  if (answer.body === null) return answer;
-  const bytes = new Uint8Array(await answer.arrayBuffer());
-  const stream = new ReadableStream<Uint8Array>({
-    start: (controller) => {
-      controller.enqueue(bytes);
-      controller.close();
-    },
-  });
-  headers.set("Content-Length", `${bytes.length}`);
-  return new Response(stream, { status, headers });
 }

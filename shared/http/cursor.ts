@@ -3,7 +3,8 @@ import { Buffer } from "node:buffer";
 import { ApiError } from "./errors.ts";
 import { textSchema } from "./fields.ts";
 
-// Pages: a cursor names the row after which to go on, so rows that come in meanwhile shift nothing.
+// Long lists are answered in pages. A cursor names the last row of a page, so rows that are added
+// meanwhile do not shift the next page.
 
 const defaultLimit = 50;
 const maxLimit = 200;
@@ -14,17 +15,17 @@ export function pageFields() {
     limit: z.coerce.number({ error: "must be a number" })
       .int("must be a whole number").min(1, "must be at least 1")
       .max(maxLimit, `must be at most ${maxLimit}`).default(defaultLimit)
-      .openapi({ description: "How many at most" }),
-    cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
+      .openapi({ description: "Maximum number of entries in this page" }),
+    cursor: z.string().optional().openapi({ description: "`next_cursor` of the previous page" }),
   };
 }
 
 export interface Page<Row> {
   rows: Row[];
-  next_cursor: string | undefined; // only when there are more
+  next_cursor: string | undefined; // present only if there are more rows
 }
 
-// Of one row more than asked for, which tells whether there is a next page.
+// The rows found are one more than the limit if there is a next page.
 export function pageOf<Row>(
   found: Row[],
   limit: number,
@@ -51,18 +52,18 @@ export function readCursor<Schema extends z.ZodType>(
     const written = Buffer.from(cursor, "base64url").toString();
     return schema.parse(JSON.parse(written, (_, value) => storable(value)));
   } catch {
-    throw new ApiError("BAD_REQUEST", "cursor is not one that this service gave out");
+    throw new ApiError("BAD_REQUEST", "cursor must be a next_cursor of this service");
   }
 }
 
-// PostgreSQL accepts no other text, whatever the schema allows.
+// PostgreSQL accepts no other text as a parameter, whatever the schema allows.
 const storableText = textSchema();
 
 function storable(value: unknown): unknown {
   return typeof value === "string" ? storableText.parse(value) : value;
 }
 
-// Also well-formed times may be none that PostgreSQL knows: it has no year 0.
+// PostgreSQL has no year 0.
 export function timeSchema(): z.ZodISODateTime {
   return z.iso.datetime({ precision: 6 }).regex(/^(?!0000)/);
 }

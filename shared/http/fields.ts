@@ -1,9 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import { type ErrorCode, errorCodes } from "./errors.ts";
+import { type ErrorCode, statusOfCode } from "./errors.ts";
 
-// What all text that comes from a caller has to be, and how an error speaks of it.
+// Schemas for the text that callers send, and the messages for text that does not match.
 
-// Counted in characters, not in UTF-16 units. A lone surrogate or a NUL can't be stored as text.
+// The length is counted in characters, not in UTF-16 units. PostgreSQL can't store a lone surrogate
+// or a NUL.
 export function fieldSchema(): z.ZodString {
   return z.string({
     error: ({ input }) =>
@@ -22,7 +23,7 @@ function problemOf(value: string): string | undefined {
   return undefined;
 }
 
-// Any text that PostgreSQL can be asked for.
+// Any text that PostgreSQL accepts as a parameter.
 export function textSchema(): z.ZodString {
   return z.string().refine(
     (value) => !value.includes("\0") && value.isWellFormed(),
@@ -30,34 +31,40 @@ export function textSchema(): z.ZodString {
   );
 }
 
-// Of an ISO time: PostgreSQL has no year 0 and no offset of 16 hours, and reads no endless fraction.
+// Whether PostgreSQL accepts an ISO time: it has no year 0, no offset of 16 hours or more, and no
+// fraction of any length.
 export function isStorableTime(value: string): boolean {
   return !/^0000/.test(value) && !/[+-](1[6-9]|2\d):\d\d$/.test(value) && value.length <= 40;
 }
 
-const namedAtMost = 5; // a list may be wrong a thousand times
+const maxNamed = 5; // a list may contain a thousand bad values
 
 export function problemsOf({ issues }: z.ZodError): string {
-  const named = issues.slice(0, namedAtMost).map(({ path, message }) =>
+  const named = issues.slice(0, maxNamed).map(({ path, message }) =>
     path.length === 0 ? "request body is invalid" : `${path.join(".")} ${message}`
   );
   const more = issues.length - named.length;
   return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
-const errorSchema = z.object({
-  code: z.enum(errorCodes),
-  message: z.string().openapi({ description: "A sentence for people" }),
-}).openapi("Error");
-
-// The messages are examples.
 // deno-lint-ignore explicit-module-boundary-types
-export function errorAnswer(
+export function errorSchema(codes: string[]) {
+  return z.object({
+    code: z.enum(codes),
+    message: z.string().openapi({ description: "A sentence for a person to read" }),
+  }).openapi("Error");
+}
+
+const sharedErrorSchema = errorSchema(Object.keys(statusOfCode));
+
+// The messages become examples. A service with error codes of its own passes their type.
+// deno-lint-ignore explicit-module-boundary-types
+export function errorAnswer<Code extends string = ErrorCode>(
   description: string,
-  messages: Partial<Record<ErrorCode, string>> = {},
+  messages: Partial<Record<NoInfer<Code>, string>> = {},
 ) {
   const examples = Object.fromEntries(
     Object.entries(messages).map(([code, message]) => [code, { value: { code, message } }]),
   );
-  return { description, content: { "application/json": { schema: errorSchema, examples } } };
+  return { description, content: { "application/json": { schema: sharedErrorSchema, examples } } };
 }

@@ -3,9 +3,9 @@ import type { Scope } from "../access/caller.ts";
 import { noCredential, scopeMissing } from "../access/refusals.ts";
 import { errorAnswer } from "./fields.ts";
 
-// What is said of a service in /openapi.json besides what each of its routes says.
+// The OpenAPI description of a service, and the parts that all of its routes have in common.
 
-// Without a scope there is no route: somebody has to say who may call it.
+// Every route must state who may call it.
 export interface ScopedRoute extends RouteConfig {
   scope: Scope | "public";
 }
@@ -13,25 +13,26 @@ export interface ScopedRoute extends RouteConfig {
 export type Description = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
 const tags = [
-  { name: "Entitlements", description: "Change a user's rights, and see what a user has." },
-  { name: "Operation", description: "Look inside, and mend. Only where debug is enabled." },
-  { name: "Service", description: "Health, figures, and this description." },
+  { name: "Entitlements", description: "Change and list the entitlements of users." },
+  { name: "Operation", description: "Inspect and repair. Available only when debug is enabled." },
+  { name: "Service", description: "Health, metrics, and this description." },
 ];
 
 const general =
-  "Every error is `{code, message}`. A path that is not listed here is answered with 404 " +
-  "`NOT_FOUND`, a method that a path does not have with 405 `METHOD_NOT_ALLOWED` and `Allow`, both " +
-  "only to those who show a credential. A url over 16 KiB is answered with 414 `URI_TOO_LONG`, a " +
-  "caller that asks too often with 429 `TOO_MANY_REQUESTS`. " +
-  "After a 5xx, a lost connection or a time-out the same request may be repeated, changes with the " +
-  "same `Idempotency-Key`; after a 503 or a 429 not before the seconds that `Retry-After` says.";
+  "Every error is `{code, message}`. An unknown path is answered with 404 `NOT_FOUND`, and a method " +
+  "that a path does not support with 405 `METHOD_NOT_ALLOWED` and `Allow`; both need a credential. A " +
+  "url over 16 KiB is answered with 414 `URI_TOO_LONG`, and a caller that sends too many requests with " +
+  "429 `TOO_MANY_REQUESTS`. After a 5xx, a lost connection or a time-out a request may be repeated; a " +
+  "change needs the same `Idempotency-Key`. After a 503 or a 429, wait for as many seconds as " +
+  "`Retry-After` contains.";
 
 export function describeApi(app: OpenAPIHono, title: string): Description {
   app.openAPIRegistry.registerComponent("securitySchemes", "bearer", {
     type: "http",
     scheme: "bearer",
-    description: "A token of this service's settings, or a JWT of the issuer that they name. " +
-      "Services without either are reached from their own machine only, and ask for none.",
+    description:
+      "A token from the settings of this service, or a JWT from the configured issuer. " +
+      "A service without either needs no credential, and can be reached only from its own machine.",
   });
   const description = app.getOpenAPI31Document({
     openapi: "3.1.0",
@@ -46,7 +47,7 @@ export function describeApi(app: OpenAPIHono, title: string): Description {
   return { ...description, tags: tags.filter(({ name }) => used.has(name)) };
 }
 
-// The route with what holds for all: its name, its tag, and the errors that each may answer with.
+// Adds what all routes have: an operation id, a tag, and the errors that any route may answer with.
 export function completed({ scope, ...route }: ScopedRoute): RouteConfig {
   return {
     operationId: operationIdOf(route),
@@ -65,7 +66,7 @@ export function completed({ scope, ...route }: ScopedRoute): RouteConfig {
 function refusals(scope: Scope): RouteConfig["responses"] {
   return {
     401: {
-      ...errorAnswer("No credential, or not one that is known", {
+      ...errorAnswer("The credential is missing or unknown", {
         UNAUTHORIZED: noCredential().message,
       }),
       headers: challengeHeaders,
@@ -80,7 +81,7 @@ function refusals(scope: Scope): RouteConfig["responses"] {
 }
 
 const challengeHeaders = z.object({
-  "WWW-Authenticate": z.string().openapi({ description: "What to show, by RFC 6750" }),
+  "WWW-Authenticate": z.string().openapi({ description: "Which credential is needed (RFC 6750)" }),
 });
 
 const brokenAnswer = errorAnswer("An error in the service", {
@@ -88,18 +89,18 @@ const brokenAnswer = errorAnswer("An error in the service", {
 });
 
 const retryHeaders = z.object({
-  "Retry-After": z.string().regex(/^[1-9]\d*$/).openapi({ description: "Seconds" }),
+  "Retry-After": z.string().regex(/^[1-9]\d*$/).openapi({ description: "Seconds to wait" }),
 });
 
 function withRetryAfter({ responses }: RouteConfig): RouteConfig["responses"][503] {
   const answer = responses[503] ?? errorAnswer(
-    "What it needs can't be reached, too many requests are waiting, or the service is stopping",
+    "A dependency is unavailable, too many requests are waiting, or the service is stopping",
     { SERVICE_UNAVAILABLE: "the database can't be reached, try again" },
   );
   return { ...answer, headers: retryHeaders };
 }
 
-// "get /debug/inbox/{user_id}" is getDebugInboxUserId, where the route has no better name.
+// "get /debug/inbox/{user_id}" becomes getDebugInboxUserId, unless the route has an operation id.
 function operationIdOf({ method, path }: RouteConfig): string {
   const words = path.split(/[^a-zA-Z0-9]+/).filter((word) => word !== "");
   return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");

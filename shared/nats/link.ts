@@ -1,5 +1,5 @@
 import type { NatsConnection } from "nats";
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "../process/reason.ts";
 import type { Log } from "../process/log.ts";
 import { counter, gauge } from "../telemetry/metrics.ts";
 import { connectNats, type NatsServers } from "./connection.ts";

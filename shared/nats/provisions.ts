@@ -1,5 +1,5 @@
 import type { JetStreamManager } from "nats";
-import { StartRefused } from "../http/errors.ts";
+import { StartRefused } from "../process/start_refused.ts";
 import type { NatsLink, Session } from "./link.ts";
 import { gauge } from "../telemetry/metrics.ts";
 import { NotPermitted } from "./streams.ts";

@@ -10,7 +10,8 @@ import {
   type StreamConfig,
   type StreamInfo,
 } from "nats";
-import { reasonOf, StartRefused } from "../http/errors.ts";
+import { reasonOf } from "../process/reason.ts";
+import { StartRefused } from "../process/start_refused.ts";
 import type { Log } from "../process/log.ts";
 
 // Streams and durable consumers are verified, and made or changed where NATS permits it: for services

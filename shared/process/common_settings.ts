@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { AccessOptions } from "../access/authenticator.ts";
-import { burstHasRate, rateOf, type RateOptions, rateSettings } from "../access/rate.ts";
-import { accessOptions, accessSettings, issuerIsWhole } from "../access/settings.ts";
+import { burstNeedsRate, rateOf, type RateOptions, rateSettings } from "../access/rate.ts";
+import { accessOptions, accessSettings, issuerIsComplete } from "../access/settings.ts";
 import { count, duration, maxTimerMs, number, prefixed, text } from "./settings.ts";
 import { logSettings, type UserIds } from "./log.ts";
 import type { NatsServers } from "../nats/connection.ts";
@@ -22,7 +22,7 @@ export const commonSettings = {
   "hostname": text().optional(),
 };
 
-export const commonChecks = [...natsTlsIsUsed(), issuerIsWhole, burstHasRate];
+export const commonChecks = [...natsTlsIsUsed(), issuerIsComplete, burstNeedsRate];
 
 export interface CommonConfig {
   nats: Required<NatsServers>;

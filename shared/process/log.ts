@@ -1,7 +1,7 @@
 import { configureSync, getLogger, type Logger, type LogRecord } from "@logtape/logtape";
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "./reason.ts";
 import { printableJson } from "./printable.ts";
 
 export type Log = Logger;

@@ -1,4 +1,5 @@
-import { reasonOf, StartRefused } from "../http/errors.ts";
+import { reasonOf } from "./reason.ts";
+import { StartRefused } from "./start_refused.ts";
 import type { Log } from "./log.ts";
 
 export interface Loop {

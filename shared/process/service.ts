@@ -1,10 +1,11 @@
 import { environment, SettingsError } from "./settings.ts";
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "./reason.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { MissingFlags, type Program, type Read, readWithin } from "./program.ts";
 import { observeProcess } from "../telemetry/scrape.ts";
-import { type App, type HttpOptions, serve } from "../http/serve.ts";
+import type { App } from "../http/handle_request.ts";
+import { type HttpOptions, serve } from "../http/serve.ts";
 import { aborted, pause } from "./signals.ts";
 
 // The life of a service: settings → HTTP and loops → stop signal → what is in hand is finished.

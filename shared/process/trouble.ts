@@ -1,4 +1,4 @@
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "./reason.ts";
 
 // Tells of a trouble once when it begins and once when it has ended, however often it was met. What
 // shares a cause shares a trouble: it ends when everything that failed has worked again.

@@ -1,6 +1,6 @@
 import { backoffMs } from "./backoff.ts";
 import { Batch } from "./batch.ts";
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "../process/reason.ts";
 import type { Handover, Offer } from "./handover.ts";
 import type { Claimed, Job, Outcome, Settlement } from "../process/job.ts";
 import type { Log } from "../process/log.ts";

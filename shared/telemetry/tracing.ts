@@ -10,7 +10,7 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import { reasonOf } from "../http/errors.ts";
+import { reasonOf } from "../process/reason.ts";
 
 // Spans by Deno's own OpenTelemetry. A trace goes with its event: each step is the child of the one
 // before, by the traceparent that the row or the message carries. A statement that serves many at

@@ -1,4 +1,4 @@
-// JWTs: what an issuer has signed is believed, and nothing that only looks like it.
+// JWTs: a token that the issuer signed is accepted, and no token that only looks like one.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
@@ -36,7 +36,7 @@ function assertRefused(answer: Answer, message: RegExp): void {
   );
 }
 
-Deno.test("scopes are words or a list, in scope or scp, and those of others mean nothing", async () => {
+Deno.test("scopes are words or a list in scope or scp, and unknown scopes are ignored", async () => {
   const granted: Claims[] = [
     { scope: "openid metrics:read" },
     { scope: ["metrics:read"] },
@@ -73,7 +73,7 @@ Deno.test("a token of another issuer or for another audience is refused", async 
   assert.equal((await metricsWith(several)).status, 200);
 });
 
-Deno.test("a token lives from its beginning to its end, give or take the leeway", async () => {
+Deno.test("a token is valid from nbf to exp, extended by the leeway", async () => {
   const nowSeconds = Math.floor(Date.now() / 1_000);
   assertRefused(await metricsWith(await issuer.sign({ ...good, inSeconds: -40 })), /has expired/);
   const { inSeconds: _, ...endless } = good;
@@ -86,17 +86,17 @@ Deno.test("a token lives from its beginning to its end, give or take the leeway"
   }
 });
 
-Deno.test("a token that was good is refused when its time is over", async () => {
+Deno.test("a token that was accepted is refused after it has expired", async () => {
   await using strict = await startEntitlement({ ...issuer.settings, ACCESS_JWT_LEEWAY: "1ms" });
   const token = await issuer.sign({ ...good, inSeconds: 2 });
   assert.equal((await metricsWith(token, strict)).status, 200);
-  await until("it is over", async () => (await metricsWith(token, strict)).status === 401);
+  await until("it has expired", async () => (await metricsWith(token, strict)).status === 401);
   assertRefused(await metricsWith(token, strict), /has expired/);
 });
 
 const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-Deno.test("nobody signs with no key, with the public key as a secret, or with one of their own", async () => {
+Deno.test("a token signed without a key, with the public key as a secret, or with a foreign key is refused", async () => {
   const [header = "", payload = "", signature = ""] = (await issuer.sign(good)).split(".");
   const { kid } = JSON.parse(Buffer.from(header, "base64url").toString());
   const none = { alg: "none", kid };
@@ -121,13 +121,13 @@ Deno.test("nobody signs with no key, with the public key as a secret, or with on
   assert.equal((await metricsWith(`${header}.${payload}.${signature}`)).status, 200);
 });
 
-Deno.test("an algorithm that is not in the list is refused, though the issuer signs with it", async () => {
+Deno.test("an algorithm that is not configured is refused, even if the issuer signs with it", async () => {
   const only = { ...issuer.settings, ACCESS_JWT_ALGORITHMS: "RS256" };
   await using picky = await startEntitlement(only);
   assertRefused(await metricsWith(await issuer.sign(good), picky), /not allowed/);
 });
 
-Deno.test("every algorithm of the default list is understood", async () => {
+Deno.test("every algorithm of the default list is supported", async () => {
   for (const algorithm of ["RS256", "PS256", "EdDSA"]) {
     await using other = await startIssuer(algorithm);
     await using service = await startEntitlement(other.settings);
@@ -151,7 +151,7 @@ Deno.test("keys are fetched once, and again when a token names a new one", async
   const again = await Promise.all(after.map((token) => metricsWith(token, service)));
   assert.deepEqual(again.map(({ status }) => status), [200, 200, 200, 200]);
   assert.equal(rotating.fetches, 2);
-  // Whoever invents names of keys makes it ask no more.
+  // Invented names of keys cause no more fetches.
   for (let i = 0; i < 20; i++) {
     const token = await rotating.sign({ ...good, kid: `invented-${i}` });
     assertRefused(await metricsWith(token, service), /does not publish/);
@@ -159,29 +159,32 @@ Deno.test("keys are fetched once, and again when a token names a new one", async
   assert.equal(rotating.fetches, 2);
 });
 
-Deno.test("while the issuer is down its keys go on; before any was fetched it is not the caller's fault", async () => {
-  await using down = await startIssuer();
-  down.away = true;
-  await using service = await startEntitlement(down.settings);
-  const token = await down.sign(good);
+Deno.test("while the issuer is down its keys stay in use, and 503 is answered if none was ever fetched", async () => {
+  await using failing = await startIssuer();
+  failing.down = true;
+  await using service = await startEntitlement(failing.settings);
+  const token = await failing.sign(good);
   const answer = await metricsWith(token, service);
   assertError(answer, 503, "SERVICE_UNAVAILABLE");
   assert.equal(answer.headers.get("Retry-After"), "2");
-  down.away = false;
-  await until("it asks again", async () => (await metricsWith(token, service)).status === 200);
-  down.away = true;
-  const [bob, cem] = await Promise.all(["bob", "cem"].map((sub) => down.sign({ ...good, sub })));
+  failing.down = false;
+  await until(
+    "the keys are fetched again",
+    async () => (await metricsWith(token, service)).status === 200,
+  );
+  failing.down = true;
+  const [bob, cem] = await Promise.all(["bob", "cem"].map((sub) => failing.sign({ ...good, sub })));
   assert.equal((await metricsWith(bob ?? "", service)).status, 200);
-  await down.rotate();
-  const unknown = await down.sign(good);
+  await failing.rotate();
+  const unknown = await failing.sign(good);
   assertError(await metricsWith(unknown, service), 503, "SERVICE_UNAVAILABLE");
-  // It has asked in vain by now.
+  // By now a fetch has failed.
   assert.equal((await metricsWith(cem ?? "", service)).status, 200);
-  const said = service.service.log.filter(({ message }) => /keys/.test(message));
-  assert.deepEqual(said.map(({ level }) => level), ["warning", "info", "warning"]);
+  const logged = service.service.log.filter(({ message }) => /keys/.test(message));
+  assert.deepEqual(logged.map(({ level }) => level), ["warning", "info", "warning"]);
 });
 
-Deno.test("who did what is the name of the credential, whatever the request says", async () => {
+Deno.test("an operation is recorded under the name in the credential, whatever the request contains", async () => {
   const shop = newClient("shop", ...scopes);
   const settings = { ...issuer.settings, ...tokensOf(shop), ENTITLEMENT_DEBUG_ENABLED: "true" };
   await using own = await startEntitlement(settings);
@@ -199,7 +202,7 @@ Deno.test("who did what is the name of the credential, whatever the request says
   assert.deepEqual(operations.map(({ who }: { who: string }) => who), ["jwt:shop", "shop"]);
 });
 
-Deno.test("a subject that can't be a name is refused", async () => {
+Deno.test("a subject that is not a valid name is refused", async () => {
   const { sub: _, ...nameless } = good;
   const unfit: Claims[] = [
     nameless,
@@ -218,7 +221,7 @@ Deno.test("a subject that can't be a name is refused", async () => {
   }
 });
 
-Deno.test("what the issuer signs for another purpose is no access token", async () => {
+Deno.test("a token that the issuer signed for another purpose is refused", async () => {
   for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt", "JWT", "jwt"]) {
     assert.equal((await metricsWith(await issuer.sign({ ...good, typ }))).status, 200, typ);
   }

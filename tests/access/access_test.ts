@@ -1,5 +1,5 @@
-// Who may call: every endpoint with no credential, a wrong one, an expired one, one without the scope,
-// and the right one. What is asked comes from the API description, so that no route can be forgotten.
+// Every endpoint without a credential, with a wrong one, an expired one, one without the scope, and
+// the right one. The endpoints come from the API description, so that no route can be forgotten.
 import assert from "node:assert/strict";
 import { type Scope, scopes } from "../../shared/access/caller.ts";
 import { newToken } from "../../shared/access/tokens.ts";
@@ -7,6 +7,7 @@ import { bearer, type Client, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, assertError, call, grant } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
+import { describedBy } from "../http/described.ts";
 import { changeHead, sendRaw } from "../http/raw_http.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
@@ -35,25 +36,17 @@ interface Endpoint {
   url: string;
   path: string;
   method: string;
-  scope: Scope | undefined; // undefined where everybody is answered
+  scope: Scope | undefined; // undefined if the endpoint is public
 }
 
 async function endpoints(): Promise<Endpoint[]> {
-  const found = await Promise.all(
-    [stack.entitlement.url, stack.notification.url].map(async (url) => {
-      const { json: api } = await call(`${url}/openapi.json`);
-      // deno-lint-ignore no-explicit-any
-      return Object.entries<any>(api.paths).flatMap(([path, methods]) =>
-        // deno-lint-ignore no-explicit-any
-        Object.entries<any>(methods).map(([method, { security }]) => ({
-          url,
-          path,
-          method: method.toUpperCase(),
-          scope: security[0]?.bearer[0],
-        }))
-      );
-    }),
-  );
+  const { entitlement, notification } = stack;
+  const found = await Promise.all([entitlement.url, notification.url].map(async (url) => {
+    const { operations } = await describedBy(url);
+    return operations.map(({ path, method, described: { security } }) => (
+      { url, path, method: method.toUpperCase(), scope: security[0]?.bearer[0] }
+    ));
+  }));
   return found.flat();
 }
 
@@ -67,7 +60,7 @@ function ask({ url, path, method }: Endpoint, headers: Record<string, string>): 
 
 const challenge = (answer: Answer) => answer.headers.get("WWW-Authenticate");
 
-/** As docs/access.md has it; the first that fits counts. */
+/** The table of docs/access.md; the first match counts. */
 const opened: [path: RegExp, scope: Scope][] = [
   [/^\/v1\/entitlements\/(grants|revokes)$/, "entitlements:write"],
   [/^\/v1\/users\/\{user_id\}\/entitlements$/, "entitlements:read"],
@@ -77,14 +70,14 @@ const opened: [path: RegExp, scope: Scope][] = [
   [/^\/metrics$/, "metrics:read"],
 ];
 
-Deno.test("each endpoint asks for the scope that is said to open it", async () => {
+Deno.test("each endpoint needs the scope that docs/access.md states", async () => {
   for (const { method, path, scope } of await endpoints()) {
     const expected = opened.find(([paths]) => paths.test(path))?.[1];
     assert.equal(scope, expected, `${method} ${path}`);
   }
 });
 
-Deno.test("every endpoint answers those with its scope, and refuses everybody else", async () => {
+Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
   assert.equal(all.length, 33, all.map(({ path }) => path).join("\n"));
@@ -115,7 +108,7 @@ Deno.test("every endpoint answers those with its scope, and refuses everybody el
   }
 });
 
-Deno.test("who is refused is refused before anything of the body has come", async () => {
+Deno.test("a request is refused before any of its body has arrived", async () => {
   const { url } = stack.entitlement;
   const headers = ["Idempotency-Key: k", "Content-Length: 100"];
   const refusals: [string[], number][] = [
@@ -129,7 +122,7 @@ Deno.test("who is refused is refused before anything of the body has come", asyn
   }
 });
 
-Deno.test("what is not there is not told to those who are not known", async () => {
+Deno.test("unknown callers can't find out which paths exist", async () => {
   const { url } = stack.entitlement;
   for (const path of ["/", "/v1", "/debug", "/debug/entitlement/nothing", "/console/nothing"]) {
     assertError(await call(url + path), 401, "UNAUTHORIZED");
@@ -142,7 +135,7 @@ Deno.test("what is not there is not told to those who are not known", async () =
   assertError(await call(grants, { headers }), 405, "METHOD_NOT_ALLOWED");
 });
 
-Deno.test("a credential is a bearer token in its header, and nothing else", async () => {
+Deno.test("a credential is accepted only as a bearer token in the Authorization header", async () => {
   const url = `${stack.entitlement.url}/metrics`;
   const token = tokenOf("metrics:read");
   const statusWith = async (Authorization: string) =>
@@ -163,7 +156,7 @@ Deno.test("a credential is a bearer token in its header, and nothing else", asyn
   }
 });
 
-Deno.test("no credential comes back in an answer or stands in the log", async () => {
+Deno.test("no answer and no log line contains a credential", async () => {
   const wrong = newToken();
   const answers = [
     await call(`${stack.entitlement.url}/metrics`, { headers: bearer(wrong) }),
@@ -175,7 +168,7 @@ Deno.test("no credential comes back in an answer or stands in the log", async ()
   assert.match(log, /only-metrics-read/);
 });
 
-Deno.test("a client changes its token without a gap, and a token is gone when its entry is", async () => {
+Deno.test("a client can change its token without a gap, and removing an entry revokes its token", async () => {
   const before = newClient("shop", "entitlements:write");
   const after = newClient("shop", "entitlements:write");
   await using both = await startEntitlement(tokensOf(before, after));
@@ -188,10 +181,12 @@ Deno.test("a client changes its token without a gap, and a token is gone when it
   assert.equal((await grantWith(only.url, after)).status, 200);
 });
 
-Deno.test("without credentials everybody of this machine is let in, and the log says so", async () => {
+Deno.test("without configured credentials everybody on this machine is admitted, and the log warns about it", async () => {
   await using kenri = await startEntitlement();
   assert.equal((await grant(kenri.url)).status, 200);
   assert.equal((await call(`${kenri.url}/metrics`)).status, 200);
-  const said = kenri.service.log.filter(({ message }) => /everybody on this machine/.test(message));
-  assert.deepEqual(said.map(({ level }) => level), ["warning"]);
+  const warnings = kenri.service.log.filter(({ message }) =>
+    /everybody on this machine/.test(message)
+  );
+  assert.deepEqual(warnings.map(({ level }) => level), ["warning"]);
 });

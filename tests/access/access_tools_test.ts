@@ -1,4 +1,4 @@
-// What makes credentials, and what shows them.
+// The tools that make credentials, and the tools that send them.
 import assert from "node:assert/strict";
 import { readConfig as readEntitlement } from "../../entitlement/config.ts";
 import { readConfig as readNotification } from "../../notification/config.ts";
@@ -24,7 +24,7 @@ async function run(program: string, ...args: string[]) {
 
 const token = (...args: string[]) => run(Deno.execPath(), "task", "--quiet", "token", ...args);
 
-Deno.test("deno task token makes a token, and an entry by which a service knows it", async () => {
+Deno.test("deno task token makes a token, and an entry with which a service accepts it", async () => {
   const { code, output } = await token("shop", "entitlements:write", "entitlements:write");
   assert.equal(code, 0);
   const [made = "", ...others] = output.match(/kenri_[0-9a-f]{64}\b/g) ?? [];
@@ -37,7 +37,7 @@ Deno.test("deno task token makes a token, and an entry by which a service knows 
   assert.ok(!(await token("shop", "entitlements:write")).output.includes(made));
 });
 
-Deno.test("a token without a name or with a scope that does not exist is not made", async () => {
+Deno.test("no token is made without a name or with an unknown scope", async () => {
   for (const args of [[], ["shop"], ["sh:op", "debug:read"], ["shop", "debug:write"]]) {
     const { code, output, errors } = await token(...args);
     assert.deepEqual([code, output], [1, ""], `${args}`);
@@ -45,7 +45,7 @@ Deno.test("a token without a name or with a scope that does not exist is not mad
   }
 });
 
-Deno.test("deno task ops shows its token, and says when it needs one", async () => {
+Deno.test("deno task ops sends its token, and reports a missing token or scope", async () => {
   const operator = newClient("kim", "debug:read");
   const settings = tokensOf(operator);
   await using stack = await startStack({ entitlement: settings, notification: settings });

@@ -1,5 +1,5 @@
-// What another site may do with a service that asks nobody for a credential, through a browser on its
-// machine: nothing that the browser would have to ask for first, and nothing that a form can send.
+// What another site can do, through a browser on the same machine, with a service that needs no
+// credential: nothing that needs a preflight, and nothing that a form can send.
 import assert from "node:assert/strict";
 import { call, someFields } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
@@ -7,23 +7,23 @@ import { startEntitlement } from "../support/entitlement.ts";
 const Origin = "https://site.example";
 const paths = ["/v1/entitlements/grants", "/operations/entitlement/dead-letters/send-back"];
 
-Deno.test("no other site is told that it may read answers or send JSON", async () => {
+Deno.test("no other site gets permission to read answers or to send JSON", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
   const wanted = { "Access-Control-Request-Method": "POST" };
   for (const path of [...paths, "/v1/users/ann/entitlements", "/metrics", "/console/live.js"]) {
     const headers = { Origin, ...wanted, "Access-Control-Request-Headers": "content-type" };
     for (const asked of [{ method: "OPTIONS", headers }, { headers: { Origin } }]) {
-      const said = [...(await call(kenri.url + path, asked)).headers.keys()];
-      assert.ok(!said.some((name) => name.startsWith("access-control-")), `${path}: ${said}`);
+      const names = [...(await call(kenri.url + path, asked)).headers.keys()];
+      assert.ok(!names.some((name) => name.startsWith("access-control-")), `${path}: ${names}`);
     }
   }
 });
 
-Deno.test("what a browser sends for another site without asking is no change", async () => {
+Deno.test("a request that a browser sends for another site without a preflight changes nothing", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
   const ofForms = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
   for (const path of paths) {
-    // The last is taken for JSON by whoever looks no closer.
+    // A careless check would take the last one for JSON.
     for (const type of [...ofForms, "text/plain; application/json"]) {
       const { status } = await call(kenri.url + path, {
         method: "POST",

@@ -1,13 +1,13 @@
-// An issuer of JWTs with keys of its own, which it publishes over HTTP as a real one does.
+// An issuer of JWTs that publishes its keys over HTTP.
 import { exportJWK, exportSPKI, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import type { Settings } from "../../tools/servers/service_process.ts";
 
 export interface Issuer extends AsyncDisposable {
   settings: Settings;
   fetches: number; // of the published keys
-  away: boolean; // answers with 503
+  down: boolean; // answers with 503
   publicPem: string; // of the first key
-  // From now on it signs with a new key, and publishes only that one.
+  // From then on it signs with a new key, and publishes only that one.
   rotate(): Promise<void>;
   sign(claims: Claims): Promise<string>;
 }
@@ -33,7 +33,7 @@ export async function startIssuer(algorithm = "ES256"): Promise<Issuer> {
   const issuer: Issuer = {
     settings: {},
     fetches: 0,
-    away: false,
+    down: false,
     publicPem: key.publicPem,
     rotate: async () => void (key = await newKey(algorithm)),
     sign: ({ kid = key.kid, alg = algorithm, typ, inSeconds, ...claims }) => {
@@ -50,7 +50,7 @@ export async function startIssuer(algorithm = "ES256"): Promise<Issuer> {
   };
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => {
     issuer.fetches++;
-    if (issuer.away) return new Response("not now", { status: 503 });
+    if (issuer.down) return new Response("not now", { status: 503 });
     return Response.json({ keys: [key.jwk] });
   });
   const url = `http://127.0.0.1:${server.addr.port}`;

@@ -1,16 +1,9 @@
-// Both services describe all that they answer, completely, for programs and on a page for people.
+// Both services describe their API completely, in /openapi.json and on a page.
 import assert from "node:assert/strict";
 import { type Answer, call, grant, post, someFields } from "../support/api.ts";
+import { describedBy, type Json } from "./described.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { freshPlace, startNotification } from "../support/notification.ts";
-
-// deno-lint-ignore no-explicit-any
-type Json = any;
-
-interface Operation {
-  name: string;
-  described: Json;
-}
 
 let urls: string[];
 const running = new AsyncDisposableStack();
@@ -24,18 +17,7 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => running.disposeAsync());
 
-async function describedBy(url: string): Promise<{ api: Json; operations: Operation[] }> {
-  const { json: api } = await call(`${url}/openapi.json`);
-  const operations = Object.entries<Json>(api.paths).flatMap(([path, methods]) =>
-    Object.entries<Json>(methods).map(([method, described]) => ({
-      name: `${method} ${path}`,
-      described,
-    }))
-  );
-  return { api, operations };
-}
-
-Deno.test("every operation has a name of its own, a title, and a group that is described", async () => {
+Deno.test("every operation has a unique id, a title, and a described group", async () => {
   for (const url of urls) {
     const { api, operations } = await describedBy(url);
     const groups = api.tags.map(({ name }: Json) => name);
@@ -50,7 +32,7 @@ Deno.test("every operation has a name of its own, a title, and a group that is d
   }
 });
 
-Deno.test("every operation says how it fails, in the words of an error, and when to come back", async () => {
+Deno.test("every operation describes its errors, and Retry-After with each 503", async () => {
   for (const url of urls) {
     const { operations } = await describedBy(url);
     for (const { name, described } of operations) {
@@ -65,7 +47,7 @@ Deno.test("every operation says how it fails, in the words of an error, and when
   }
 });
 
-Deno.test("the examples of a change are what the service says", async () => {
+Deno.test("the examples of a change are the answers that the service gives", async () => {
   const [url = ""] = urls;
   const { api } = await describedBy(url);
   const { post: granting } = api.paths["/v1/entitlements/grants"];
@@ -96,16 +78,15 @@ Deno.test("the examples of a change are what the service says", async () => {
   assert.deepEqual(conflict.json, examples.IDEMPOTENCY_KEY_CONFLICT.value);
 });
 
-Deno.test("the page shows every operation with its fields and answers, and its links lead to them", async () => {
+Deno.test("the page shows every operation with its fields and answers, and every link has a target", async () => {
   for (const url of urls) {
     const { api, operations } = await describedBy(url);
     const { text, headers } = await call(`${url}/docs`);
     assert.equal(headers.get("Content-Type"), "text/html; charset=utf-8");
     assert.match(text, new RegExp(`^<!DOCTYPE html>\\s*<html lang="en">[^]*<h1>${api.info.title}`));
-    for (const { name, described } of operations) {
+    for (const { name, path, method, described } of operations) {
       const [card = ""] = text.split(`<article class="card" id="${described.operationId}"`)[1]
         ?.split("</article>") ?? [];
-      const [method = "", path = ""] = name.split(" ");
       assert.ok(card.includes(`>${method.toUpperCase()}</span><code>${path}</code>`), name);
       const body = described.requestBody?.content["application/json"].schema.$ref;
       const schema = api.components.schemas[body?.split("/").at(-1)];
@@ -124,7 +105,7 @@ Deno.test("the page shows every operation with its fields and answers, and its l
   }
 });
 
-Deno.test("the page runs nothing, loads nothing, and can't be framed", async () => {
+Deno.test("the page runs no script, loads nothing, and can't be framed", async () => {
   for (const url of urls) {
     const { text, headers } = await call(`${url}/docs`);
     const [, style = ""] = /<style>([^]*?)<\/style>/.exec(text) ?? [];
@@ -137,7 +118,7 @@ Deno.test("the page runs nothing, loads nothing, and can't be framed", async () 
       "frame-ancestors 'none'",
     ]);
     assert.equal(headers.get("X-Content-Type-Options"), "nosniff");
-    // Styles of elements and handlers would be blocked without a word.
+    // The policy would block style attributes and handlers silently.
     assert.doesNotMatch(text, /<script|<link|<img|<iframe|\sstyle=|\son\w+=|url\(|@import|https?:/);
   }
 });

@@ -1,8 +1,8 @@
-// A Host, a target or a path that is made to mislead is refused, and requests are answered in order.
+// A misleading Host, target or path is refused, and pipelined requests are answered in order.
 import assert from "node:assert/strict";
 import { call, someFields } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
-import { assertRawError, changeHead, connectTo, sendRaw } from "./raw_http.ts";
+import { assertRawError, changeHead, connectTo, contentLength, sendRaw } from "./raw_http.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -13,9 +13,7 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => kenri.close());
 
-const length = (body: string) => `Content-Length: ${new TextEncoder().encode(body).length}`;
-
-Deno.test("a Host that no url can have is no failure, of the console neither", async () => {
+Deno.test("a Host that can't be part of a url causes no error in the service", async () => {
   await using debugged = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
   const form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1\r\n\r\na";
   for (const host of ['a b"<>', "[", ":", "a:b:c", "%", "x".repeat(5_000), "<script>", "@"]) {
@@ -33,7 +31,7 @@ Deno.test("a Host that no url can have is no failure, of the console neither", a
   }
 });
 
-Deno.test("no Host and no form of the target chooses another route than the path", async () => {
+Deno.test("neither the Host nor the form of the target can choose another route than the path", async () => {
   const path = "/v1/users/ann/entitlements";
   const refused = [
     ...["localhost/livez?", "localhost/livez#", "localhost\\livez?", "localhost?", "u@localhost"]
@@ -55,7 +53,7 @@ Deno.test("no Host and no form of the target chooses another route than the path
   assert.equal((await sendRaw(url, "GET /livez HTTP/1.0\r\n\r\n"))?.status, 200);
 });
 
-Deno.test("without credentials a name of the network is answered no more than one of the internet", async () => {
+Deno.test("a service without credentials refuses names of the local network and of the internet", async () => {
   for (const host of ["intranet", "kenri", "evil.example", "10.0.0.1", "0.0.0.0"]) {
     const answer = await sendRaw(
       url,
@@ -65,7 +63,7 @@ Deno.test("without credentials a name of the network is answered no more than on
   }
 });
 
-Deno.test("a name in the path that is no text is refused", async () => {
+Deno.test("a part of the path that is not valid text is refused", async () => {
   const bad = {
     "%00": "user_id must not have control characters",
     "a%0Ab": "user_id must not have control characters",
@@ -89,10 +87,10 @@ Deno.test("a name in the path that is no text is refused", async () => {
   assert.deepEqual([emoji.status, emoji.json.user_id], [200, "🎫".repeat(255)]);
 });
 
-Deno.test("requests sent without waiting are answered in their order, bad ones too", async () => {
+Deno.test("pipelined requests are answered in their order, including bad ones", async () => {
   using connection = await connectTo(url);
   const request = (key: string, body: string) =>
-    changeHead(`Idempotency-Key: ${key}`, length(body)) + body;
+    changeHead(`Idempotency-Key: ${key}`, contentLength(body)) + body;
   const fields = JSON.stringify({ ...someFields, user_id: crypto.randomUUID() });
   const requests = ["a", "b"].map((key) => request(`pipelined-${key}`, fields));
   await connection.send([...requests, request("bad", "{"), requests[0]].join(""));

@@ -1,8 +1,8 @@
-// Bad input gets a clear error in the one shape, nothing of it is stored, and the service goes on.
+// Bad input gets a clear error, nothing of it is stored, and the service keeps running.
 import assert from "node:assert/strict";
 import { assertError, grant, post, someFields } from "../support/api.ts";
 import { type Entitlement, type RowCounts, startEntitlement } from "../support/entitlement.ts";
-import { assertRawError, changeHead, connectTo, sendRaw } from "./raw_http.ts";
+import { assertRawError, changeHead, connectTo, contentLength, sendRaw } from "./raw_http.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -13,7 +13,7 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => kenri.close());
 
-// Each test of a bad input runs within this.
+// The work stores nothing and logs no error, and afterwards a change succeeds.
 async function leavesNoTrace(work: () => Promise<void>): Promise<void> {
   const before: RowCounts = await kenri.counts();
   await work();
@@ -22,10 +22,9 @@ async function leavesNoTrace(work: () => Promise<void>): Promise<void> {
   assert.deepEqual(kenri.service.log.filter(({ level }) => level === "error"), []);
 }
 
-const length = (body: string) => `Content-Length: ${new TextEncoder().encode(body).length}`;
 const goodBody = JSON.stringify(someFields);
 
-Deno.test("a field that is missing, blank, too long, of another type or not storable is named", async () => {
+Deno.test("the error names a field that is missing, blank, too long, of another type or not storable", async () => {
   const bad: [unknown, string][] = [
     [undefined, "is required"],
     [null, "is required"],
@@ -34,9 +33,8 @@ Deno.test("a field that is missing, blank, too long, of another type or not stor
     ["\u3000\u00a0", "is required"],
     ["x".repeat(256), "must have at most 255 characters"],
     ["🎫".repeat(256), "must have at most 255 characters"],
-    ...[0, 1.5, true, [], ["ann"], {}, { toString: "ann" }].map((
-      value,
-    ): [unknown, string] => [value, "must be a string"]),
+    ...[0, 1.5, true, [], ["ann"], {}, { toString: "ann" }]
+      .map((value): [unknown, string] => [value, "must be a string"]),
     ["ann\u0000", "must not have control characters"],
     ["\u001b[2J", "must not have control characters"],
     ["ann\u007f", "must not have control characters"],
@@ -64,7 +62,7 @@ Deno.test("a field that is missing, blank, too long, of another type or not stor
   });
 });
 
-Deno.test("255 characters are taken, also when each is an emoji", async () => {
+Deno.test("255 characters are accepted, even if each is an emoji", async () => {
   const fields = Object.fromEntries(Object.keys(someFields).map((key) => [key, "🎫".repeat(255)]));
   assert.equal((await post(url, "grants", fields, "k".repeat(255))).status, 200);
 });
@@ -81,28 +79,17 @@ Deno.test("a bad Idempotency-Key is refused", async () => {
     for (const key of ["a b", "k".repeat(256), "\u00e9", "a\tb"]) {
       assertError(await post(url, "grants", someFields, key), 400, "BAD_REQUEST", invalid);
     }
-    const twice = changeHead("Idempotency-Key: a", "Idempotency-Key: a", length(goodBody));
+    const twice = changeHead("Idempotency-Key: a", "Idempotency-Key: a", contentLength(goodBody));
     assertRawError(await sendRaw(url, twice, goodBody), 400, "BAD_REQUEST");
-    const utf8 = changeHead("Idempotency-Key: 日本", length(goodBody));
+    const utf8 = changeHead("Idempotency-Key: 日本", contentLength(goodBody));
     assertRawError(await sendRaw(url, utf8, goodBody), 400, "BAD_REQUEST");
   });
 });
 
-Deno.test("a body that is no JSON object is refused", async () => {
+Deno.test("a body that is not a JSON object is refused", async () => {
   const required = "request body is required";
   const invalid = "request body is invalid";
-  const bodies = [
-    "null",
-    "1",
-    '"text"',
-    "[]",
-    "[{}]",
-    "true",
-    "{",
-    "{}}",
-    "{'a':1}",
-    "x",
-  ];
+  const bodies = ["null", "1", '"text"', "[]", "[{}]", "true", "{", "{}}", "{'a':1}", "x"];
   await leavesNoTrace(async () => {
     assertError(await post(url, "grants", "", "no-body"), 400, "BAD_REQUEST", required);
     assertRawError(await sendRaw(url, changeHead("Idempotency-Key: k")), 400, "BAD_REQUEST");
@@ -116,7 +103,7 @@ Deno.test("a body that is no JSON object is refused", async () => {
   });
 });
 
-Deno.test("bytes that are no UTF-8 are refused, not replaced", async () => {
+Deno.test("bytes that are not UTF-8 are refused, not replaced", async () => {
   const broken = [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0xf4, 0x90, 0x80, 0x80]];
   await leavesNoTrace(async () => {
     for (const bytes of broken) {
@@ -129,7 +116,7 @@ Deno.test("bytes that are no UTF-8 are refused, not replaced", async () => {
   });
 });
 
-Deno.test("names that mean something to JavaScript are fields like any other", async () => {
+Deno.test("field names with a meaning in JavaScript are fields like any other", async () => {
   await leavesNoTrace(async () => {
     const inherited = `{"__proto__":${goodBody},"constructor":{"prototype":${goodBody}}}`;
     const answer = await post(url, "grants", inherited, "proto");
@@ -140,7 +127,7 @@ Deno.test("names that mean something to JavaScript are fields like any other", a
   assert.equal((await post(url, "grants", extra, "proto-extra")).status, 200);
 });
 
-Deno.test("of a member that stands twice the last one counts, also for the key's identity", async () => {
+Deno.test("if a body contains a member twice the last one counts, also for the idempotency key", async () => {
   const [a, b] = [crypto.randomUUID(), crypto.randomUUID()];
   const twice = goodBody.replace('"ann"', `"${a}","user_id":"${b}"`);
   const first = await post(url, "grants", twice, "twice");
@@ -149,7 +136,7 @@ Deno.test("of a member that stands twice the last one counts, also for the key's
   assert.equal(again.text, first.text);
 });
 
-Deno.test("a huge body is refused, whether its length is told or not", async () => {
+Deno.test("a huge body is refused with and without a Content-Length", async () => {
   await leavesNoTrace(async () => {
     const huge = " ".repeat(3_000_000);
     assertError(await post(url, "grants", huge, "huge"), 413, "PAYLOAD_TOO_LARGE");
@@ -161,7 +148,7 @@ Deno.test("a huge body is refused, whether its length is told or not", async () 
   });
 });
 
-Deno.test("a body that ends before its length is refused, and one that is cut off changes nothing", async () => {
+Deno.test("a body that is shorter than announced is refused, and one that is cut off changes nothing", async () => {
   await leavesNoTrace(async () => {
     const head = changeHead("Idempotency-Key: half", "Content-Length: 1000");
     using ended = await connectTo(url);
@@ -175,12 +162,12 @@ Deno.test("a body that ends before its length is refused, and one that is cut of
   });
 });
 
-Deno.test("what is not HTTP is refused by the server itself, and the next client is served", async () => {
+Deno.test("bytes that are not HTTP are refused by the server itself, and the next client is served", async () => {
   const line = "GET /livez HTTP/1.1\r\nHost: localhost\r\n";
   const random = crypto.getRandomValues(new Uint8Array(50_000));
   const garbage: (string | Uint8Array)[] = [
     random,
-    "\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001", // the begin of TLS
+    "\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001", // the beginning of a TLS handshake
     "GET\r\n\r\n",
     "GET /livez HTTP/9.9\r\n\r\n",
     `${line}X: a\u0000b\r\n\r\n`,

@@ -1,10 +1,15 @@
-// Clients that speak HTTP/2 without being asked, and take no answer: their window stays shut.
+// HTTP/2 clients that read no answers, because they keep their flow-control window at 0.
 import { Buffer } from "node:buffer";
 import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node:http2";
+import { together } from "./raw_http.ts";
 
 export interface Http2Client extends Disposable {
-  // Sends a request, and resolves with the status of its answer; undefined when there was none.
+  // Sends a request, and resolves with the status of the answer, or undefined if there is none.
   ask(headers: OutgoingHttpHeaders, body?: "begun"): Promise<number | undefined>;
+}
+
+export function connectManyHttp2(url: string, count: number): Http2Client[] & Disposable {
+  return together(Array.from({ length: count }, () => connectHttp2(url)));
 }
 
 export function connectHttp2(url: string): Http2Client {

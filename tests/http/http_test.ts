@@ -1,4 +1,4 @@
-// What the entitlement service says over HTTP besides the changes themselves.
+// The HTTP behaviour of the entitlement service besides the changes themselves.
 import assert from "node:assert/strict";
 import {
   type Answer,
@@ -11,6 +11,7 @@ import {
   someFields,
 } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
+import { describedBy, type Json } from "./described.ts";
 import { validatorOf } from "../fuzz/openapi.ts";
 import { natsUrl, readStream } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -35,7 +36,7 @@ Deno.test("an unknown path is not found, whatever the method", async () => {
   assert.equal((await call(`${url}/v1`, { method: "HEAD" })).status, 404);
 });
 
-Deno.test("a method that a path does not have is named, with those that it has", async () => {
+Deno.test("an unsupported method is refused, with the methods that the path supports", async () => {
   const allowed = {
     "/v1/entitlements/grants": "POST",
     "/v1/entitlements/revokes": "POST",
@@ -67,22 +68,18 @@ Deno.test("HEAD answers like GET, without the body", async () => {
   assert.deepEqual([refused.status, refused.headers.get("Allow")], [405, "POST"]);
 });
 
-Deno.test("a body up to 16 KiB is taken, and one byte more is not", async () => {
-  const sized = (bytes: number, user = newUser()) =>
-    JSON.stringify({ ...someFields, ...user, padding: "" }).replace(
-      `"padding":""`,
-      (empty) => {
-        const rest = JSON.stringify({ ...someFields, ...user, padding: "" }).length;
-        return empty.slice(0, -1) + "x".repeat(bytes - rest) + '"';
-      },
-    );
+Deno.test("a body of 16 KiB is accepted, and one byte more is refused", async () => {
+  const sized = (bytes: number) => {
+    const body = JSON.stringify({ ...someFields, ...newUser(), padding: "" });
+    return body.replace(/"}$/, `${"x".repeat(bytes - body.length)}"}`);
+  };
   assert.equal(sized(16_384).length, 16_384);
   assert.equal((await post(url, "grants", sized(16_384), "fits")).status, 200);
   const tooLong = await post(url, "grants", sized(16_385), "does-not-fit");
   assertError(tooLong, 413, "PAYLOAD_TOO_LARGE", "request body is over 16 KiB");
 });
 
-Deno.test("only JSON in UTF-8 is taken", async () => {
+Deno.test("only JSON in UTF-8 is accepted", async () => {
   const types = [
     "application/json",
     "Application/JSON;charset=UTF-8",
@@ -107,7 +104,7 @@ Deno.test("only JSON in UTF-8 is taken", async () => {
 const w3c = (traceId: string) => `00-${traceId}-b7ad6b7169203331-01`;
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 
-Deno.test("a trace id travels from the request to the event, and one is made where none is given", async () => {
+Deno.test("the trace id of a request reaches its event, and a request without one gets one", async () => {
   const cases = [
     { given: { "X-Trace-Id": "order-17" }, trace: /^order-17$/, parent: /^$/ },
     { given: { traceparent: w3c(traceId) }, trace: traceId, parent: w3c(traceId) },
@@ -149,11 +146,8 @@ async function eventHeaders(aggregateKey: string) {
   return event.header;
 }
 
-// deno-lint-ignore no-explicit-any
-type Json = any;
-
-Deno.test("the API description is OpenAPI 3.1, and all that it refers to is in it", async () => {
-  const { json: api } = await call(`${url}/openapi.json`);
+Deno.test("the API description is OpenAPI 3.1, and contains everything that it refers to", async () => {
+  const { api, operations } = await describedBy(url);
   assert.equal(api.openapi, "3.1.0");
   assert.ok(api.info.title && api.info.version);
   assert.deepEqual(Object.keys(api.paths).sort(), [
@@ -166,16 +160,13 @@ Deno.test("the API description is OpenAPI 3.1, and all that it refers to is in i
     "/v1/entitlements/revokes",
     "/v1/users/{user_id}/entitlements",
   ]);
-  for (const [path, methods] of Object.entries<Json>(api.paths)) {
-    for (const operation of Object.values<Json>(methods)) {
-      const inPath = operation.parameters?.filter((parameter: Json) => parameter.in === "path") ??
-        [];
-      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      assert.deepEqual(inPath.map(({ name }: Json) => name), named);
-      for (const [status, answer] of Object.entries<Json>(operation.responses)) {
-        assert.match(status, /^[2-5]\d\d$/);
-        assert.ok(answer.description && answer.content, `${path} ${status}`);
-      }
+  for (const { path, described } of operations) {
+    const inPath = (described.parameters ?? []).filter((given: Json) => given.in === "path");
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    assert.deepEqual(inPath.map(({ name }: Json) => name), named);
+    for (const [status, answer] of Object.entries<Json>(described.responses)) {
+      assert.match(status, /^[2-5]\d\d$/);
+      assert.ok(answer.description && answer.content, `${path} ${status}`);
     }
   }
   for (const [, ref = ""] of JSON.stringify(api).matchAll(/"\$ref":"([^"]+)"/g)) {
@@ -184,28 +175,23 @@ Deno.test("the API description is OpenAPI 3.1, and all that it refers to is in i
   }
 });
 
-Deno.test("every answer is as the API description says", async () => {
-  const { json: api } = await call(`${url}/openapi.json`);
+Deno.test("every answer matches the API description", async () => {
+  const { api } = await describedBy(url);
   const user = newUser();
   const fields = { ...someFields, ...user };
-  const answers: [string, string, Answer][] = [
-    ["/v1/entitlements/grants", "post", await post(url, "grants", fields, "described-1")],
-    ["/v1/entitlements/grants", "post", await post(url, "grants", fields, "described-1")],
-    ["/v1/entitlements/grants", "post", await grant(url, user)],
-    ["/v1/entitlements/grants", "post", await post(url, "grants", {}, "described-2")],
-    [
-      "/v1/entitlements/grants",
-      "post",
-      await post(url, "grants", "x".repeat(20_000), "described-3"),
-    ],
-    [
-      "/v1/entitlements/grants",
-      "post",
-      await post(url, "grants", fields, "k", { "Content-Type": "text/xml" }),
-    ],
+  const grants = ["/v1/entitlements/grants", "post"] as const;
+  const lists = ["/v1/users/{user_id}/entitlements", "get"] as const;
+  const xml = { "Content-Type": "text/xml" };
+  const answers: (readonly [string, string, Answer])[] = [
+    [...grants, await post(url, "grants", fields, "described-1")],
+    [...grants, await post(url, "grants", fields, "described-1")],
+    [...grants, await grant(url, user)],
+    [...grants, await post(url, "grants", {}, "described-2")],
+    [...grants, await post(url, "grants", "x".repeat(20_000), "described-3")],
+    [...grants, await post(url, "grants", fields, "k", xml)],
     ["/v1/entitlements/revokes", "post", await revoke(url, user)],
-    ["/v1/users/{user_id}/entitlements", "get", await list(url, user.user_id)],
-    ["/v1/users/{user_id}/entitlements", "get", await list(url, " ")],
+    [...lists, await list(url, user.user_id)],
+    [...lists, await list(url, " ")],
     ["/livez", "get", await call(`${url}/livez`)],
     ["/readyz", "get", await call(`${url}/readyz`)],
     ["/openapi.json", "get", await call(`${url}/openapi.json`)],

@@ -1,4 +1,4 @@
-// How much one may ask for: what is over a limit is refused early, in the one shape, and counted.
+// A request over a limit is refused early, with an error in the usual form, and counted.
 import assert from "node:assert/strict";
 import { assertError, call, grant, list } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
@@ -10,7 +10,7 @@ import { until } from "../../tools/servers/wait.ts";
 const refused = async (url: string, limit: string) =>
   valueOf(await scrapeOf({ url }), "kenri_refused_total", { limit });
 
-Deno.test("a url up to 16 KiB is looked at, and a longer one is not", async () => {
+Deno.test("a url of 16 KiB is accepted, and a longer one is refused", async () => {
   await using kenri = await startEntitlement();
   const { url } = kenri;
   const pathFor = (length: number) => "/v1/".padEnd(length - url.length, "x");
@@ -28,7 +28,7 @@ Deno.test("a head over 64 KiB is refused by the runtime, which then closes the c
   assert.deepEqual([over?.status, over?.headers.get("Connection"), over?.text], [400, "close", ""]);
 });
 
-Deno.test("past the bound of requests at once others shall try again, but health is answered", async () => {
+Deno.test("more requests at once than allowed are refused, but health is answered", async () => {
   await using kenri = await startEntitlement({ HTTP_REQUESTS_AT_ONCE: "2" });
   const { url, database } = kenri;
   const held = await whileTableIsLocked(database.ownerUrl, "entitlements", async (release) => {
@@ -47,7 +47,7 @@ Deno.test("past the bound of requests at once others shall try again, but health
   assert.equal(await refused(url, "requests_at_once"), 2);
 });
 
-Deno.test("a caller that asks too often is told when to come again, but health is answered", async () => {
+Deno.test("a caller that sends too many requests gets 429 with Retry-After, but health is answered", async () => {
   await using kenri = await startEntitlement({ ACCESS_RATE: "2", ACCESS_BURST: "5" });
   const { url } = kenri;
   const answers = await Promise.all(Array.from({ length: 20 }, () => list(url, "ann")));
@@ -55,7 +55,12 @@ Deno.test("a caller that asks too often is told when to come again, but health i
   assert.equal(answers.filter(({ status }) => status === 200).length, 20 - tooMany.length);
   assert.ok(tooMany.length >= 13, `${tooMany.length} were refused`);
   for (const answer of tooMany) {
-    assertError(answer, 429, "TOO_MANY_REQUESTS", "too many requests of this caller, try again");
+    assertError(
+      answer,
+      429,
+      "TOO_MANY_REQUESTS",
+      "this caller sent too many requests, try again later",
+    );
     assert.equal(answer.headers.get("Retry-After"), "1");
   }
   for (let i = 0; i < 20; i++) assert.equal((await call(`${url}/livez`)).status, 200);
@@ -63,7 +68,7 @@ Deno.test("a caller that asks too often is told when to come again, but health i
   assert.ok((await refused(url, "rate") ?? 0) >= tooMany.length);
 });
 
-Deno.test("who waits as long as Retry-After says is served", async () => {
+Deno.test("a caller that waits for Retry-After is served", async () => {
   await using kenri = await startEntitlement({ ACCESS_RATE: "0.5" });
   assert.equal((await grant(kenri.url, {}, "k")).status, 200);
   const refusal = await grant(kenri.url, {}, "k");

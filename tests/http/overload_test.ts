@@ -1,5 +1,5 @@
-// Several times what the system can do, for as long as a rush may last: what is too much is refused at
-// once, what is taken is done, and afterwards everything is as before.
+// A load of several times the capacity: what is too much is refused at once, what is accepted is
+// done, and afterwards the service is as fast as before.
 import assert from "node:assert/strict";
 import {
   type Arrivals,
@@ -24,11 +24,11 @@ const times = 4;
 const seconds = 10;
 const warmUp = 8_000;
 
-// What both promise in any other hour is 200 MiB. Beyond that: 18 KiB for each of the 4,000
-// connections, and 30 KiB for each of the thousand that may wait.
+// Without overload a service may use 200 MiB. To that come 18 KiB for each of the 4,000
+// connections, and 30 KiB for each of the thousand requests that may wait.
 const maxMebibytes = 300;
 
-Deno.test("under four times what it can do it refuses at once, loses nothing, and is itself again", async () => {
+Deno.test("under four times its capacity the service refuses at once, loses nothing, and recovers", async () => {
   await using kenri = await startEntitlement();
   const { stream, subject, url } = kenri;
   await using place = await freshPlace({ stream, subject });
@@ -42,11 +42,14 @@ Deno.test("under four times what it can do it refuses at once, loses nothing, an
   const rush = await runOpenLoop(url, { perSecond: capacity * times, seconds, first });
   const acknowledged = numbersOf(rush, first, 200);
   const refused = timesOf(rush, 503);
-  assert.ok(refused.count > rush.changes.length / 4, "it was no overload");
+  assert.ok(refused.count > rush.changes.length / 4, "the load was no overload");
   assert.equal(rush.withoutRetryAfter, 0);
   assert.deepEqual(new Set(rush.changes.map(({ status }) => status)).difference(expected), none);
-  assert.ok(refused.p50 < timesOf(rush, 200).p50, "to be refused takes less than to be served");
-  assert.ok(acknowledged.length > capacity * seconds / 3, `only ${acknowledged.length} were taken`);
+  assert.ok(refused.p50 < timesOf(rush, 200).p50, "a refusal must take less time than a change");
+  assert.ok(
+    acknowledged.length > capacity * seconds / 3,
+    `only ${acknowledged.length} were accepted`,
+  );
   first += rush.changes.length;
 
   const usual = timesOf(before, 200);
@@ -80,7 +83,7 @@ function numbersOf({ changes }: Arrivals, first: number, status: number): number
   return changes.flatMap((change, i) => change.status === status ? [first + i] : []);
 }
 
-/** Nothing is there that was not acknowledged, and all that was is there with its event and audit. */
+/** Exactly the acknowledged changes are stored, each with its event and its audit row. */
 async function assertEachOnce(
   kenri: Entitlement,
   acknowledged: number[],

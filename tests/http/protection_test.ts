@@ -1,4 +1,4 @@
-// What every answer of both services tells a browser, whatever its status.
+// Every answer of both services has headers that protect it in a browser, whatever its status.
 import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { startStack } from "../support/stack.ts";
@@ -19,7 +19,7 @@ async function headersOf(url: string, status: number, init: RequestInit = {}): P
   return answer.headers;
 }
 
-Deno.test("an answer for programs is nothing that a browser may show, load or keep", async () => {
+Deno.test("a browser may not show, load or keep an answer for programs", async () => {
   await using stack = await startStack();
   const { entitlement, notification } = stack;
   const change = await grant(entitlement.url);
@@ -47,7 +47,7 @@ Deno.test("an answer for programs is nothing that a browser may show, load or ke
   }
 });
 
-Deno.test("a page loads nothing from elsewhere, and is framed, opened and kept by nobody", async () => {
+Deno.test("a page loads nothing from elsewhere, and other sites and caches can't frame, open or keep it", async () => {
   await using stack = await startStack();
   for (const { url } of [stack.entitlement, stack.notification]) {
     for (const path of ["/docs", "/console", "/console/timeline", "/console/dead-letters"]) {

@@ -1,4 +1,4 @@
-// HTTP by hand, for what fetch is too polite to send.
+// HTTP over a plain connection, for requests that fetch refuses to send.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 
@@ -10,18 +10,18 @@ export interface RawAnswer {
 
 export interface RawConnection extends Disposable {
   send(data: string | Uint8Array): Promise<void>;
-  // No more will be sent.
+  // Closes the sending direction.
   end(): Promise<void>;
-  // The next answer; undefined when the server closes instead.
+  // The next answer, or undefined if the server closes the connection instead.
   answer(): Promise<RawAnswer | undefined>;
 }
 
 export async function connectTo(url: string): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
-  let received = ""; // one character for each byte
+  let received = ""; // one character per byte
 
-  // All answers of the service have a length.
+  // Every answer of the service has a Content-Length.
   function nextAnswer(): RawAnswer | undefined {
     const [head, rest] = split(received, "\r\n\r\n");
     if (rest === undefined) return undefined;
@@ -35,12 +35,11 @@ export async function connectTo(url: string): Promise<RawConnection> {
   }
 
   return {
-    // The server may close before it has read everything.
     send: async (data) => {
       let bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
       try {
         while (bytes.length > 0) bytes = bytes.subarray(await connection.write(bytes));
-      } catch { /* The answer tells. */ }
+      } catch { /* The server may close before it has read everything. */ }
     },
     end: () => connection.closeWrite().catch(() => {}),
     answer: async () => {
@@ -57,12 +56,32 @@ export async function connectTo(url: string): Promise<RawConnection> {
   };
 }
 
+/** Connects clients one after the other, and leaves out those that the server does not accept. */
+export async function connectMany(
+  url: string,
+  count: number,
+): Promise<RawConnection[] & Disposable> {
+  const clients: RawConnection[] = [];
+  for (let i = 0; i < count; i++) {
+    const client = await connectTo(url).catch(() => undefined);
+    if (client) clients.push(client);
+  }
+  return together(clients);
+}
+
+export function together<Client extends Disposable>(clients: Client[]): Client[] & Disposable {
+  const dispose = () => {
+    for (const client of clients) client[Symbol.dispose]();
+  };
+  return Object.assign(clients, { [Symbol.dispose]: dispose });
+}
+
 function split(text: string, separator: string): [string, string | undefined] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)];
 }
 
-// Sends it on a connection of its own and returns the first answer.
+// Sends the parts on a new connection and returns the first answer.
 export async function sendRaw(
   url: string,
   ...parts: (string | Uint8Array)[]
@@ -72,7 +91,7 @@ export async function sendRaw(
   return await connection.answer();
 }
 
-// The head of a request for a change, to which more header lines can be added.
+// The head of a request for a change, with more header lines.
 export function changeHead(...lines: string[]): string {
   return [
     "POST /v1/entitlements/grants HTTP/1.1",
@@ -83,7 +102,10 @@ export function changeHead(...lines: string[]): string {
   ].join("\r\n");
 }
 
-/** An error in the one shape of the API. */
+export const contentLength = (body: string): string =>
+  `Content-Length: ${new TextEncoder().encode(body).length}`;
+
+/** Checks the form of an error, its status and its code. */
 export function assertRawError(answer: RawAnswer | undefined, status: number, code: string): void {
   assert.ok(answer, "closed without an answer");
   assert.equal(answer.status, status, answer.text);

@@ -1,4 +1,4 @@
-// Clients that begin a request and do not go on: they are given up, and hold nobody up.
+// Clients that begin a request and do not continue are given up, and hold up nobody.
 import assert from "node:assert/strict";
 import { grant, someFields } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
@@ -8,7 +8,7 @@ const goodBody = JSON.stringify(someFields);
 const announced = changeHead("Idempotency-Key: slow", "Content-Length: 1000");
 const chunked = changeHead("Idempotency-Key: slow", "Transfer-Encoding: chunked");
 
-Deno.test("a body that does not arrive within ten seconds is refused, however it dawdles", async () => {
+Deno.test("a body that does not arrive within ten seconds is refused, even if bytes keep coming", async () => {
   await using kenri = await startEntitlement();
   const begunAt = performance.now();
   const waiting = [
@@ -45,7 +45,7 @@ async function slowRequest(
   }
 }
 
-Deno.test("a client that is silent or half-way through a request does not outlast the grace", async () => {
+Deno.test("a silent client or an unfinished request does not delay a stop beyond the grace", async () => {
   for (const begin of ["", "GET /liv", "GET /livez HTTP/1.1\r\nHost: k", announced, chunked]) {
     await using kenri = await startEntitlement({ SHUTDOWN_GRACE: "2s" });
     using client: RawConnection = await connectTo(kenri.url);

@@ -164,7 +164,7 @@ Deno.test("pages of dead letters meet each once, and what is wrong with a reques
     ["?layer=outbox", "layer must be delivery or advisory"],
     ["?id=x", "id is not one of this layer"],
     ["?limit=0", "limit must be at least 1"],
-    ["?cursor=x", "cursor is not one that this service gave out"],
+    ["?cursor=x", "cursor must be a next_cursor of this service"],
   ];
   for (const [query, message] of reads) {
     const answer = await call(`${notification.url}${ofNotification}${query}`);

@@ -106,7 +106,7 @@ Deno.test("user ids may be anything that the API takes, and are never read as mo
 Deno.test("what is wrong with a request is named", async () => {
   await using place = await freshPlace();
   await using service = await startInbox(place);
-  const cursorProblem = "cursor is not one that this service gave out";
+  const cursorProblem = "cursor must be a next_cursor of this service";
   const encoded = (value: unknown) =>
     btoa(typeof value === "string" ? value : JSON.stringify(value)).replaceAll("=", "");
   const id = "01a1eece-e608-7de8-b25d-e13b858611ce";

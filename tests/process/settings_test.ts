@@ -97,7 +97,7 @@ Deno.test("a burst without a rate is refused, because it would be no limit", () 
   assert.deepEqual(problemsOf({ ACCESS_RATE: "5", ACCESS_BURST: "9" }), []);
   assert.deepEqual(problemsOf({ ACCESS_RATE: "5" }), []);
   const [problem, ...rest] = problemsOf({ ACCESS_BURST: "9" });
-  assert.match(problem ?? "", /^ACCESS_BURST needs ACCESS_RATE, too/);
+  assert.match(problem ?? "", /^ACCESS_BURST also needs ACCESS_RATE/);
   assert.deepEqual(rest, []);
 });
 
@@ -115,7 +115,7 @@ Deno.test("an issuer is named with its audience and its keys, or not at all", ()
   assert.deepEqual(problemsOf(anIssuer), []);
   for (const name of Object.keys(anIssuer)) {
     const [problem, ...rest] = problemsOf({ ...anIssuer, [name]: undefined });
-    assert.match(problem ?? "", new RegExp(`^ACCESS_JWT_\\w+ needs ${name}, too$`));
+    assert.match(problem ?? "", new RegExp(`^ACCESS_JWT_\\w+ also needs ${name}$`));
     assert.deepEqual(rest, []);
   }
   const keysAt = (url: string) => problemsOf({ ...anIssuer, ACCESS_JWT_JWKS_URL: url });
@@ -138,8 +138,8 @@ Deno.test("what is wrong with an entry of a token is said, and the entry is not"
     [`shop ${token} debug:read`, /entry 1 must be/],
     [`${aClient}; shop sha256:${"5EC7E7".repeat(11)} debug:read`, /entry 2 must be/],
     [`${aClient}; sh:op sha256:${"5ec7e7".repeat(11).slice(2)} debug:read`, /entry 2 must be/],
-    [`${aClient} secret5ec7e7`, /entry 1 must have scopes of entitlements:write, /],
-    [`${aClient};${aClient}`, /must not have a digest twice/],
+    [`${aClient} secret5ec7e7`, /entry 1 must have scopes from entitlements:write, /],
+    [`${aClient};${aClient}`, /must not contain a digest twice/],
   ];
   for (const [ACCESS_TOKENS, problem] of bad) {
     const problems = problemsOf({ ACCESS_TOKENS });

@@ -8,8 +8,8 @@ import type {
   ErrorCode,
 } from "../../client/client.ts";
 import type { changedSchema, changeSchema } from "../../entitlement/change_entitlement.ts";
+import type { ErrorCode as ServiceErrorCode } from "../../entitlement/errors.ts";
 import type { entitlementsSchema } from "../../entitlement/list_entitlements.ts";
-import type { ErrorCode as ServiceErrorCode } from "../../shared/http/errors.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;

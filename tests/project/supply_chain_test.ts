@@ -45,6 +45,22 @@ Deno.test("every locked package has a hash and comes from the registry", async (
   }
 });
 
+Deno.test("the product and its tests lock one version of each package", async () => {
+  const names = (await readPackages(["deno.lock"])).values().map(({ name }) => name).toArray();
+  assert.deepEqual(names.filter((name, i) => names.indexOf(name) !== i), []);
+});
+
+Deno.test("the page of packages gives a reason for every import", async () => {
+  const page = await Deno.readTextFile(pathOf("docs/decisions/packages.md"));
+  for (const file of configs) {
+    for (const [name, target] of Object.entries<string>((await readJson(file)).imports)) {
+      if (target.startsWith("npm:")) {
+        assert.ok(page.includes(`\`${name.replace(/\/$/, "")}\``), name);
+      }
+    }
+  }
+});
+
 Deno.test("no source imports from an address", async () => {
   const files = await filesOf([
     ...["entitlement", "notification", "shared", "proto", "client", "ops"],

@@ -481,18 +481,18 @@ export const mutants: Mutant[] = [
     tests: ["shared/telemetry/histogram_test.ts"],
   },
   {
-    file: "shared/http/errors.ts",
+    file: "shared/process/reason.ts",
     property: "a reason is no longer than its column",
     replace: ".slice(0, 1000)",
     by: ".slice(0, 1001)",
-    tests: ["shared/http/errors_test.ts"],
+    tests: ["shared/process/reason_test.ts"],
   },
   {
-    file: "shared/http/errors.ts",
+    file: "shared/process/reason.ts",
     property: "a reason has no half of a character",
     replace: ".slice(0, 1000).toWellFormed();",
     by: ".slice(0, 1000);",
-    tests: ["shared/http/errors_test.ts"],
+    tests: ["shared/process/reason_test.ts"],
   },
   {
     file: "shared/process/uuid.ts",
@@ -504,17 +504,17 @@ export const mutants: Mutant[] = [
   // access/admit.ts
   {
     file: "shared/access/admit.ts",
-    property: "who was refused a place takes none afterwards",
+    property: "a refused request takes no slot afterwards",
     replace: `  try {
-    arrival?.enter("unchecked");
+    slot?.take("unchecked");
   } catch (error) {
-    caller.catch(() => {}); // nobody waits for it, and it must take no place when it is known
+    caller.catch(() => {}); // the request is refused already, and must not take a slot later
     throw error;
   }
-  return caller.then(letIn);`,
-    by: `  const admitted = caller.then(letIn);
+  return caller.then(admitCaller);`,
+    by: `  const admitted = caller.then(admitCaller);
   admitted.catch(() => {});
-  arrival?.enter("unchecked");
+  slot?.take("unchecked");
   return admitted;`,
     tests: ["shared/access/admit_test.ts"],
   },

@@ -3,7 +3,7 @@ import type { Description } from "../openapi.ts";
 import { type Field, fieldOf, fieldsOf, type Schema, type Schemas } from "./fields.ts";
 import { Page, rendered } from "./page.tsx";
 
-// The API description as a page to read.
+// The API description as a page.
 
 interface Content {
   schema?: Schema;
@@ -138,13 +138,13 @@ function Request({ operation, schemas }: Shown): JSX.Element | null {
     }));
   return (
     <>
-      <Fields title="In the path" fields={given("path")} />
-      <Fields title="In the query" fields={given("query")} />
+      <Fields title="Path" fields={given("path")} />
+      <Fields title="Query" fields={given("query")} />
       <Fields title="Headers" fields={given("header")} />
       <Fields title="Body" fields={fieldsOf(body?.schema, schemas)} />
       {(body || parameters.some(({ required }) => required)) && (
         <>
-          <h4>For example</h4>
+          <h4>Example</h4>
           <Example text={exampleOf(operation, body)} />
         </>
       )}
@@ -152,7 +152,7 @@ function Request({ operation, schemas }: Shown): JSX.Element | null {
   );
 }
 
-// As it goes over the wire, with what is required.
+// The request as text, with its required parts.
 function exampleOf(
   { method, path, parameters = [] }: Operation,
   body: Content | undefined,
@@ -214,12 +214,12 @@ function Fields({ title, fields }: { title: string; fields: Field[] }): JSX.Elem
   );
 }
 
-// Wide ones scroll, by keyboard too.
+// Long lines scroll; the tab index makes that possible with the keyboard.
 function Example({ text }: { text: string }): JSX.Element {
   return <pre tabindex={0} role="region" aria-label="Example">{text}</pre>;
 }
 
-// Of Markdown only `code`.
+// Of Markdown, descriptions use only `code`.
 function Prose({ text }: { text: string }): JSX.Element {
   return <>{text.split("`").map((part, i) => i % 2 === 1 ? <code>{part}</code> : part)}</>;
 }

@@ -1,4 +1,4 @@
-// A schema as the list of its fields, for people to read.
+// The fields of a schema, as the API page shows them.
 
 export interface Schema {
   $ref?: string;
@@ -29,7 +29,7 @@ export interface Field {
   description: string | undefined;
 }
 
-// Fields of fields follow theirs, as "entitlements[].status".
+// A nested field follows its parent, and is named like "entitlements[].status".
 export function fieldsOf(schema: Schema | undefined, schemas: Schemas, within = ""): Field[] {
   const { properties = {}, required = [] } = resolved(schema ?? {}, schemas);
   return Object.entries(properties).flatMap(([key, property]) => {
@@ -77,6 +77,6 @@ function limitsOf(schema: Schema): string[] {
     limits.push(`at least ${minimum}`);
   }
   if (schema.pattern && !schema.format) limits.push(`matches ${schema.pattern}`);
-  if (schema.default !== undefined) limits.push(`${schema.default} if not given`);
+  if (schema.default !== undefined) limits.push(`default ${schema.default}`);
   return limits;
 }

@@ -3,7 +3,7 @@ import { fieldOf, fieldsOf, type Schema } from "./fields.ts";
 
 const kindOf = (schema: Schema) => fieldOf("field", schema, true).kind;
 
-Deno.test("fields of lists and of objects follow theirs, also where they are described elsewhere", () => {
+Deno.test("nested fields follow their parent, also through references", () => {
   const schemas: Record<string, Schema> = {
     Basket: {
       type: "object",
@@ -22,7 +22,7 @@ Deno.test("fields of lists and of objects follow theirs, also where they are des
   assert.deepEqual(fieldsOf({ type: "string" }, schemas), []);
 });
 
-Deno.test("a kind says what a value may be", () => {
+Deno.test("the kind of a field describes its values", () => {
   const cases: [Schema, string][] = [
     [{ type: "string", minLength: 1, maxLength: 255 }, "string, 1 to 255 characters"],
     [{ type: "string", pattern: "^a$" }, "string, matches ^a$"],
@@ -32,7 +32,7 @@ Deno.test("a kind says what a value may be", () => {
     [{ const: true }, "true"],
     [
       { type: "integer", minimum: 1, maximum: 200, default: 50 },
-      "integer, 1 to 200, 50 if not given",
+      "integer, 1 to 200, default 50",
     ],
     [{ type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER }, "integer, at least 1"],
     [{

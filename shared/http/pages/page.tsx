@@ -3,8 +3,8 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import { createHash } from "node:crypto";
 import { style } from "./style.ts";
 
-// What all pages have around them. Unless it names files in its head, a page is one answer: no script,
-// nothing from elsewhere, and its style within it.
+// The frame of every page. Unless its head refers to files, a page is complete in itself: it
+// contains its style, runs no script and loads nothing.
 
 interface PageParts {
   title: string;

@@ -1,5 +1,5 @@
-// The look of every page that the services show. Text keeps a contrast of at least 4.5 to 1 in both
-// colour schemes, and nothing is told by colour alone.
+// The style of every page. Text has a contrast of at least 4.5 to 1 in both colour schemes, and
+// nothing is expressed by colour alone.
 export const style = `
 :root {
   color-scheme: light dark;

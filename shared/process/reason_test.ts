@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { reasonOf } from "./errors.ts";
+import { reasonOf } from "./reason.ts";
 
 Deno.test("every reason is one line that fits its column and that PostgreSQL can store", () => {
   assert.equal(reasonOf(new Error("x".repeat(2_000))).length, 1_000);

@@ -1,14 +1,14 @@
-// What a service's role could do besides its tables, and for how long.
+// What the database role of a service may do besides using its tables, and for how long.
 import assert from "node:assert/strict";
 import { openDatabase, query, transaction } from "../../shared/postgres/postgres.ts";
 import { freshDatabase, withClient } from "../support/databases.ts";
 import type { ServiceName } from "../../tools/services.ts";
-import { refuses } from "../database/refuses.ts";
+import { refuses } from "./refuses.ts";
 
 const services: ServiceName[] = ["entitlement", "notification"];
 
 for (const service of services) {
-  Deno.test(`${service} sees no other schema, and keeps nothing but the rows of its tables`, async () => {
+  Deno.test(`${service} sees no other schema, and can store nothing but rows of its tables`, async () => {
     await using database = await freshDatabase(service);
     await withClient(database.ownerUrl, async (owner) => {
       await owner.query("create schema private");
@@ -48,7 +48,7 @@ for (const service of services) {
     });
   });
 
-  Deno.test(`${service}: a statement, a lock and a transaction that says nothing end by themselves`, async () => {
+  Deno.test(`${service}: a long statement, a long wait for a lock and an idle transaction end by themselves`, async () => {
     await using place = await freshDatabase(service);
     const database = openDatabase(place.serviceUrl, service);
     const [limits] = await query<{ statement: number; idle: number }>(

@@ -1,0 +1,87 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Handler, HonoRequest } from "hono";
+import { isPublic, requireScope } from "../access/admit.ts";
+import type { Scope } from "../access/caller.ts";
+import type { Series } from "../telemetry/histogram.ts";
+import { histogram, shortSeconds } from "../telemetry/metrics.ts";
+import { nameRequest } from "../telemetry/tracing.ts";
+import { answerError, statusOf } from "./error_answers.ts";
+import { ApiError } from "./errors.ts";
+import { completed, type ScopedRoute } from "./openapi.ts";
+
+// A route of a service: its description, its scope, its handler, and the time it takes.
+
+// Registers a route with its description, and the refusal of every other method on its path.
+export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler): void {
+  if (isPublic(route.path) !== (route.scope === "public")) {
+    throw new Error(`The route ${route.path} and access/admit.ts disagree whether it is public`);
+  }
+  app.openAPIRegistry.registerPath(completed(route));
+  const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
+  const method = route.method.toUpperCase();
+  app.on(method, path, observed(method, route.path, route.scope, handler));
+  const allow = method === "GET" ? "GET, HEAD" : method;
+  const refuse: Handler = ({ req }) => {
+    throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
+      Allow: allow,
+    });
+  };
+  app.all(path, observed("other", route.path, "public", refuse));
+}
+
+const requests = histogram(
+  "kenri_http_request_duration_seconds",
+  "Time from the headers of a request to its answer; `_count` counts the requests",
+  shortSeconds,
+  ["route", "status"],
+);
+
+// The label is the pattern of the route, because there is no limit to the number of different
+// paths.
+function observed(
+  method: string,
+  route: string,
+  scope: Scope | "public",
+  handler: Handler,
+): Handler {
+  const seriesOfStatus: Record<number, Series> = {};
+  return async (context, next) => {
+    const from = performance.now();
+    nameRequest(method, route);
+    let status = 500;
+    try {
+      if (scope !== "public") requireScope(context, scope);
+      const response: Response = await handler(context, next);
+      status = response.status;
+      return response;
+    } catch (error) {
+      status = statusOf(error);
+      throw error;
+    } finally {
+      const series = seriesOfStatus[status] ??= requests.labels(route, `${status}`);
+      series.observe((performance.now() - from) / 1_000);
+    }
+  };
+}
+
+// For a request that reached no route: its path does not exist, or it was refused before the
+// look-up.
+export function answerUnrouted(error: ApiError): Response {
+  observeUnrouted(error.status);
+  return answerError(error);
+}
+
+export function observeUnrouted(status: number): void {
+  requests.labels("none", `${status}`).observe(0);
+}
+
+// A decoded part of the path. Hono leaves what it can't decode unchanged, so "%ff" would become a
+// user's name.
+export function pathPart(req: HonoRequest, name: string): string {
+  try {
+    decodeURIComponent(req.path);
+  } catch {
+    throw new ApiError("BAD_REQUEST", `${name} must be percent-encoded UTF-8`);
+  }
+  return req.param(name) ?? "";
+}
