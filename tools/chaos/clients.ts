@@ -52,15 +52,15 @@ export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
     await pause(story.random.next() * everyMs);
     while (!stopping.signal.aborted) {
       const until = Date.now() + everyMs * (0.5 + story.random.next());
-      const requests = story.next();
-      await Promise.all(requests.map(async (step) => {
+      const steps = story.next();
+      await Promise.all(steps.map(async (step) => {
         const one: SentRequest = {
           ...{ ...step, sentAt: Date.now(), answeredAt: 0, attempts: {}, answer: undefined },
         };
         requests.push(one);
         await askUntilAnswered(one, repeating);
       }));
-      story.note(requests);
+      story.note(steps);
       await pause(Math.max(0, until - Date.now()));
     }
   });

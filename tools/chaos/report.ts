@@ -90,8 +90,9 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   };
 }
 
+/** A run without acknowledged changes shows nothing. */
 export function isGood({ healed, figures }: Report): boolean {
-  return healed && figures.violations === 0;
+  return healed && figures.violations === 0 && figures.acknowledged > 0;
 }
 
 /** Acknowledged changes without an audit row or a notification, and those with two. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { check } from "./checker.ts";
 import type { Evidence } from "./evidence.ts";
-import { type Figures, reportOf, sumOf } from "./report.ts";
+import { isGood, type Report, reportOf, sumOf } from "./report.ts";
 import { first, soundEvidence } from "./sound_evidence.ts";
 
 Deno.test("a sound run reports nothing lost, doubled, out of order or violated", () => {
@@ -36,7 +36,16 @@ Deno.test("figures of several runs are added up, with the longest time to heal",
   assert.equal(sum["seconds to heal"], 7);
 });
 
-function figuresOf(evidence: Evidence, seed = 1): Figures {
+Deno.test("a run without acknowledged changes is not a good run", () => {
+  assert.ok(isGood(reportFor(soundEvidence())));
+  assert.ok(!isGood(reportFor({ ...soundEvidence(), requests: [] })));
+});
+
+function figuresOf(evidence: Evidence, seed = 1): Report["figures"] {
+  return reportFor(evidence, seed).figures;
+}
+
+function reportFor(evidence: Evidence, seed = 1): Report {
   const healing = { ms: 1_000, still: undefined };
-  return reportOf({ seed, minutes: 1, evidence, sentAgain: 0, healing }, check(evidence)).figures;
+  return reportOf({ seed, minutes: 1, evidence, sentAgain: 0, healing }, check(evidence));
 }
