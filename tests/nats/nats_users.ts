@@ -4,13 +4,19 @@ import { connectNats } from "../../shared/nats/connection.ts";
 import { type ProvisionConfig, readConfig } from "../../tools/provision/config.ts";
 import { provision } from "../../tools/provision/provision.ts";
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
-import type { Settings } from "../../tools/servers/service_process.ts";
+import type { BothPlaces } from "../../tools/load/stage.ts";
+import {
+  type ServiceProcess,
+  type Settings,
+  startService,
+} from "../../tools/servers/service_process.ts";
+import type { ServiceName } from "../../tools/services.ts";
 
 export type User = "entitlement" | "notification" | "provision" | "operator";
 
 const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
 
-/** `more` replaces permissions. */
+/** `change` may replace permissions of the file. */
 export function startGuardedNats(change = (users: string) => users): Promise<NatsServer> {
   // The server is started with an empty environment, so the passwords are in the text.
   return startNats({ users: change(file).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"') });
@@ -46,6 +52,17 @@ export async function withUser<Result>(
   } finally {
     await connection.close();
   }
+}
+
+/** A replica with the user and the names of the file. */
+export function startWithUser(
+  service: ServiceName,
+  place: BothPlaces,
+  nats: NatsServer,
+  more: Settings = {},
+): Promise<ServiceProcess> {
+  const names = { ...nameSettings, NATS_URL: urlFor(service, nats) };
+  return startService(service, { ...place.settings, ...names, ...more });
 }
 
 /** The streams and consumers as `deno task provision` makes them. */

@@ -2,9 +2,7 @@
 // nats_refusals_test.ts has what each of them must not do.
 import assert from "node:assert/strict";
 import { usersFile } from "../../tools/provision/users.ts";
-import type { NatsServer } from "../../tools/servers/nats.ts";
 import { call, grant } from "../support/api.ts";
-import type { BothPlaces } from "../../tools/load/stage.ts";
 import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
@@ -13,6 +11,7 @@ import {
   provisionConfig,
   provisionOn,
   startGuardedNats,
+  startWithUser,
   urlFor,
   withUser,
 } from "./nats_users.ts";
@@ -23,15 +22,9 @@ import { until } from "../../tools/servers/wait.ts";
 
 const { stream, subject, durable } = names;
 
-function start(service: "entitlement" | "notification", place: BothPlaces, nats: NatsServer) {
-  return startService(service, {
-    ...place.settings,
-    ...nameSettings,
-    ENTITLEMENT_DEBUG_ENABLED: "true",
-    ENTITLEMENT_OUTBOX_POLL_INTERVAL: "100ms",
-    NATS_URL: urlFor(service, nats),
-  });
-}
+const quick = { ENTITLEMENT_DEBUG_ENABLED: "true", ENTITLEMENT_OUTBOX_POLL_INTERVAL: "100ms" };
+const start: typeof startWithUser = (service, place, nats) =>
+  startWithUser(service, place, nats, quick);
 
 const refusalsOf = async ({ url }: ServiceProcess) =>
   [...(await call(`${url}/metrics`)).text.matchAll(/^kenri_nats_refused_total.* (\d+)$/gm)]

@@ -4,7 +4,6 @@ import type { ConsumerConfig, StreamConfig } from "nats";
 import { usersFile } from "../../tools/provision/users.ts";
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
 import { call, grant } from "../support/api.ts";
-import type { BothPlaces } from "../../tools/load/stage.ts";
 import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
@@ -13,6 +12,7 @@ import {
   provisionConfig,
   provisionOn,
   startGuardedNats,
+  startWithUser as start,
   urlFor,
   withUser,
 } from "./nats_users.ts";
@@ -31,9 +31,6 @@ async function run(settings: Settings): Promise<{ code: number; said: string }> 
   }).output();
   return { code, said: [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("") };
 }
-
-const start = (name: "entitlement" | "notification", place: BothPlaces, nats: NatsServer) =>
-  startService(name, { ...place.settings, ...nameSettings, NATS_URL: urlFor(name, nats) });
 
 const change = (nats: NatsServer, config: Partial<StreamConfig>, name = stream) =>
   withUser("operator", nats, async (connection) => {

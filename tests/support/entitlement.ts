@@ -23,7 +23,7 @@ export interface Entitlement extends StreamNames, AsyncDisposable {
 }
 
 export function settingsOf(databaseUrl: string, names: StreamNames = freshStreamNames()): Settings {
-  return requiredSettings("entitlement", { serviceUrl: databaseUrl, natsUrl, ...names });
+  return requiredSettings("entitlement", { ...names, natsUrl, serviceUrl: databaseUrl });
 }
 
 export async function startEntitlement(more: Settings = {}): Promise<Entitlement> {

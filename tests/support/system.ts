@@ -60,6 +60,18 @@ export function untilAllSent(system: Stage, changes: Change[], withinMs = 60_000
   return until("all are sent", async () => await countSent(system) >= changes.length, withinMs);
 }
 
+/** Waits until all changes are sent. Fails if one is lost, sent twice, or out of order anywhere. */
+export async function assertDelivered(
+  system: Stage,
+  changes: Change[],
+  withinMs?: number,
+): Promise<void> {
+  await untilAllSent(system, changes, withinMs);
+  await assertKept(system, changes);
+  await assertStreamInOrder(system, changes);
+  assertSentOnceInOrder(system, changes);
+}
+
 /** Invariants 1 to 4: one row of each kind for each acknowledged change, and nothing else. */
 export async function assertKept(system: Stage, changes: Change[]): Promise<void> {
   const { entitlement, notification } = system;

@@ -1,14 +1,9 @@
 // What happens in a small shop: people buy and return things, press a button twice, retry after a lost
 // connection, and ask for what is not possible. The story knows the right answer to each request.
 
-export type Action = "grants" | "revokes";
+import type { EntitlementChange } from "../../client/answers.ts";
 
-export interface Fields {
-  user_id: string;
-  stock_keeping_unit: string;
-  reason: string;
-  purchase_id: string;
-}
+export type Action = "grants" | "revokes";
 
 export type Kind = "change" | "double tap" | "repeat" | "refusal" | "key of another";
 
@@ -16,7 +11,7 @@ export interface Step {
   kind: Kind;
   action: Action;
   key: string;
-  fields: Fields;
+  fields: EntitlementChange;
   expected: { status: number; code?: string; version?: number };
 }
 
@@ -120,7 +115,7 @@ export class Story {
     return `demo-${this.#run}-${++this.#count}`;
   }
 
-  #fields(user: string, item: string, action: Action): Fields {
+  #fields(user: string, item: string, action: Action): EntitlementChange {
     return {
       user_id: user,
       stock_keeping_unit: item,

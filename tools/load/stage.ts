@@ -53,8 +53,8 @@ export function bothPlaces(
     ...parts,
     owners: { entitlement: entitlement.ownerUrl, notification: notification.ownerUrl },
     settings: {
-      ...requiredSettings("entitlement", { ...broker, ...entitlement }),
-      ...requiredSettings("notification", { ...broker, ...notification }),
+      ...requiredSettings("entitlement", { ...broker, serviceUrl: entitlement.serviceUrl }),
+      ...requiredSettings("notification", { ...broker, serviceUrl: notification.serviceUrl }),
       ...more,
     },
   };
