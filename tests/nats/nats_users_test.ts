@@ -19,6 +19,7 @@ import { runCommand } from "../operators/runbook.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { operate } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 const { stream, subject, durable } = names;
 
@@ -29,9 +30,6 @@ const start: typeof startWithUser = (service, place, nats) =>
 const refusalsOf = async ({ url }: ServiceProcess) =>
   [...(await call(`${url}/metrics`)).text.matchAll(/^kenri_nats_refused_total.* (\d+)$/gm)]
     .reduce((sum, [, count]) => sum + Number(count), 0);
-
-const countOf = async (url: string, rows: string) =>
-  (await ask<{ count: number }>(url, `select count(*)::int from ${rows}`))[0]?.count;
 
 const says = ({ log }: ServiceProcess, what: RegExp) =>
   log.filter(({ message }) => what.test(message)).length;
@@ -44,7 +42,7 @@ Deno.test("everything works with these users: events, checks, advisories, a lost
   await using other = await start("entitlement", place, nats);
   await using notification = await start("notification", place, nats);
   await using replica = await start("notification", place, nats);
-  const sent = () => countOf(place.owners.notification, "notifications where status = 'SENT'");
+  const sent = () => countRows(place.owners.notification, "notifications where status = 'SENT'");
   await grant(entitlement.url, { user_id: "ann" }, "a");
   await grant(other.url, { user_id: "bob" }, "b");
   await until("both are sent", async () => await sent() === 2);
@@ -58,7 +56,7 @@ Deno.test("everything works with these users: events, checks, advisories, a lost
     (connection) => connection.jetstream().publish(subject, "no event"),
   );
   await until("the advisory is stored with its message", async () =>
-    await countOf(
+    await countRows(
       place.owners.notification,
       "notification_nats_dlq where message_body is not null",
     ) === 1);

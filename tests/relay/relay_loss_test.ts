@@ -20,6 +20,7 @@ import type { FreshPlace } from "../support/places.ts";
 import { freshPlace, startRelay } from "../support/relays.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 Deno.test("after a wiped broker the new stream holds every published event", async () => {
   await using nats = await startNats();
@@ -140,12 +141,8 @@ async function untilStored(place: FreshPlace): ReturnType<typeof outboxRows> {
   return await outboxRows(place.ownerUrl);
 }
 
-async function generations({ ownerUrl }: FreshPlace): Promise<number> {
-  const [row] = await ask<{ count: number }>(
-    ownerUrl,
-    "select count(*)::int as count from stream_generations",
-  );
-  return row?.count ?? 0;
+function generations({ ownerUrl }: FreshPlace): Promise<number> {
+  return countRows(ownerUrl, "stream_generations");
 }
 
 interface Unsettled {

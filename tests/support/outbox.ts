@@ -6,6 +6,7 @@ import { uuidv7 } from "../../shared/process/uuid.ts";
 import { ask } from "./entitlement.ts";
 import { readStream } from "./streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 export interface NewEvent {
   key: string;
@@ -86,23 +87,13 @@ export async function untilAll(
   ...statuses: OutboxState["status"][]
 ): Promise<OutboxState[]> {
   await until(`all rows are ${statuses.join(" or ")}`, async () => {
-    const [row] = await ask<{ others: number }>(
-      ownerUrl,
-      "select count(*)::int as others from outbox_events where status <> all ($1)",
-      [statuses],
-    );
-    return row?.others === 0;
+    return await countRows(ownerUrl, "outbox_events where status <> all ($1)", [statuses]) === 0;
   }, 60_000);
   return await outboxRows(ownerUrl);
 }
 
-export async function countOf(ownerUrl: string, status: OutboxState["status"]): Promise<number> {
-  const [row] = await ask<{ count: number }>(
-    ownerUrl,
-    "select count(*)::int as count from outbox_events where status = $1",
-    [status],
-  );
-  return row?.count ?? 0;
+export function countOf(ownerUrl: string, status: OutboxState["status"]): Promise<number> {
+  return countRows(ownerUrl, "outbox_events where status = $1", [status]);
 }
 
 export interface StoredEvent {

@@ -5,7 +5,7 @@ import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import type { Change } from "../../tools/load/load.ts";
 import { bothPlaces, type DatabaseUrls, type Stage, startStage } from "../../tools/load/stage.ts";
-import { ask } from "../../tools/servers/asking.ts";
+import { ask, countRows } from "../../tools/servers/asking.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
 import type { ServiceName } from "../../tools/services.ts";
 import { freshDatabase } from "./databases.ts";
@@ -48,12 +48,8 @@ export function migrationSettings({ settings, entitlement, notification }: Stage
   };
 }
 
-export async function countSent({ notification }: Stage): Promise<number> {
-  const [row] = await ask<{ count: number }>(
-    notification.ownerUrl,
-    "select count(*)::int as count from notifications where status = 'SENT'",
-  );
-  return row?.count ?? 0;
+export function countSent({ owners }: Stage): Promise<number> {
+  return countRows(owners.notification, "notifications where status = 'SENT'");
 }
 
 export function untilAllSent(system: Stage, changes: Change[], withinMs = 60_000): Promise<void> {

@@ -3,11 +3,11 @@
 import { fileURLToPath } from "node:url";
 import { startService } from "../servers/service_process.ts";
 import { freePort } from "../servers/free_port.ts";
-import { asOwner, countOf } from "./database.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { type LoadKind, runLoad } from "../load/sockets.ts";
 import type { Bench, Work } from "./work.ts";
 import { settingsOf } from "./both.ts";
+import { expectRows } from "./database.ts";
 
 const users = 500;
 const entitlementsEach = 20;
@@ -43,8 +43,7 @@ async function startAnswers(
     atMost: {},
     measure: async () => {
       const perSecond = await measure(service.url);
-      const events = await asOwner(database, (owner) => countOf(owner, "outbox_events"));
-      if (events !== load.count) throw new Error(`${events} events of ${load.count} changes`);
+      await expectRows(database, load.count, "outbox_events");
       return { perSecond, figures: {} };
     },
     limits: [{

@@ -5,8 +5,9 @@ import pg from "pg";
 import { auditHash } from "../../entitlement/audit/hash.ts";
 import { lockNumber } from "../../entitlement/commit_changes.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
-import { asOwner, countOf } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
+import { expectRows } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 const insertAudit = `
         insert into entitlement_audit
@@ -24,7 +25,7 @@ const insertAudit = `
         returning entitlement_audit.hash into new_hash;`;
 
 export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
-  return asOwner(database, (owner) =>
+  return withClient(database.ownerUrl, (owner) =>
     owner.query(`
       create function bench_grant(
         wanted_user text, wanted_sku text, reason text, purchase text, key text, hash text,
@@ -102,17 +103,12 @@ export function callChangeFunction(pool: pg.Pool, number: number): Promise<unkno
 
 /** Fails unless all tables contain exactly so many first changes. */
 export async function assertCommitted(database: DatabaseUrls, changes: number): Promise<void> {
-  await asOwner(database, async (owner) => {
-    for (
-      const from of [
-        "entitlements where status = 'ACTIVE' and version = 1",
-        "idempotency_keys where response_code = 200",
-        "outbox_events where status = 'PENDING' and payload->>'version' = '1'",
-        "entitlement_audit where action = 'GRANT' and hash is not null",
-      ]
-    ) {
-      const count = await countOf(owner, from);
-      if (count !== changes) throw new Error(`${count} instead of ${changes} rows: ${from}`);
-    }
-  });
+  for (
+    const from of [
+      "entitlements where status = 'ACTIVE' and version = 1",
+      "idempotency_keys where response_code = 200",
+      "outbox_events where status = 'PENDING' and payload->>'version' = '1'",
+      "entitlement_audit where action = 'GRANT' and hash is not null",
+    ]
+  ) await expectRows(database, changes, from);
 }

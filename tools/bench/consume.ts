@@ -1,11 +1,11 @@
 // Whole notification services, from the stream to SENT.
 import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, countOf } from "./database.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { makeStream, publishEvents } from "./receive.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
 import { settingsOf } from "./both.ts";
+import { countRows, withClient } from "../servers/asking.ts";
 
 export async function startConsumeDrain(
   bench: Bench,
@@ -27,9 +27,11 @@ export async function startConsumeDrain(
     database,
     items: events,
     run: async () => {
-      await asOwner(database, (owner) => owner.query("truncate notifications, processed_events"));
-      const sent = () =>
-        asOwner(database, (owner) => countOf(owner, "notifications where status = 'SENT'"));
+      await withClient(
+        database.ownerUrl,
+        (owner) => owner.query("truncate notifications, processed_events"),
+      );
+      const sent = () => countRows(database.ownerUrl, "notifications where status = 'SENT'");
       const perSecond = await timed(events, async () => {
         await publishEvents(connection, stream.subject, events);
         while (await sent() < events) await new Promise((again) => setTimeout(again, 20));

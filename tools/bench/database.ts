@@ -1,6 +1,7 @@
 // Statements to the databases of the bench, as their owner.
-import pg from "pg";
+import type pg from "pg";
 import type { DatabaseUrls } from "../load/stage.ts";
+import { countRows, withClient } from "../servers/asking.ts";
 import type { PostgresServer } from "../servers/postgres.ts";
 
 // Each has 16 MiB. This is more than is written between two checkpoints.
@@ -9,7 +10,7 @@ const walFiles = 64;
 /** PostgreSQL reuses the files of its write-ahead log, but a new server has none yet, and a commit
  * waits some 40 ms for each new one. So they are made before anything is measured. */
 export async function makeWalFiles(server: PostgresServer): Promise<void> {
-  await asOwner({ ownerUrl: server.url }, async (owner) => {
+  await withClient(server.url, async (owner) => {
     for (let i = 0; i < walFiles; i++) {
       await owner.query("select pg_logical_emit_message(false, 'bench', 'one more file')");
       await owner.query("select pg_switch_wal()");
@@ -18,25 +19,21 @@ export async function makeWalFiles(server: PostgresServer): Promise<void> {
   });
 }
 
-/** A few statements as the owner. */
-export async function asOwner<Result>(
-  { ownerUrl }: Pick<DatabaseUrls, "ownerUrl">,
-  work: (owner: pg.Client) => Promise<Result>,
-): Promise<Result> {
-  const owner = new pg.Client({ connectionString: ownerUrl });
-  await owner.connect();
-  try {
-    return await work(owner);
-  } finally {
-    await owner.end();
-  }
-}
-
 export async function countOf(owner: pg.Client, from: string): Promise<number> {
   const { rows: [row] } = await owner.query<{ count: number }>(
     `select count(*)::int as count from ${from}`,
   );
   return row?.count ?? 0;
+}
+
+/** Fails unless the `from` clause has so many rows. */
+export async function expectRows(
+  { ownerUrl }: DatabaseUrls,
+  expected: number,
+  from: string,
+): Promise<void> {
+  const count = await countRows(ownerUrl, from);
+  if (count !== expected) throw new Error(`${count} instead of ${expected} rows: ${from}`);
 }
 
 /** For a select from rows with a `number`: ids that grow with it, as the ids of the services do. */

@@ -8,7 +8,6 @@ import {
 } from "../../notification/delivery.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import { asOwner, countOf, uuidOfRow } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import {
@@ -19,6 +18,8 @@ import {
   timed,
   type Work,
 } from "./work.ts";
+import { expectRows, uuidOfRow } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 const batchSize = 200; // the service's own default
 const lease = { worker: "bench", leaseMs: 60_000 };
@@ -37,7 +38,7 @@ export async function startDeliver(bench: Bench): Promise<Work> {
       what: `the statements alone, in batches of ${batchSize}`,
       target: 0.5,
       measure: async () => {
-        await asOwner(database, (owner) => seed(owner, items));
+        await withClient(database.ownerUrl, (owner) => seed(owner, items));
         const perSecond = await timed(items, async () => {
           let settling: Promise<unknown> = Promise.resolve();
           for (;;) {
@@ -69,7 +70,7 @@ export async function startDeliverDrain(
   const notifications = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
-  await asOwner(database, (owner) => addFinished(owner, finished));
+  await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
   const channel = { send: () => Promise.resolve() };
@@ -78,7 +79,7 @@ export async function startDeliverDrain(
     database,
     items: notifications,
     run: async () => {
-      await asOwner(database, (owner) => seed(owner, notifications, finished > 0));
+      await withClient(database.ownerUrl, (owner) => seed(owner, notifications, finished > 0));
       const stop = new AbortController();
       const parts = {
         database: pool,
@@ -143,14 +144,10 @@ async function unfinished(pool: Database): Promise<boolean> {
   return (await query(pool, "select from notifications where unfinished limit 1")).length > 0;
 }
 
-async function assertSent(database: DatabaseUrls, notifications: number): Promise<void> {
-  const sent = await asOwner(
+function assertSent(database: DatabaseUrls, notifications: number): Promise<void> {
+  return expectRows(
     database,
-    (owner) =>
-      countOf(
-        owner,
-        "notifications where status = 'SENT' and attempt_count = 0 and user_id like 'user-%'",
-      ),
+    notifications,
+    "notifications where status = 'SENT' and attempt_count = 0 and user_id like 'user-%'",
   );
-  if (sent !== notifications) throw new Error(`${sent} of ${notifications} are SENT`);
 }

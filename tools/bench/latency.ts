@@ -5,9 +5,10 @@ import { grant, type HttpRequest, toHttp } from "../load/change_request.ts";
 import { attempt } from "../load/repeating_client.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";
-import { asOwner, countOf } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import type { Bench, Work } from "./work.ts";
+import { countOf } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 const perSecond = 200;
 
@@ -85,7 +86,7 @@ export async function changeAtPace(
 }
 
 export async function untilSent(notification: DatabaseUrls, count: number): Promise<void> {
-  await asOwner(notification, async (owner) => {
+  await withClient(notification.ownerUrl, async (owner) => {
     while (await countOf(owner, "notifications where status = 'SENT'") < count) {
       await new Promise((again) => setTimeout(again, 20));
     }
@@ -104,7 +105,7 @@ async function delaysOf(
   notification: DatabaseUrls,
   newest: number,
 ): Promise<Delays> {
-  const published = await asOwner(entitlement, (owner) =>
+  const published = await withClient(entitlement.ownerUrl, (owner) =>
     rowsOf(
       owner,
       `select event_id, extract(epoch from committed_at)::float8 * 1000 as committed,
@@ -116,7 +117,7 @@ async function delaysOf(
        ) as change on audit_id = event_id`,
       newest,
     ));
-  const sent = await asOwner(notification, (owner) =>
+  const sent = await withClient(notification.ownerUrl, (owner) =>
     rowsOf(
       owner,
       `select event_id, 0 as committed, extract(epoch from sent_at)::float8 * 1000 as reached

@@ -5,7 +5,7 @@ import { memoryOf } from "../servers/memory.ts";
 import { runLoad, runOpenLoop, timesOf, turnedAway } from "../load/sockets.ts";
 import { startServers } from "../servers/servers.ts";
 import { startBoth } from "./both.ts";
-import { asOwner, countOf } from "./database.ts";
+import { countRows } from "../servers/asking.ts";
 
 const warmUp = 20_000;
 const seconds = 10;
@@ -51,11 +51,11 @@ for (const times of multiples) {
   console.log(`| ${cells.join(" | ")} |`);
 }
 
-const events = await asOwner(both.entitlement, (owner) => countOf(owner, "outbox_events"));
+const events = await countRows(both.owners.entitlement, "outbox_events");
 console.log(`\n${acknowledged} were acknowledged, ${events} are in the outbox`);
 const sent = "notifications where status = 'SENT'";
 const from = performance.now();
-while (await asOwner(both.notification, (owner) => countOf(owner, sent)) < events) {
+while (await countRows(both.owners.notification, sent) < events) {
   await new Promise((again) => setTimeout(again, 50));
 }
 console.log(`All were sent ${Math.round(performance.now() - from)} ms later`);

@@ -11,7 +11,6 @@ import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, countOf } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { addFinished } from "./deliver.ts";
@@ -23,6 +22,8 @@ import {
   timed,
   type Work,
 } from "./work.ts";
+import { expectRows } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 export async function startReceive(bench: Bench): Promise<Work> {
   const connection = await connectTo(bench.servers.nats.url);
@@ -54,7 +55,7 @@ export async function startReceiveDrain(
   const messages = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
-  await asOwner(database, (owner) => addFinished(owner, finished));
+  await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
   const connection = await connectTo(servers.nats.url);
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
@@ -65,7 +66,7 @@ export async function startReceiveDrain(
     database,
     items: messages,
     run: async () => {
-      await asOwner(database, (owner) => forget(owner, finished > 0));
+      await withClient(database.ownerUrl, (owner) => forget(owner, finished > 0));
       const stop = new AbortController();
       const link = new NatsLink({ urls: servers.nats.url }, "bench", log);
       const parts = { database: pool, toDelivery: new Handover(), log, abandon: stop.signal, link };
@@ -178,11 +179,9 @@ async function acked(
 }
 
 function assertStored(database: DatabaseUrls, messages: number): Promise<void> {
-  return asOwner(database, async (owner) => {
-    const count = await countOf(
-      owner,
-      "notifications join processed_events using (event_id) where status = 'PENDING'",
-    );
-    if (count !== messages) throw new Error(`${count} of ${messages} notifications are stored`);
-  });
+  return expectRows(
+    database,
+    messages,
+    "notifications join processed_events using (event_id) where status = 'PENDING'",
+  );
 }

@@ -7,7 +7,6 @@ import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, countOf, uuidOfRow } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import {
@@ -20,6 +19,8 @@ import {
   type Work,
 } from "./work.ts";
 import { settingsOf } from "./both.ts";
+import { expectRows, uuidOfRow } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 const batchSize = 200; // the service's own default
 
@@ -61,7 +62,7 @@ export async function startRelayDrain(
   const events = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
-  await asOwner(database, (owner) => addFinished(owner, finished));
+  await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
   const connection = await connectTo(servers.nats.url);
   const stream = `bench-${name}`;
   const settings = {
@@ -79,7 +80,7 @@ export async function startRelayDrain(
     items: events,
     run: async () => {
       const stored = await storedIn(connection, stream);
-      const perSecond = await asOwner(database, async (owner) => {
+      const perSecond = await withClient(database.ownerUrl, async (owner) => {
         await seed(owner, events, finished > 0);
         return await timed(events, () => drained(owner));
       });
@@ -144,13 +145,11 @@ async function drained(owner: pg.Client): Promise<void> {
 }
 
 function assertPublished(database: DatabaseUrls, events: number): Promise<void> {
-  return asOwner(database, async (owner) => {
-    const published = await countOf(
-      owner,
-      "outbox_events where status = 'PUBLISHED' and attempt_count = 0 and stream_generation > 0",
-    );
-    if (published !== events) throw new Error(`${published} of ${events} events are PUBLISHED`);
-  });
+  return expectRows(
+    database,
+    events,
+    "outbox_events where status = 'PUBLISHED' and attempt_count = 0 and stream_generation > 0",
+  );
 }
 
 function assertStored(messages: number, events: number): void {
@@ -186,7 +185,7 @@ async function publishAlone(
 }
 
 async function messagesOf(database: DatabaseUrls, events: number): Promise<EventMessage[]> {
-  await asOwner(database, (owner) => seed(owner, events));
+  await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await claimEvents(pool, lease, events);
   await pool.end();
@@ -197,7 +196,7 @@ const lease = { worker: "bench", leaseMs: 60_000 };
 
 /** Like the worker, it claims the next batch while one is being settled. */
 async function settleAlone(database: DatabaseUrls, events: number): Promise<number> {
-  await asOwner(database, (owner) => seed(owner, events));
+  await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const perSecond = await timed(events, async () => {
     let settling: Promise<unknown> = Promise.resolve();

@@ -2,10 +2,10 @@
 // stall of a protocol delays only single events, which a shorter bench would miss.
 import type { DatabaseUrls, Stage } from "../load/stage.ts";
 import { startBoth } from "./both.ts";
-import { asOwner } from "./database.ts";
 import { RepeatingClient } from "../load/repeating_client.ts";
 import { changeAtPace, changeOf, percentile, untilSent } from "./latency.ts";
 import type { Bench, Work } from "./work.ts";
+import { withClient } from "../servers/asking.ts";
 
 const perSecond = 100;
 const lateMs = 1_000;
@@ -102,7 +102,7 @@ async function delaysOf(
   changes: number,
 ): Promise<Record<"acked" | "stored" | "sent", Span[]>> {
   const ask = async (database: DatabaseUrls, text: string): Promise<Times> =>
-    await asOwner(database, async (owner) => {
+    await withClient(database.ownerUrl, async (owner) => {
       const { rows } = await owner.query<{ id: string; at: number }>(
         `select id, extract(epoch from at)::float8 * 1000 as at from (${text}) as row`,
       );

@@ -2,7 +2,6 @@
 // The limit is the slowest stage alone, which is the commit.
 import { memoryOf } from "../servers/memory.ts";
 import { startService } from "../servers/service_process.ts";
-import { asOwner, countOf } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import type { Stage } from "../load/stage.ts";
@@ -11,6 +10,8 @@ import { untilSent } from "./latency.ts";
 import { runLoad } from "../load/sockets.ts";
 import { idleUse } from "./usage.ts";
 import type { Bench, Work } from "./work.ts";
+import { expectRows } from "./database.ts";
+import { countRows } from "../servers/asking.ts";
 
 export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   const changes = quick ? 20_000 : 200_000; // about a minute
@@ -89,24 +90,20 @@ async function largestBacklog(
   let largest = 0;
   while (loading) {
     await new Promise((again) => setTimeout(again, 1_000));
-    const sent = await countIn(notification, "notifications where status = 'SENT'");
-    largest = Math.max(largest, await countIn(entitlement, "outbox_events") - sent);
+    const sent = await countRows(notification.ownerUrl, "notifications where status = 'SENT'");
+    largest = Math.max(largest, await countRows(entitlement.ownerUrl, "outbox_events") - sent);
   }
   await load;
   return largest;
 }
 
-function countIn(database: DatabaseUrls, from: string): Promise<number> {
-  return asOwner(database, (owner) => countOf(owner, from));
-}
-
 /** Fails unless every change has one notification that was sent once. */
-async function assertSentOnce(notification: DatabaseUrls, changes: number): Promise<void> {
-  const exact = await countIn(
+function assertSentOnce(notification: DatabaseUrls, changes: number): Promise<void> {
+  return expectRows(
     notification,
+    changes,
     `(select from notifications join processed_events using (event_id)
       where status = 'SENT' and attempt_count = 0 and version = 1
       group by aggregate_key having count(*) = 1) as once`,
   );
-  if (exact !== changes) throw new Error(`${exact} of ${changes} changes were sent exactly once`);
 }

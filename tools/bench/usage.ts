@@ -1,6 +1,6 @@
 // What a process uses of its machine, as Linux reports it.
-import { asOwner } from "./database.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
+import { withClient } from "../servers/asking.ts";
 
 const idleMs = 10_000;
 const ticksPerSecond = 100;
@@ -30,7 +30,7 @@ function processorSeconds(pid: number): number {
 }
 
 function transactionsOf(database: DatabaseUrls): Promise<number> {
-  return asOwner(database, async (owner) => {
+  return withClient(database.ownerUrl, async (owner) => {
     const { rows: [row] } = await owner.query(
       `select (xact_commit + xact_rollback)::int as count from pg_stat_database
        where datname = current_database()`,

@@ -19,3 +19,13 @@ export async function withClient<Result>(
 export function ask<Row>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
   return withClient(url, async (client) => (await client.query(sql, values)).rows);
 }
+
+/** How many rows a `from` clause has, which may go on with joins and conditions. */
+export async function countRows(
+  url: string,
+  from: string,
+  values: unknown[] = [],
+): Promise<number> {
+  const [row] = await ask<{ count: number }>(url, `select count(*)::int from ${from}`, values);
+  return row?.count ?? 0;
+}
