@@ -65,7 +65,7 @@ async function foreignSources(output: string): Promise<string[]> {
   return map.sources.map((source) => new URL(source, base).href)
     .filter((url) => !isPackage(url) && !isOurFile(url))
     .map((url) =>
-      `The bundle contains "${url}", which belongs neither to this project nor to its packages`
+      `The bundle contains "${url}", which is neither of this project nor of its packages`
     );
 }
 

@@ -77,7 +77,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a full disk is said to be full, with what to do, and nothing is left running",
+  name: "a full disk is reported with what to do, and nothing is left running",
   ignore: ignore || Deno.uid() !== 0, // only root can mount a small one
   fn: async () => {
     await using disk = await makeDisk("dev");
@@ -87,7 +87,10 @@ Deno.test({
     await disk.fill();
     await using dev = startDev(folder);
     assert.equal(await dev.exited, 1, dev.output.text);
-    assert.match(dev.output.text, /^The disk is full: .* KENRI_DATA$/m);
+    assert.match(
+      dev.output.text,
+      /^The disk is full: .* set KENRI_DATA to a folder on another disk$/m,
+    );
     assert.doesNotMatch(dev.output.text, /Uncaught|^ +at /m);
     await disk.empty();
     await using again = startDev(folder);
@@ -131,7 +134,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "what keeps it from starting is said in a sentence, before anything is started",
+  name: "each problem that prevents a start is reported in a sentence, before anything is started",
   ignore,
   fn: async () => {
     await using folder = await dataFolder();
@@ -156,7 +159,7 @@ Deno.test({
     if (Deno.uid() === 0) {
       await Deno.chmod(home, 0o700);
       const dev = startDev({ ...folder, path: home });
-      cases.push([dev, /^PostgreSQL does not run as root, .* name one with KENRI_DATA/m]);
+      cases.push([dev, /^PostgreSQL does not run as root, .* set KENRI_DATA to one/m]);
     }
     for (const [dev, sentence] of cases) {
       assert.equal(await dev.exited, 1, dev.output.text);
