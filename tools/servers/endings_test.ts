@@ -1,5 +1,6 @@
 // However a process ends, the servers that it started end too.
-import { isGone, until } from "./test_processes.ts";
+import { isGone } from "./test_processes.ts";
+import { until } from "./wait.ts";
 import { root } from "../root.ts";
 
 const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
@@ -53,8 +54,10 @@ async function startCaller(code: string) {
 
   async function assertNothingLeft(): Promise<void> {
     await caller.status;
-    await until(() => pids.every(isGone));
-    await until(() => Promise.all(folders.map(isRemoved)).then((all) => all.every(Boolean)));
+    await until("all processes are gone", () => pids.every(isGone));
+    await until("all folders are removed", async () => {
+      return (await Promise.all(folders.map(isRemoved))).every(Boolean);
+    });
   }
 
   return {

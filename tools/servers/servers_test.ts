@@ -5,7 +5,8 @@ import { startNats } from "./nats.ts";
 import { connectTo } from "./nats_client.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startServers } from "./servers.ts";
-import { isGone, occupyBackend, until } from "./test_processes.ts";
+import { isGone, occupyBackend } from "./test_processes.ts";
+import { until } from "./wait.ts";
 import { root } from "../root.ts";
 
 Deno.test("both servers answer as soon as they are ready", async () => {
@@ -84,7 +85,7 @@ Deno.test("kill ends a backend that is too busy to handle signals", async () => 
   const backend = await occupyBackend(postgres);
   await postgres.kill();
   assert.ok(isGone(postgres.pid));
-  await until(() => isGone(backend));
+  await until("the backend is gone", () => isGone(backend));
   await postgres.start();
 });
 

@@ -1,5 +1,4 @@
 // Functions on processes for the tests of the servers.
-import assert from "node:assert/strict";
 import pg from "pg";
 import type { PostgresServer } from "./postgres.ts";
 
@@ -21,13 +20,5 @@ export function isGone(pid: number): boolean {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return true;
     throw error;
-  }
-}
-
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!await condition()) {
-    assert.ok(Date.now() < deadline, "The condition did not come true within 10 s");
-    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
