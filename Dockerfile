@@ -1,14 +1,15 @@
-# Both services, the migrations and the provisioning of NATS in one image. A command has the permissions
-# that its settings need, as permissions.js prints them, and then the program (docs/deploy.md):
+# One image for both services, the migrations and the provisioning of NATS. The command of a container
+# consists of the permissions that its settings need, which permissions.js prints, and the program
+# (docs/deploy.md):
 #   --allow-net=… entitlement.js | notification.js | migrate.js | provision.js
-# The base images are pinned by version. Build arguments can name them by digest.
+# The base images are pinned by version; build arguments can pin them by digest.
 ARG DENO_BUILD_IMAGE=denoland/deno:debian-2.9.6
 ARG DENO_IMAGE=denoland/deno:distroless-2.9.6
 
 FROM ${DENO_BUILD_IMAGE} AS bundles
 WORKDIR /kenri
-# Packages, and the bundler that Deno fetches for itself: this layer lasts until the lock changes.
-# The secret "ca" is a bundle of certificates for networks with an authority of their own.
+# Downloads the packages, and the bundler that Deno needs. This layer is cached until the lock changes.
+# The secret "ca" contains certificates, for networks with a certificate authority of their own.
 COPY deno.json deno.lock ./
 COPY entitlement/deno.json entitlement/
 COPY notification/deno.json notification/
@@ -30,15 +31,15 @@ COPY migrations migrations
 COPY tools tools
 RUN deno run --allow-all --cached-only tools/bundle.ts /bundles
 
-# No shell, no packages, no sources: Deno and one file for each program.
+# The image contains Deno and one file for each program, but no shell, no packages and no sources.
 FROM ${DENO_IMAGE}
 COPY --from=bundles /bundles /kenri
 WORKDIR /kenri
 ENV NO_COLOR=1 DENO_NO_UPDATE_CHECK=1 DENO_DIR=/tmp/deno
 USER 65532:65532
 EXPOSE 8080 8081
-# Permissions that no setting changes. No process here may start a program, so none can be given more
-# than the flags of its container say.
+# These permissions do not depend on the settings. No process may start a program, so none can get more
+# permissions than the flags of its container give.
 ENTRYPOINT ["deno", "run", \
   "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", "--unstable-cron", \
   "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320", \

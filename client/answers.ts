@@ -1,5 +1,5 @@
-// What a caller gets from Kenri, in the words of its API: what it asks for, what it is given, and
-// what is thrown instead. A test holds these types to those of the service.
+// Requests and answers of the API, and the errors that the client throws. A test compares these
+// types with the types of the service.
 
 export interface EntitlementChange {
   user_id: string;
@@ -44,24 +44,24 @@ export type ErrorCode =
 /** The service's answer to a change. */
 export interface Change {
   entitlement: ChangedEntitlement;
-  /** True when the change was made by an earlier request with the same key. */
+  /** True if this is the stored answer to an earlier request with the same key. */
   replayed: boolean;
-  /** Follows the change to its event and its notification. */
+  /** Its event and its notification have the same id. */
   traceId: string;
 }
 
-/** All that this client throws, besides the reason of an aborted signal. */
+/** Every error that this client throws, except the reason of an aborted signal. */
 export abstract class KenriError extends Error {}
 
 /**
- * The change was not made. `ENTITLEMENT_STATE_CONFLICT`: the entitlement is in that state already.
- * `ENTITLEMENT_LIMIT_REACHED`: the user has as many as one may have. `IDEMPOTENCY_KEY_CONFLICT`: the
- * key belongs to another request.
+ * The change was not made. `ENTITLEMENT_STATE_CONFLICT`: the entitlement already has this status.
+ * `ENTITLEMENT_LIMIT_REACHED`: the user has the maximum number of entitlements.
+ * `IDEMPOTENCY_KEY_CONFLICT`: the key was used for another request.
  */
 export class Conflict extends KenriError {
   override readonly name = "Conflict";
   readonly code: ErrorCode;
-  /** True when an earlier request with the same key was refused like this. */
+  /** True if this is the stored answer to an earlier request with the same key. */
   readonly replayed: boolean;
 
   constructor(code: ErrorCode, message: string, replayed: boolean) {
@@ -71,10 +71,10 @@ export class Conflict extends KenriError {
   }
 }
 
-/** The request is wrong, and stays so however often it is repeated. Nothing was changed. */
+/** The request is invalid, and repeating it does not help. Nothing was changed. */
 export class Refused extends KenriError {
   override readonly name = "Refused";
-  /** Absent when the answer is not one of Kenri's, but of something in between. */
+  /** Undefined if the answer did not come from Kenri, but for example from a proxy. */
   readonly code: ErrorCode | undefined;
   readonly status: number;
 
@@ -86,8 +86,9 @@ export class Refused extends KenriError {
 }
 
 /**
- * No answer until the deadline. Whether the change was made is unknown; the same call with the same
- * key, at any time within 24 hours, tells or makes it. `cause` is what the last attempt failed with.
+ * No answer before the deadline. Whether the change was made is unknown. Call again with the same
+ * key within 24 hours: this makes the change, or returns the answer if it was made. `cause` is the
+ * error of the last attempt.
  */
 export class Unavailable extends KenriError {
   override readonly name = "Unavailable";

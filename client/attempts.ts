@@ -3,9 +3,9 @@ import { Unavailable } from "./answers.ts";
 // Repeats a request until it is answered. That is safe because it carries its idempotency key.
 
 export interface Patience {
-  /** For one attempt, from the connection to the last byte of the answer. */
+  /** Limit of one attempt, from the connection to the last byte of the answer. */
   attemptTimeoutMs: number;
-  /** For all attempts and the pauses between them. */
+  /** Limit of all attempts together with the pauses between them. */
   deadlineMs: number;
 }
 
@@ -17,7 +17,7 @@ export interface Answer {
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-// The first pause, on average; each further one is twice as long, up to the longest.
+// The mean of the first pause; each further pause is twice as long, up to the longest.
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
@@ -31,7 +31,7 @@ export async function askUntilAnswered(
   const deadline = performance.now() + deadlineMs;
   for (let attempts = 1;; attempts++) {
     signal?.throwIfAborted();
-    const leftMs = Math.max(1, deadline - performance.now()); // a pause may have been longer than asked
+    const leftMs = Math.max(1, deadline - performance.now()); // a timer may have fired late
     const outcome = await attempt(fetch, url, init, Math.min(attemptTimeoutMs, leftMs), signal);
     if ("status" in outcome && isFinal(outcome.status)) return outcome;
     const retryAfter = "headers" in outcome ? outcome.headers.get("Retry-After") : null;
@@ -41,14 +41,14 @@ export async function askUntilAnswered(
   }
 }
 
-// A 429 only asks for patience.
+// A 429 only asks the caller to wait.
 function isFinal(status: number): boolean {
   return status < 500 && status !== 429;
 }
 
 type Outcome = Answer | { error: unknown };
 
-// The caller's abort is thrown; whatever else keeps an answer away is a reason to try again.
+// Throws only if the caller aborts. Every other failure is a reason to try again.
 async function attempt(
   fetch: Fetch,
   url: string,
@@ -76,7 +76,8 @@ function causeOf(outcome: Outcome): unknown {
   return new Error(`status ${outcome.status}: ${outcome.text.slice(0, 200)}`);
 }
 
-// Never sooner than the service asks. The random part keeps many callers from coming back at once.
+// Never shorter than the service asks for. The random part spreads callers that failed at the same
+// time.
 export function pauseBefore(
   nextAttempt: number,
   askedMs: number,
@@ -86,7 +87,7 @@ export function pauseBefore(
   return askedMs + grown * (0.5 + random);
 }
 
-// Seconds from Kenri; something in between may say a time instead.
+// Kenri sends seconds; a proxy may send a date instead.
 export function retryAfterMs(value: string | null, now: number = Date.now()): number {
   if (value === null || value.trim() === "") return 0;
   const seconds = Number(value);

@@ -10,12 +10,12 @@ Deno.test("pauses grow to a limit, each between half and one and a half times it
   assert.equal(pauseBefore(10_000, 0, 1), 7_500);
 });
 
-Deno.test("nobody comes back before the time that was asked for, nor all at once", () => {
+Deno.test("a pause is never shorter than Retry-After asks, and its random part spreads the callers", () => {
   assert.equal(pauseBefore(1, 2_000, 0), 2_050);
   assert.equal(pauseBefore(1, 2_000, 1), 2_150);
 });
 
-Deno.test("Retry-After is understood as seconds and as a time, and anything else as nothing", () => {
+Deno.test("Retry-After may be seconds or a date, and anything else adds no pause", () => {
   const now = Date.parse("2026-01-02T03:04:05Z");
   const cases: [string | null, number][] = [
     [null, 0],

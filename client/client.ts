@@ -1,6 +1,6 @@
 /**
- * Kenri for TypeScript: grant, revoke and list entitlements from Deno, Node 20 and newer, and
- * browsers. It needs nothing but the platform's fetch.
+ * The Kenri client for TypeScript: grant, revoke and list entitlements from Deno, Node 20 and
+ * newer, and browsers. It needs only the `fetch` of the platform.
  *
  * ```ts
  * import { kenriClient } from "@kenri/client";
@@ -42,34 +42,35 @@ export type {
   Patience,
 };
 
-/** What the service knows this caller by; a function is asked again before each attempt. */
+/** The credential of the caller. A function is called again before each attempt. */
 export type Token = string | ((signal: AbortSignal) => string | Promise<string>);
 
 export interface ClientOptions extends Partial<Patience> {
-  /** Shown with every request. What a function throws is a failed attempt: it is asked again. */
+  /** Sent with every request. If a function throws, the attempt fails and is repeated. */
   token?: Token;
-  /** Sent with every request, for what stands before the service. */
+  /** Sent with every request, for example for a proxy in front of the service. */
   headers?: Record<string, string>;
-  /** In place of the platform's, to watch or route the requests. */
+  /** Replaces the `fetch` of the platform, to observe or route the requests. */
   fetch?: Fetch;
 }
 
 export interface CallOptions extends Partial<Patience> {
-  /** Ends the call at once, with the signal's reason. What was sent may still be done. */
+  /** Ends the call at once with the signal's reason. A request that was sent may still succeed. */
   signal?: AbortSignal;
-  /** 1 to 255 visible ASCII characters; without one, the service makes one. */
+  /** 1 to 255 visible ASCII characters; by default the service creates one. */
   traceId?: string;
 }
 
 export interface KenriClient {
   /**
-   * Gives the user the right. The key stands for the intent, "this purchase": keep it, and the same
-   * call may be repeated after any failure, also by another process, without doubling anything.
+   * Grants the entitlement. The idempotency key identifies the intent, for example one purchase.
+   * Keep it: with the same key the call may be repeated after any failure, also by another process,
+   * and the change is made only once.
    */
   grant(key: string, change: EntitlementChange, options?: CallOptions): Promise<Change>;
-  /** Takes the right away. Also before it was granted: a refund may overtake its purchase. */
+  /** Revokes the entitlement, also before it was granted: a refund may overtake its purchase. */
   revoke(key: string, change: EntitlementChange, options?: CallOptions): Promise<Change>;
-  /** All that the user has or had, the newest change first. */
+  /** All entitlements of the user, active and revoked, the latest change first. */
   list(userId: string, options?: CallOptions): Promise<Entitlements>;
 }
 
@@ -77,7 +78,7 @@ export function kenriClient(url: string | URL, options: ClientOptions = {}): Ken
   const root = String(url).replace(/\/+$/, "");
   const { token } = options;
   const bare = options.fetch ?? globalThis.fetch;
-  const fetch = token === undefined ? bare : showing(token, bare);
+  const fetch = token === undefined ? bare : withToken(token, bare);
 
   function ask(path: string, request: RequestInit, call: CallOptions): Promise<Answer> {
     const headers = new Headers(options.headers);
@@ -118,7 +119,7 @@ export function kenriClient(url: string | URL, options: ClientOptions = {}): Ken
   };
 }
 
-function showing(token: Token, fetch: Fetch): Fetch {
+function withToken(token: Token, fetch: Fetch): Fetch {
   return async (url, init) => {
     const { signal } = init as { signal: AbortSignal }; // each attempt has one
     const headers = new Headers(init.headers);
@@ -128,7 +129,7 @@ function showing(token: Token, fetch: Fetch): Fetch {
   };
 }
 
-// Also here, because fetch trims a header, and a trimmed key would be another one.
+// Checked here as well, because fetch trims header values, and a trimmed key is another key.
 function checked(key: string): string {
   if (/^[\x21-\x7e]{1,255}$/.test(key)) return key;
   throw new Refused(

@@ -7,10 +7,11 @@ import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
-import { observeBatch } from "@kenri/shared/telemetry/scrape.ts";
+import { observeBatch } from "@kenri/shared/queue/batch_metrics.ts";
 import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
 import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
-import { commitChanges, type CommitOptions, keysOf } from "./commit_changes.ts";
+import { keysOf } from "./change_locks.ts";
+import { commitChanges, type CommitOptions } from "./commit_changes.ts";
 import type { Change } from "./entitlement.ts";
 import { statusOfCode } from "./errors.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
@@ -20,19 +21,19 @@ import type { OutboxRow } from "./outbox.ts";
 export interface AppParts {
   database: Database;
   toRelay: Handover<OutboxRow>;
-  operators?: OperatorParts | undefined; // nothing of their side exists unless it is switched on
+  operators?: OperatorParts | undefined; // without it there are no routes for operators
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
-// Each change takes two advisory locks, and PostgreSQL's default lock table has room for some 6,400:
-// enough for ten replicas with two such commits under way each.
+// Each change takes two advisory locks, and PostgreSQL's default lock table has room for about
+// 6,400: enough for ten replicas with two such commits at a time.
 const changesPerCommit = 128;
 const commitsAtOnce = 2;
 const listsPerQuery = 64;
 const queriesAtOnce = 2;
-// A fraction of a second of work, and some 30 MiB; whoever comes then is better told to try again.
+// A fraction of a second of work, and about 30 MiB. Beyond that callers should try again later.
 const maxWaiting = 1_000;
 
 export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPIHono {

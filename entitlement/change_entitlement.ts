@@ -12,23 +12,27 @@ import { tooManyWaiting } from "@kenri/shared/http/limits.ts";
 import { readJson } from "@kenri/shared/http/body.ts";
 import { statusOf } from "@kenri/shared/http/error_answers.ts";
 import { activeTraceparent } from "@kenri/shared/telemetry/tracing.ts";
-import { sha256 } from "./commit_changes.ts";
 import { countCommand } from "./metrics.ts";
+import { sha256 } from "./sha256.ts";
 import { type Trace, traceOf } from "./trace.ts";
 
 export const changeSchema = z.object({
-  user_id: fieldSchema().openapi({ description: "Whose right it is" }),
+  user_id: fieldSchema().openapi({ description: "The user whose entitlement is changed" }),
   stock_keeping_unit: fieldSchema().openapi({ description: "The item" }),
-  reason: fieldSchema().openapi({ description: "Why: purchase, refund and so on" }),
-  purchase_id: fieldSchema().openapi({ description: "What caused it" }),
+  reason: fieldSchema().openapi({
+    description: "Reason of the change: purchase, refund and so on",
+  }),
+  purchase_id: fieldSchema().openapi({ description: "Id of the purchase that caused the change" }),
 }).openapi("EntitlementChange");
 
 export const changedSchema = z.object({
   user_id: z.string(),
   stock_keeping_unit: z.string(),
   status: z.enum(["ACTIVE", "REVOKED"]),
-  version: z.int().min(1).openapi({ description: "How often this entitlement was changed" }),
-  updated_at: z.iso.datetime().openapi({ description: "When it was changed last, in UTC" }),
+  version: z.int().min(1).openapi({
+    description: "Number of changes so far; the first change is version 1",
+  }),
+  updated_at: z.iso.datetime().openapi({ description: "Time of the last change, in UTC" }),
 }).openapi("ChangedEntitlement");
 
 const requestHeaders = z.object({
@@ -37,18 +41,19 @@ const requestHeaders = z.object({
     example: "purchase-1",
   }),
   traceparent: z.string().optional().openapi({
-    description: "W3C trace context; its trace id becomes the change's, and goes to the event",
+    description: "W3C trace context; the change and its event get its trace id",
     example: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
   }),
   "X-Trace-Id": z.string().optional().openapi({
-    description: "1 to 255 visible ASCII characters, in place of the trace id of traceparent",
+    description:
+      "Trace id of the change, 1 to 255 visible ASCII characters; overrides that of traceparent",
   }),
 });
 
 const answerHeaders = z.object({
-  "X-Trace-Id": z.string().openapi({ description: "The change's trace id" }),
+  "X-Trace-Id": z.string().openapi({ description: "Trace id of the change" }),
   "Idempotency-Replayed": z.literal("true").optional().openapi({
-    description: "There when an earlier request with this key was answered so",
+    description: "Present if this is the stored answer to an earlier request with the same key",
   }),
 });
 
@@ -64,8 +69,8 @@ export function changeRoute(action: Action): ScopedRoute {
   const change = { ...named, reason, purchase_id: "purchase-1" };
   const changed = { ...named, status, version, updated_at: "2026-01-02T03:04:05.678901Z" };
   const conflict = errorAnswer<ErrorCode>(
-    "The state is that already, the user has as many entitlements as one may have (both are stored " +
-      "under the key), or the key was used for another request",
+    "The entitlement already has this status, or the user has as many entitlements as allowed (both " +
+      "answers are stored under the key), or the key was used for another request",
     {
       ENTITLEMENT_STATE_CONFLICT: `already ${status}`,
       ENTITLEMENT_LIMIT_REACHED: "the user has as many entitlements as allowed",
@@ -80,7 +85,7 @@ export function changeRoute(action: Action): ScopedRoute {
     tags: ["Entitlements"],
     summary: `${verb} a user's right to one stock keeping unit`,
     description: "The change, its event and this answer are committed together. The same request " +
-      "with the same key gives the same answer, byte for byte.",
+      "with the same key returns the same answer, byte for byte.",
     request: {
       headers: requestHeaders,
       body: {
@@ -94,7 +99,7 @@ export function changeRoute(action: Action): ScopedRoute {
         headers: answerHeaders,
         content: { "application/json": { schema: changedSchema, example: changed } },
       },
-      400: errorAnswer("A header, the body or a field is missing or bad", {
+      400: errorAnswer("A header, the body or a field is missing or invalid", {
         BAD_REQUEST: "user_id is required",
       }),
       408: errorAnswer("The body took too long to arrive", {
@@ -113,7 +118,7 @@ export function changeRoute(action: Action): ScopedRoute {
 
 export function changeEntitlement(action: Action, changes: Batch<Change, Answer>): Handler {
   return (context) => {
-    // Before anything is read: under too much load it must be cheap to refuse.
+    // Before the request is read, because under too much load a refusal must be cheap.
     if (changes.full) {
       countCommand(action, "unavailable");
       throw tooManyWaiting();

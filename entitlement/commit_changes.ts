@@ -1,32 +1,34 @@
-import { createHash } from "node:crypto";
-import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
 import {
   type Database,
   query,
   type Transaction,
   transaction,
 } from "@kenri/shared/postgres/postgres.ts";
+import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
+import { lockRequests } from "./change_locks.ts";
 import {
   type Answer,
+  type ChangeRequest,
+  type CurrentState,
   decide,
   replayOf,
-  type Request,
-  type Situation,
   type StoredAnswer,
 } from "./decide_change.ts";
 import { type Change, storedKeyOf } from "./entitlement.ts";
 import type { OutboxRow } from "./outbox.ts";
+import { sha256 } from "./sha256.ts";
 import { announceChanges, appendChanges, storeAnswers } from "./store_changes.ts";
 
 export interface CommitOptions {
   idempotencyTtlMs: number;
-  maxPerUser?: number | undefined; // entitlements, whatever their state
+  maxPerUser?: number | undefined; // counts entitlements of any status
 }
 
-// Commits changes that came in at the same time in one transaction, each as if it were alone: its
-// row, event, audit entry and stored answer together or not at all. No two of them share an
-// idempotency key or an entitlement; the batch before this sees to it (see keysOf). With a lease,
-// their events are written as leased to the relay of this process, to be handed over to it.
+// Commits changes that arrived at the same time in one transaction, each as if it were alone: its
+// entitlement, event, audit row and stored answer are committed together or not at all. No two of
+// the changes share an idempotency key or an entitlement, because the batch keeps those apart
+// (keysOf). With a lease, events are written as leased to the relay of this process and handed over
+// to it.
 export async function commitChanges(
   database: Database,
   changes: Change[],
@@ -34,26 +36,32 @@ export async function commitChanges(
   lease?: NewLease,
 ): Promise<Written<OutboxRow, Answer[]>> {
   const requests = changes.map(toRequest);
-  const known = repeatsCome ? await findReplays(database, requests) : [];
-  const fresh = requests.filter((_, i) => !known[i]);
+  const replays = expectsRepeats ? await findReplays(database, requests) : [];
+  const fresh = requests.filter((_, i) => !replays[i]);
   const committed = fresh.length === 0
     ? { result: [], leased: [], othersWait: false }
     : await commitRequests(database, fresh, options, lease);
-  const decided = committed.result.values();
-  const result = requests.map((_, i) => known[i] ?? decided.next().value as Answer);
-  repeatsCome = result.some(({ outcome }) => outcome === "replayed");
+  const answers = committed.result.values();
+  const result = requests.map((_, i) => replays[i] ?? answers.next().value as Answer);
+  expectsRepeats = result.some(({ outcome }) => outcome === "replayed");
   return { ...committed, result };
 }
 
-// Requests are repeated in waves, when clients could not reach us or gave up waiting. Only then does
-// it pay to look for answers before the locks.
-let repeatsCome = false;
+// Clients repeat their requests in waves, after they could not reach the service or gave up
+// waiting. Only during such a wave is it worth looking for stored answers before taking locks.
+let expectsRepeats = false;
 
-// Once stored and while it is valid an answer does not change, so it is found without a lock. What
-// is not found here may be on its way: that is decided under the locks.
+function toRequest(change: Change): ChangeRequest {
+  const { action, userId, stockKeepingUnit, reason, purchaseId } = change;
+  const identity = JSON.stringify([action, userId, stockKeepingUnit, reason, purchaseId]);
+  return { ...change, storedKey: storedKeyOf(change), hash: sha256(identity) };
+}
+
+// A stored answer does not change while it is valid, so it can be read without a lock. An answer
+// that is not found here may be about to be committed: that is decided under the locks.
 async function findReplays(
   database: Database,
-  requests: Request[],
+  requests: ChangeRequest[],
 ): Promise<(Answer | undefined)[]> {
   const stored = await query<StoredAnswer & { idem_key: string }>(
     database,
@@ -71,27 +79,26 @@ async function findReplays(
 
 async function commitRequests(
   database: Database,
-  requests: Request[],
-  options: CommitOptions,
+  requests: ChangeRequest[],
+  { maxPerUser, idempotencyTtlMs }: CommitOptions,
   lease: NewLease | undefined,
 ): Promise<Written<OutboxRow, Answer[]>> {
   return await transaction(database, async (tx) => {
-    const { maxPerUser } = options;
     const locked = lockRequests(tx, requests, maxPerUser !== undefined);
-    const [situations, hasCapacity] = await Promise.all([
-      findSituations(tx, requests),
+    const [states, hasCapacity] = await Promise.all([
+      findCurrentStates(tx, requests),
       maxPerUser === undefined ? undefined : findCapacity(tx, requests, maxPerUser),
       locked,
     ]);
     const decisions = requests.map((request, i) =>
-      decide(request, situations[i] as Situation, hasCapacity?.[i] ?? true)
+      decide(request, states[i] as CurrentState, hasCapacity?.[i] ?? true)
     );
     const commits = decisions.flatMap(({ commit }) => commit ?? []);
     const refusals = decisions.flatMap(({ refusal }) => refusal ?? []);
     const [leased = []] = commits.length + refusals.length === 0 ? [] : await Promise.all([
       announceChanges(tx, commits, lease),
       appendChanges(tx, commits),
-      storeAnswers(tx, [...commits, ...refusals], options.idempotencyTtlMs),
+      storeAnswers(tx, [...commits, ...refusals], idempotencyTtlMs),
     ]);
     return {
       result: decisions.map(({ answer }) => answer),
@@ -101,77 +108,13 @@ async function commitRequests(
   });
 }
 
-// What a change must have to itself while it is being committed. Where the entitlements of a user
-// are counted, none of them may be added meanwhile.
-export function keysOf(change: Change, counted: boolean): string[] {
-  const keys = [`key ${storedKeyOf(change)}`, entitlementLock(change)];
-  return counted ? [...keys, userLock(change)] : keys;
-}
-
-type Named = Pick<Change, "userId" | "stockKeepingUnit">;
-
-function entitlementLock({ userId, stockKeepingUnit }: Named): string {
-  return JSON.stringify([userId, stockKeepingUnit]);
-}
-
-function userLock({ userId }: Change): string {
-  return JSON.stringify([userId]);
-}
-
-function toRequest(change: Change): Request {
-  const { action, userId, stockKeepingUnit, reason, purchaseId } = change;
-  const identity = JSON.stringify([action, userId, stockKeepingUnit, reason, purchaseId]);
-  return { ...change, storedKey: storedKeyOf(change), hash: sha256(identity) };
-}
-
-export function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
-
-export function lockNumber(text: string): bigint {
-  return BigInt.asIntN(64, BigInt(`0x${sha256(text).slice(0, 16)}`));
-}
-
-// One for the idempotency key and one for the entitlement of each request. An entitlement needs a
-// lock of its own because its row may not exist yet; where they are counted, their user has one in
-// addition, since a replica of other settings may not know of it.
-function lockRequests(tx: Transaction, requests: Request[], counted: boolean): Promise<void> {
-  return lock(
-    tx,
-    requests.flatMap((request) => [
-      request.storedKey,
-      entitlementLock(request),
-      ...(counted ? [userLock(request)] : []),
-    ]),
-  );
-}
-
-// For whoever changes entitlements otherwise than by a request.
-export function lockEntitlements(tx: Transaction, entitlements: Named[]): Promise<void> {
-  return lock(tx, entitlements.map(entitlementLock));
-}
-
-// All numbers are taken in ascending order by everyone, so that replicas wait for each other in a
-// line, not in a ring.
-async function lock(tx: Transaction, names: string[]): Promise<void> {
-  const numbers = names.map(lockNumber);
-  numbers.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
-  await query(
-    tx,
-    `select count(pg_advisory_xact_lock(number)) from unnest($1::bigint[]) as number`,
-    [
-      `{${numbers.join()}}`,
-    ],
-  );
-}
-
-function findSituations(tx: Transaction, requests: Request[]): Promise<Situation[]> {
+function findCurrentStates(tx: Transaction, requests: ChangeRequest[]): Promise<CurrentState[]> {
   const wanted = requests.map(({ storedKey, userId, stockKeepingUnit }) => ({
     idem_key: storedKey,
     user_id: userId,
     stock_keeping_unit: stockKeepingUnit,
   }));
-  return query<Situation>(
+  return query<CurrentState>(
     tx,
     `select
        stored.request_hash as stored_hash, stored.response_code, stored.response_body,
@@ -193,22 +136,22 @@ function findSituations(tx: Transaction, requests: Request[]): Promise<Situation
   );
 }
 
-// Whether the user of each request may have one more.
+// Whether the user of each request may have one more entitlement.
 async function findCapacity(
   tx: Transaction,
-  requests: Request[],
+  requests: ChangeRequest[],
   maxPerUser: number,
 ): Promise<boolean[]> {
-  const rows = await query<{ is_room: boolean }>(
+  const rows = await query<{ has_capacity: boolean }>(
     tx,
     `select (
        select count(*) from (
          select from entitlements
          where entitlements.user_id = wanted.user_id
-         limit $2) as counted) < $2 as is_room
+         limit $2) as counted) < $2 as has_capacity
      from unnest($1::text[]) with ordinality as wanted (user_id, position)
      order by wanted.position`,
     [requests.map(({ userId }) => userId), maxPerUser],
   );
-  return rows.map(({ is_room }) => is_room);
+  return rows.map(({ has_capacity }) => has_capacity);
 }

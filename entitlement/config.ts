@@ -1,36 +1,20 @@
-import { loopbackUnlessAccess } from "@kenri/shared/access/settings.ts";
+import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import {
-  commonChecks,
-  type CommonConfig,
-  commonConfig,
   commonSettings,
-} from "@kenri/shared/process/common_settings.ts";
+  serviceChecks,
+  type ServiceConfig,
+  serviceConfig,
+  serviceSettings,
+} from "@kenri/shared/process/service_settings.ts";
 import {
   count,
   duration,
-  environment,
   flag,
-  host,
   maxTimerMs,
-  notAbove,
-  pageUrl,
-  parseSettings,
-  port,
-  prefixed,
   secretKeys,
-  type WorkerOptions,
-  workerOptions,
-  workerSettings,
-} from "@kenri/shared/process/settings.ts";
-import type { HttpOptions } from "@kenri/shared/http/serve.ts";
-import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
-import type { WantedStream } from "@kenri/shared/nats/streams.ts";
-import {
-  databaseTlsIsUsed,
-  tlsSettings,
-  type TlsSource,
-  tlsSource,
-} from "@kenri/shared/postgres/tls.ts";
+} from "@kenri/shared/process/setting_kinds.ts";
+import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
 import type { ReconcileOptions } from "./reconciliation/run.ts";
@@ -38,86 +22,69 @@ import type { RetentionOptions } from "./retention.ts";
 import { streamOf, streamSettings } from "./stream_settings.ts";
 
 export const schema = z.object({
+  ...serviceSettings("entitlement", "outbox", 8080),
   ...prefixed("entitlement", {
-    "database.url": databaseUrl(),
-    "http.host": host().prefault("127.0.0.1"),
-    "http.port": port().prefault("8080"),
-    "idempotency.ttl": duration().prefault("24h"),
-    "max-per-user": count().optional(),
-    "seal-key": secretKeys().optional(),
-    "outbox.enabled": flag().prefault("true"),
-    "outbox.published-ttl": duration().prefault("24h"),
-    "retention.enabled": flag().prefault("true"),
-    "retention.cleanup-interval": duration(maxTimerMs).prefault("1h"),
-    "retention.audit-months": count().prefault("13"),
-    "reconcile.enabled": flag().prefault("true"),
-    "reconcile.interval": duration(maxTimerMs).prefault("1h"),
-    "debug.enabled": flag().prefault("false"),
-    "console.peer-url": pageUrl().optional(),
+    "idempotency.ttl": duration().prefault("24h").describe(
+      "How long the answer to an idempotency key is replayed",
+    ),
+    "max-per-user": count().optional().describe(
+      "Items that one user may have, revoked ones included ([limits.md](limits.md))",
+    ),
+    "seal-key": secretKeys().optional().describe(
+      "Seals events for [`recover`](runbook.md#it-makes-only-what-it-can-prove): 32 or more characters; earlier keys follow after commas",
+    ),
+    "outbox.enabled": flag().prefault("true").describe("Whether this replica runs the relay"),
+    "outbox.published-ttl": duration().prefault("24h").describe(
+      "How long published rows are kept, to find events that the stream has lost",
+    ),
+    "retention.audit-months": count().prefault("13").describe(
+      "Whole months of audit to keep; `migrate` needs the same value",
+    ),
+    "reconcile.enabled": flag().prefault("true").describe(
+      "Whether this replica checks that every event was received; only with the relay",
+    ),
+    "reconcile.interval": duration(maxTimerMs).prefault("1h").describe(
+      "Time between two reconciliations",
+    ),
   }),
   ...streamSettings,
-  ...prefixed("entitlement.outbox", workerSettings),
-  ...prefixed("entitlement.database", tlsSettings),
   ...commonSettings,
-}).check(
-  ...databaseTlsIsUsed("entitlement.database"),
-  ...commonChecks,
-  notAbove("entitlement.outbox.backoff-jitter-min", "entitlement.outbox.backoff-jitter-max"),
-  loopbackUnlessAccess("entitlement.http.host"),
-);
+}).check(...serviceChecks("entitlement", "outbox"));
 
-export interface Config extends CommonConfig {
-  databaseUrl: string;
-  databaseTls: TlsSource;
-  http: HttpOptions;
+export interface Config extends ServiceConfig {
   stream: WantedStream;
-  sealKeys: string[]; // the first seals, all of them are known
+  sealKeys: string[]; // the first one seals, all of them verify
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
-  retention: RetentionOptions & { enabled: boolean; intervalMs: number };
+  retention: ServiceConfig["retention"] & RetentionOptions;
   reconcile: ReconcileOptions & { enabled: boolean };
-  debug: boolean;
-  consolePeerUrl: string | undefined; // of the other half, for links
 }
 
 export function readConfig(
   read: (name: string) => string | undefined = environment,
 ): Config {
   const settings = parseSettings(schema, read);
+  const { worker, ...service } = serviceConfig("entitlement", "outbox", settings);
   return {
-    ...commonConfig(settings),
-    databaseUrl: settings["entitlement.database.url"],
-    databaseTls: tlsSource("entitlement.database", settings),
-    http: {
-      hostname: settings["entitlement.http.host"],
-      port: settings["entitlement.http.port"],
-      requestsAtOnce: settings["http.requests-at-once"],
-    },
+    ...service,
     stream: streamOf(settings),
     sealKeys: settings["entitlement.seal-key"] ?? [],
     commit: {
       idempotencyTtlMs: settings["entitlement.idempotency.ttl"],
       maxPerUser: settings["entitlement.max-per-user"],
     },
-    outbox: {
-      ...workerOptions((name) => settings[`entitlement.outbox.${name}`]),
-      enabled: settings["entitlement.outbox.enabled"],
-      worker: settings["hostname"] ?? Deno.hostname(),
-    },
+    outbox: { ...worker, enabled: settings["entitlement.outbox.enabled"] },
     retention: {
-      enabled: settings["entitlement.retention.enabled"],
-      intervalMs: settings["entitlement.retention.cleanup-interval"],
+      ...service.retention,
       publishedTtlMs: settings["entitlement.outbox.published-ttl"],
       auditMonths: settings["entitlement.retention.audit-months"],
     },
     reconcile: {
       enabled: settings["entitlement.reconcile.enabled"],
       intervalMs: settings["entitlement.reconcile.interval"],
-      // Within the duplicate window the stream would swallow what is published again. The rest is far
-      // above what an event takes, even with a retry or two.
+      // Within the duplicate window the stream would drop an event that is published again. The
+      // rest is far more than an event needs, even with a retry or two.
       graceSeconds: Math.ceil(settings["entitlement.nats.duplicate-window"] / 1_000) + 60,
     },
-    debug: settings["entitlement.debug.enabled"],
-    consolePeerUrl: settings["entitlement.console.peer-url"],
   };
 }

@@ -1,4 +1,4 @@
-// The noun of this service: a user's right to one stock keeping unit, and the rules of its change.
+// An entitlement is a user's right to one stock keeping unit. These are the rules of its changes.
 
 export type Status = "ACTIVE" | "REVOKED";
 export type Action = "GRANT" | "REVOKE";
@@ -9,7 +9,7 @@ export interface Change {
   stockKeepingUnit: string;
   reason: string;
   purchaseId: string;
-  caller: string; // "" where callers have no names
+  caller: string; // "" if callers have no names
   idempotencyKey: string;
   traceId: string;
   traceparent: string | null;
@@ -26,15 +26,16 @@ export const eventTypeOf: Record<Action, string> = {
   REVOKE: "EntitlementRevoked",
 };
 
-// The entitlement after the change, or nothing when it is in that state already. Revoking what was
-// never granted is allowed: a refund may overtake its purchase.
-export function changed(before: Entitlement | undefined, action: Action): Entitlement | undefined {
+// The entitlement after the change, or nothing if it already has that status. An item that was
+// never granted can be revoked, because a refund may overtake its purchase.
+export function changed(current: Entitlement | undefined, action: Action): Entitlement | undefined {
   const status = statusAfter[action];
-  if (before?.status === status) return undefined;
-  return { status, version: (before?.version ?? 0) + 1 };
+  if (current?.status === status) return undefined;
+  return { status, version: (current?.version ?? 0) + 1 };
 }
 
-// As it is stored and locked: a caller's own. Keys have no spaces, so no caller can have another's.
+// The idempotency key as it is stored and locked. Each caller has keys of its own: a key contains
+// no space, so it can't look like that of another caller.
 export function storedKeyOf({ caller, idempotencyKey }: Change): string {
   return caller === "" ? idempotencyKey : `${caller} ${idempotencyKey}`;
 }

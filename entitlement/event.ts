@@ -29,7 +29,7 @@ export function toMessage(
   };
 }
 
-// For any row, even if its payload can't be read.
+// The payload of the row may be of any form, even one that can't be encoded.
 export function traceIdOf({ content }: OutboxRow): unknown {
   return (content.payload as { trace_id?: unknown } | null)?.trace_id;
 }

@@ -9,7 +9,10 @@ import { pathPart } from "@kenri/shared/http/route.ts";
 import { tooManyWaiting } from "@kenri/shared/http/limits.ts";
 
 const pathSchema = z.object({
-  user_id: fieldSchema().openapi({ description: "Whose entitlements", example: "ann" }),
+  user_id: fieldSchema().openapi({
+    description: "The user whose entitlements are listed",
+    example: "ann",
+  }),
 });
 
 export const entitlementsSchema = z.object({
@@ -17,8 +20,10 @@ export const entitlementsSchema = z.object({
   entitlements: z.array(z.object({
     stock_keeping_unit: z.string(),
     status: z.enum(["ACTIVE", "REVOKED"]),
-    version: z.int().min(1).openapi({ description: "How often this entitlement was changed" }),
-    updated_at: z.iso.datetime().openapi({ description: "When it was changed last, in UTC" }),
+    version: z.int().min(1).openapi({
+      description: "Number of changes so far; the first change is version 1",
+    }),
+    updated_at: z.iso.datetime().openapi({ description: "Time of the last change, in UTC" }),
   })),
 }).openapi("Entitlements");
 
@@ -39,14 +44,14 @@ export const listRoute: ScopedRoute = {
   operationId: "listEntitlements",
   tags: ["Entitlements"],
   summary: "All entitlements of a user",
-  description: "The newest change first, revoked ones included.",
+  description: "The most recently changed first. Revoked entitlements are included.",
   request: { params: pathSchema },
   responses: {
     200: {
-      description: "An unknown user has none",
+      description: "The list; it is empty for an unknown user",
       content: { "application/json": { schema: entitlementsSchema, example } },
     },
-    400: errorAnswer("The user_id is bad", {
+    400: errorAnswer("The user_id is invalid", {
       BAD_REQUEST: "user_id must have at most 255 characters",
     }),
   },
@@ -65,8 +70,8 @@ export function listEntitlements(lists: Batch<string, string>): Handler {
   };
 }
 
-// Look-ups that came in at the same time are one query. Each list is written as JSON where it is
-// found, so that nothing has to be read and written again on its way out.
+// Look-ups that arrived at the same time are one query. PostgreSQL writes each list as JSON, so
+// that the service does not have to parse it and write it again.
 export async function findEntitlements(database: Database, userIds: string[]): Promise<string[]> {
   const rows = await query<{ list: string }>(
     database,

@@ -1,23 +1,25 @@
 import type { JetStreamManager, StreamInfo } from "nats";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
-import { renewsKey } from "./outbox.ts";
+import { republishLost } from "./republish/republish_lost.ts";
 
-// A stream may lose what it acknowledged: a wiped disk, a power failure before fsync. Each published
-// row remembers its sequence and the generation, the life of the stream, that stored it. Before a
-// relay publishes, it compares. A stream that was made anew, whose server was started anew, or that
-// ends before the last sequence we recorded, begins a new generation that says how far the old one
-// was kept; every row beyond is published again. A start counts although nothing may be lost: a row
-// that was acknowledged before it and is settled after it, by a relay that has not yet noticed,
-// carries the old generation and is found by the next look, at a connection or a few seconds later.
+// A stream may lose messages that it has acknowledged, when its disk is wiped or the power fails
+// before fsync. Each published row keeps its sequence and the generation of the stream that stored
+// it. Before a relay publishes, it compares these with the stream. A new generation begins if the
+// stream was created anew, if its server was restarted, or if the stream ends before the last
+// recorded sequence. The new generation records how much of the old one was kept, and every row
+// beyond that is republished.
+//
+// A restart counts even if nothing was lost: a relay that has not noticed it may settle a row later
+// that was acknowledged before. Such a row has the old generation, so the next comparison finds it.
 
-interface Life {
+interface StreamIdentity {
   stream: string;
   stream_created_at: string;
-  server_id: string; // of this run of the server; empty in a cluster, which outlives its servers
+  server_id: string; // of one run of the server; empty in a cluster, which survives its servers
 }
 
-interface Generation extends Life {
+interface Generation extends StreamIdentity {
   generation: number;
 }
 
@@ -26,7 +28,7 @@ interface Server {
   serverId: string;
 }
 
-// Returns the generation that acknowledgements of this connection belong to.
+// Returns the generation of the acknowledgements that arrive over this connection.
 export async function repairLostEvents(
   database: Database,
   { manager, serverId }: Server,
@@ -34,47 +36,47 @@ export async function repairLostEvents(
   log: Log,
 ): Promise<number> {
   const current = await findGeneration(database);
-  // The order matters: what was recorded before the stream was asked can't lie beyond its end.
+  // The stream is asked after this, so a recorded sequence beyond its end must be lost.
   const recorded = await findLastRecorded(database, current?.generation ?? 0);
   const info = await manager.streams.info(stream);
-  const life = lifeOf(info, serverId);
+  const found = identityOf(info, serverId);
   let generation = current?.generation ?? 0;
-  if (!current || !isSame(current, life) || recorded > info.state.last_seq) {
-    const keptUpTo = current && isSameStream(current, life) ? info.state.last_seq : 0;
+  if (!current || !isSame(current, found) || recorded > info.state.last_seq) {
+    const keptUpTo = current && isSameStream(current, found) ? info.state.last_seq : 0;
     const began = await beginGeneration(
       database,
-      { ...life, generation: generation + 1 },
+      { ...found, generation: generation + 1 },
       keptUpTo,
     );
-    // Another relay found the same and was first; look again, with what it recorded.
+    // Another relay was first to begin this generation. Compare again with what it recorded.
     if (!began) return await repairLostEvents(database, { manager, serverId }, stream, log);
     generation++;
     if (recorded > keptUpTo) {
-      log.error("Stream {stream} lost what came after sequence {keptUpTo}, of {recorded}", {
+      log.error("Stream {stream} lost its messages after sequence {keptUpTo}, up to {recorded}", {
         stream,
         keptUpTo,
         recorded,
       });
     }
   }
-  await putBackLost(database, log);
+  await republishLost(database, log);
   return generation;
 }
 
-function lifeOf({ config, created, cluster }: StreamInfo, serverId: string): Life {
+function identityOf({ config, created, cluster }: StreamInfo, serverId: string): StreamIdentity {
   return {
     stream: config.name,
-    // As a string: with its nanoseconds it is the identity of the stream, and a Date would cut them.
+    // A string, because its nanoseconds identify the stream and a Date would cut them off.
     stream_created_at: String(created),
-    server_id: cluster?.name ? "" : serverId, // a server that is alone names only a leader
+    server_id: cluster?.name ? "" : serverId, // without a cluster there is no name
   };
 }
 
-function isSame(one: Life, other: Life): boolean {
+function isSame(one: StreamIdentity, other: StreamIdentity): boolean {
   return isSameStream(one, other) && one.server_id === other.server_id;
 }
 
-function isSameStream(one: Life, other: Life): boolean {
+function isSameStream(one: StreamIdentity, other: StreamIdentity): boolean {
   return one.stream === other.stream && one.stream_created_at === other.stream_created_at;
 }
 
@@ -117,59 +119,4 @@ async function beginGeneration(
     [generation, stream, stream_created_at, server_id, keptUpTo],
   );
   return rows.length > 0;
-}
-
-const putBackBatch = 1_000;
-
-// Until nothing is found. Rows are found by their place in the stream, but locked in the order of their
-// ids, like everywhere that events are put back, so that these statements can't deadlock. If another
-// relay has put these rows back in the meantime, there may still be others.
-export async function putBackLost(database: Database, log: Log): Promise<void> {
-  let republished = 0;
-  for (;;) {
-    const [counts] = await query<{ found: number; put_back: number }>(
-      database,
-      `with ended as (
-         select generation, min(kept_up_to) over (
-           order by generation rows between 1 following and unbounded following) as kept_up_to
-         from stream_generations
-       ), found as materialized (
-         select row.event_id, row.stream_generation
-         from ended
-         join outbox_events row
-           on row.status = 'PUBLISHED'
-           and row.stream_generation = ended.generation
-           and row.stream_seq > ended.kept_up_to
-         limit $1
-       ), lost as (
-         select row.event_id, row.stream_seq
-         from found
-         join outbox_events row
-           on row.event_id = found.event_id
-           and row.status = 'PUBLISHED'
-           and row.stream_generation = found.stream_generation
-         order by row.event_id
-         for update of row
-       ), recorded as (
-         insert into outbox_attempts (event_id, outcome, stream_seq)
-         select event_id, 'LOST', stream_seq from lost
-       ), put_back as (
-         update outbox_events row
-         set status = 'PENDING', attempt_count = 0, published_at = null,
-           stream_generation = null, stream_seq = null,
-           last_error = 'lost by the stream',
-           ${renewsKey}
-         from lost
-         where row.event_id = lost.event_id
-         returning row.event_id
-       )
-       select (select count(*) from found) as found, (select count(*) from put_back) as put_back`,
-      [putBackBatch],
-    );
-    if (!counts || counts.found === 0) break;
-    republished += counts.put_back;
-  }
-  if (republished > 0) {
-    log.warn("{republished} events that the stream has lost are published again", { republished });
-  }
 }

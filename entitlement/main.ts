@@ -1,15 +1,11 @@
-import { authenticatorOf } from "@kenri/shared/access/authenticator.ts";
-import { rateLimited } from "@kenri/shared/access/rate.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
-import { NatsLink } from "@kenri/shared/nats/link.ts";
-import { openDatabase, schemaIsCurrent } from "@kenri/shared/postgres/postgres.ts";
-import { runRetention } from "@kenri/shared/process/retention.ts";
-import { collectFromDatabase, observePool } from "@kenri/shared/telemetry/scrape.ts";
+import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
+import { openParts } from "@kenri/shared/process/service_parts.ts";
 import { entitlementApp } from "./app.ts";
+import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
 import { addEntitlementConsole } from "./operators/console.tsx";
-import { outboxFigures } from "./metrics.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
@@ -20,28 +16,22 @@ import { cleanEntitlement } from "./retention.ts";
 const schemaVersion = 8; // the newest of migrations/entitlement
 
 await runService(program, readConfig, (config, { log, abandon }) => {
-  const database = openDatabase(config.databaseUrl, "entitlement", config.databaseTls);
-  const link = new NatsLink(config.nats, "entitlement", log);
+  const { outbox, reconcile, retention, stream } = config;
+  const parts = openParts(program.name, config, log, {
+    schemaVersion,
+    needsNats: outbox.enabled, // only the relay connects
+    figures: backlogFigures,
+  });
+  const { database, link, authenticator, checks, natsIsAvailable, close } = parts;
   const toRelay = new Handover<OutboxRow>();
-  const ask = receiverOver(link, config.stream.subject);
-  const authenticator = rateLimited(
-    authenticatorOf("entitlement", config.access, log),
-    config.rate,
-  );
-  const checks = {
-    "the database can't be reached or lacks migrations": () =>
-      schemaIsCurrent(database, schemaVersion),
-    // Without a relay nobody connects.
-    "NATS can't be reached": () => link.connected || !config.outbox.enabled,
-    "NATS lacks a stream or consumer, or has it with other settings": () =>
-      !link.connected || link.unprovisioned.size === 0,
-  };
+  const wakeRelay = toRelay.wake;
+  const ask = receiverOver(link, stream.subject);
   const operators = {
     database,
-    wakeRelay: toRelay.wake,
+    wakeRelay,
     ask,
-    graceSeconds: config.reconcile.graceSeconds,
-    natsIsThere: checks["NATS can't be reached"],
+    graceSeconds: reconcile.graceSeconds,
+    natsIsAvailable,
   };
   const app = entitlementApp(
     {
@@ -54,50 +44,35 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     },
     config.commit,
   );
-  observePool(database);
-  collectFromDatabase(() => outboxFigures(database), log);
   const console = config.debug
     ? [addEntitlementConsole(app, authenticator, config.consolePeerUrl)]
     : [];
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
-      runRelay({ database, link, toRelay, log, abandon }, {
-        ...config.outbox,
-        stream: config.stream,
-        sealKey: config.sealKeys[0],
-      }, signal),
-  };
-  const retention = {
-    name: "retention",
-    run: (signal: AbortSignal) =>
-      runRetention(
-        (until) => cleanEntitlement(database, config.retention, log, until),
-        config.retention.intervalMs,
-        log,
+      runRelay(
+        { database, link, toRelay, log, abandon },
+        { ...outbox, stream, sealKey: config.sealKeys[0] },
         signal,
       ),
   };
   const reconciliation = {
     name: "reconciliation",
     run: (signal: AbortSignal) =>
-      runReconciliation(
-        { database, ask, wakeRelay: toRelay.wake, log },
-        config.reconcile,
-        signal,
-      ),
+      runReconciliation({ database, ask, wakeRelay, log }, reconcile, signal),
   };
   return {
     app,
     loops: [
-      ...(config.outbox.enabled ? [relay] : []),
-      ...(config.retention.enabled ? [retention] : []),
-      ...(config.outbox.enabled && config.reconcile.enabled ? [reconciliation] : []),
+      ...(outbox.enabled ? [relay] : []),
+      ...retentionLoops(
+        retention,
+        (signal) => cleanEntitlement(database, retention, log, signal),
+        log,
+      ),
+      ...(outbox.enabled && reconcile.enabled ? [reconciliation] : []),
       ...console,
     ],
-    close: async () => {
-      await link.close();
-      await database.end();
-    },
+    close,
   };
 });

@@ -7,14 +7,16 @@ import {
   gauge,
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { collectedGauge, type Figure } from "@kenri/shared/telemetry/scrape.ts";
 import type { Action } from "./entitlement.ts";
 import type { OutboxRow, Published } from "./outbox.ts";
 
-const commands = counter("entitlement_command_total", "requests for a change", [
-  ...["action", "result"] as const,
-]);
+const commands = counter(
+  "entitlement_command_total",
+  "requests for a change, by their result",
+  [
+    ...["action", "result"] as const,
+  ],
+);
 const results = [
   ...["applied", "replayed", "state_conflict", "key_conflict"] as const,
   ...["invalid", "unavailable", "error"] as const,
@@ -24,7 +26,7 @@ const commandsOf = {
   REVOKE: countersBy(results, (result) => commands.labels("revoke", result)),
 };
 
-// As a command, one over the limit of its user is refused for the state that there is.
+// A change over the limit of its user counts as a state conflict.
 export function countCommand(
   action: Action,
   result: (typeof results)[number] | "over_limit",
@@ -35,7 +37,7 @@ export function countCommand(
 
 const publishDelay = histogram(
   "entitlement_outbox_publish_delay_seconds",
-  "from the change to its acknowledgement by the stream; an event that is put back counts again, whole",
+  "time from the change to the PubAck of its event; a republished event counts again, from its change",
   delaySeconds,
 ).labels();
 
@@ -50,58 +52,21 @@ export function observePublished(
   }
 }
 
-const backlog = collectedGauge(
-  "entitlement_outbox_backlog_current",
-  "events that wait for the stream, counted up to 100,000",
-);
-const backlogAge = collectedGauge(
-  "entitlement_outbox_backlog_age_seconds",
-  "age of the oldest of them; 0 when none waits",
-);
-const failed = collectedGauge(
-  "entitlement_outbox_failed_current",
-  "events that were given up (`FAILED`), counted up to 100,000",
-);
-const countUpTo = 100_000;
-
-// Each by the index that has nothing else in it.
-export async function outboxFigures(database: Database): Promise<Figure[]> {
-  const [found] = await query<{ backlog: number; age: number; failed: number }>(
-    database,
-    `select
-       (select count(*) from (
-          select from outbox_events where unfinished order by created_at limit $1) as waiting) as backlog,
-       coalesce((
-         select extract(epoch from now() - created_at)::float8
-         from outbox_events where unfinished order by created_at limit 1), 0) as age,
-       (select count(*) from (
-          select from outbox_events where not unfinished and published_at is null
-          order by event_id limit $1) as given_up) as failed`,
-    [countUpTo],
-  );
-  if (!found) return [];
-  return [
-    { gauge: backlog, value: found.backlog },
-    { gauge: backlogAge, value: Math.max(0, found.age) },
-    { gauge: failed, value: found.failed },
-  ];
-}
-
 export const eventsChecked = counter(
   "entitlement_reconcile_checked_total",
-  "events that were looked for at the notification service, by what was found",
+  "events checked at the notification service, by the state found",
   ["state"],
 );
-export const eventsMended = counter(
+export const eventsRepublished = counter(
   "entitlement_reconcile_mended_total",
-  "events put back to be published, because they were not received",
+  "events republished because they were not received",
 );
 export const unreceivedEvents = gauge(
   "entitlement_unreceived_current",
-  "events known not to be received, at the last reconciliation",
+  "events that were not received, as of the last reconciliation",
   ["state"],
 );
 export const provenUntil = gauge(
   "entitlement_proven_until_timestamp_seconds",
-  "until when all events are known to be received, but those that are counted as unreceived",
+  "time up to which all events were received, except those counted as unreceived",
 );

@@ -14,14 +14,13 @@ import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Settlement } from "@kenri/shared/process/job.ts";
 
 // The states of an outbox row and every move between them:
-//   PENDING → IN_FLIGHT      claimed; or written so, for the relay of the same process
+//   PENDING → IN_FLIGHT      claimed (or inserted as IN_FLIGHT, for the relay of the same process)
 //   IN_FLIGHT → IN_FLIGHT    claimed again, because the lease ran out
 //   IN_FLIGHT → PUBLISHED    acknowledged by the stream
-//   IN_FLIGHT → PENDING      to be tried again, or released
-//   IN_FLIGHT → FAILED       gave up
-//   PUBLISHED → PENDING      lost by the stream (lost_events.ts), replayed (replay.ts), or
-//                            not received (mend.ts)
-//   FAILED → PENDING         sent back (dead_events.ts)
+//   IN_FLIGHT → PENDING      failed and to be retried, or released
+//   IN_FLIGHT → FAILED       failed for good
+//   PUBLISHED → PENDING      republished: lost by the stream, replayed, or not received
+//   FAILED → PENDING         republished: it was a dead letter
 
 export const outbox: LeasedTable = {
   name: "outbox_events",
@@ -34,17 +33,11 @@ export const outbox: LeasedTable = {
     "extract(epoch from locked_at - created_at)::float8 as age_seconds",
 };
 
-// For rows that are put back. A row that was finished before migration 0007 still has a key of the old
-// form, and would not be ordered with rows that were written since.
-export const renewsKey = `aggregate_key = coalesce(
-         aggregate_key_of(row.payload->>'user_id', row.payload->>'stock_keeping_unit'),
-         row.aggregate_key)`;
-
 export interface OutboxContent {
   event_type: string;
   payload: unknown;
   traceparent: string | null;
-  age_seconds: number; // when it was claimed
+  age_seconds: number; // at the time of the claim
 }
 
 export type OutboxRow = LeasedRow<OutboxContent>;
@@ -87,8 +80,8 @@ export function settleEvents(
   );
 }
 
-// published_at is the time of the ack: the database's time of the claim and what passed since then.
-// So neighbours of a key never look exchanged, however late or early each is settled.
+// published_at is the time of the acknowledgement: the database's time of the claim and the time
+// that has passed since. So it follows the order of events of one key, whenever each is settled.
 function markPublished(
   database: Database,
   done: { row: OutboxRow; result: Published }[],

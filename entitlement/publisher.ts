@@ -3,19 +3,58 @@ import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { inboxesOf } from "@kenri/shared/nats/connection.ts";
 import type { EventMessage } from "./event.ts";
 
-// Publishes to JetStream with many messages in flight. Each message carries a reply subject of its
-// own below one inbox, and one subscription reads all acknowledgements: a fraction of the work of
-// one request per message.
+// Publishes to JetStream with many messages in flight. Each message has a reply subject of its own
+// below one inbox, and one subscription reads all acknowledgements. That is much less work than a
+// request for each message.
 
 export type PublishResult =
   | { kind: "acked"; sequence: number }
-  | { kind: "refused"; error: string } // the stream took others, but not this one
-  | { kind: "unavailable"; error: string }; // the stream or the connection is away
+  | { kind: "refused"; error: string } // the stream accepts other messages, but not this one
+  | { kind: "unavailable"; error: string }; // the stream or NATS does not answer
 
 export interface Publisher {
   publish(message: EventMessage): Promise<PublishResult>;
   lastSequence(): number; // the highest that was acknowledged
   close(): void;
+}
+
+const ackTimeoutMs = 5_000;
+const sweepMs = 250;
+const maxInFlight = 2_000; // bounds the memory; more messages in flight are not faster
+
+export function openPublisher(connection: NatsConnection, subject: string): Publisher {
+  const inbox = createInbox(inboxesOf("entitlement"));
+  const inFlight = new InFlight();
+  const subscription = connection.subscribe(`${inbox}.*`, {
+    callback: (error, message) => {
+      if (error) return inFlight.failAll(reasonOf(error));
+      inFlight.finish(message.subject.slice(inbox.length + 1), readAck(message));
+    },
+  });
+  void connection.closed().then((error) => {
+    inFlight.failAll(error ? reasonOf(error) : "The connection was closed");
+  });
+  return {
+    lastSequence: () => inFlight.lastSequence,
+    close: () => {
+      subscription.unsubscribe();
+      inFlight.failAll("The publisher was closed");
+    },
+    async publish({ id, headers, body }) {
+      while (inFlight.isFull) await inFlight.capacity();
+      const { token, result } = inFlight.begin();
+      try {
+        const natsHeaders = createHeaders();
+        natsHeaders.set("Nats-Msg-Id", id);
+        for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
+        connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
+      } catch (error) {
+        const kind = isClosed(connection) ? "unavailable" : "refused";
+        inFlight.finish(token, { kind, error: reasonOf(error) });
+      }
+      return result;
+    },
+  };
 }
 
 interface Pending {
@@ -24,84 +63,63 @@ interface Pending {
   resolve(result: PublishResult): void;
 }
 
-const ackTimeoutMs = 5_000;
-const sweepMs = 250;
-const maxInFlight = 2_000; // bounds memory; more in flight than this is no faster
+// The messages that are not acknowledged yet.
+class InFlight {
+  lastSequence = 0;
+  readonly #pending = new Map<string, Pending>(); // the oldest is first
+  readonly #waiting: (() => void)[] = []; // publishes that wait until fewer are in flight
+  #sent = 0;
+  #lastAcked = -1;
+  #sweeper: ReturnType<typeof setInterval> | undefined;
 
-export function openPublisher(connection: NatsConnection, subject: string): Publisher {
-  const inbox = createInbox(inboxesOf("entitlement"));
-  const pending = new Map<string, Pending>(); // the oldest is first
-  const queue: (() => void)[] = []; // those who wait for room among the pending
-  let sent = 0;
-  let lastAcked = -1;
-  let lastSequence = 0;
-  let sweeper: ReturnType<typeof setInterval> | undefined;
+  get isFull(): boolean {
+    return this.#pending.size >= maxInFlight;
+  }
 
-  const finish = (id: string, result: PublishResult) => {
-    const waiting = pending.get(id);
-    if (!waiting) return;
-    pending.delete(id);
+  capacity(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  begin(): { token: string; result: Promise<PublishResult> } {
+    const number = this.#sent++;
+    const token = `${number}`;
+    const { promise, resolve } = Promise.withResolvers<PublishResult>();
+    this.#pending.set(token, { number, sentAt: performance.now(), resolve });
+    this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs);
+    return { token, result: promise };
+  }
+
+  finish(token: string, result: PublishResult): void {
+    const pending = this.#pending.get(token);
+    if (!pending) return;
+    this.#pending.delete(token);
     if (result.kind === "acked") {
-      lastAcked = Math.max(lastAcked, waiting.number);
-      lastSequence = Math.max(lastSequence, result.sequence);
+      this.#lastAcked = Math.max(this.#lastAcked, pending.number);
+      this.lastSequence = Math.max(this.lastSequence, result.sequence);
     }
-    waiting.resolve(result);
-    queue.shift()?.();
-    if (pending.size === 0) stopSweeping();
-  };
-  const stopSweeping = () => {
-    clearInterval(sweeper);
-    sweeper = undefined;
-  };
-  const failAll = (error: string) => {
-    for (const id of [...pending.keys()]) finish(id, { kind: "unavailable", error });
-  };
-  // A message that is not acknowledged in time is to blame itself only if one that was sent after it
-  // is: otherwise it is the stream that does not answer.
-  const sweep = () => {
+    pending.resolve(result);
+    this.#waiting.shift()?.();
+    if (this.#pending.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  failAll(error: string): void {
+    for (const token of [...this.#pending.keys()]) {
+      this.finish(token, { kind: "unavailable", error });
+    }
+  }
+
+  // A message that is not acknowledged in time counts as refused only if a message that was sent
+  // after it was acknowledged. Otherwise the stream answers nobody.
+  #sweep(): void {
     const oldest = performance.now() - ackTimeoutMs;
-    for (const [id, { number, sentAt }] of pending) {
+    const error = "The stream did not acknowledge the message in time";
+    for (const [token, { number, sentAt }] of this.#pending) {
       if (sentAt > oldest) break;
-      const error = "No acknowledgement in time";
-      finish(id, { kind: number < lastAcked ? "refused" : "unavailable", error });
+      this.finish(token, { kind: number < this.#lastAcked ? "refused" : "unavailable", error });
     }
-  };
-
-  const subscription = connection.subscribe(`${inbox}.*`, {
-    callback: (error, message) => {
-      if (error) return failAll(reasonOf(error));
-      finish(message.subject.slice(inbox.length + 1), readAck(message));
-    },
-  });
-  void connection.closed().then((error) => {
-    failAll(error ? reasonOf(error) : "The connection was closed");
-  });
-
-  return {
-    lastSequence: () => lastSequence,
-    close: () => {
-      subscription.unsubscribe();
-      failAll("The publisher was closed");
-    },
-    async publish({ id, headers, body }) {
-      while (pending.size >= maxInFlight) await new Promise<void>((go) => queue.push(go));
-      const number = sent++;
-      const token = `${number}`;
-      const { promise, resolve } = Promise.withResolvers<PublishResult>();
-      try {
-        const natsHeaders = createHeaders();
-        natsHeaders.set("Nats-Msg-Id", id);
-        for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
-        connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
-      } catch (error) {
-        queue.shift()?.(); // the room goes to the next
-        return { kind: isClosed(connection) ? "unavailable" : "refused", error: reasonOf(error) };
-      }
-      pending.set(token, { number, sentAt: performance.now(), resolve });
-      sweeper ??= setInterval(sweep, sweepMs);
-      return promise;
-    },
-  };
+  }
 }
 
 function isClosed(connection: NatsConnection): boolean {
@@ -115,7 +133,7 @@ interface PubAck {
 
 function readAck(message: Msg): PublishResult {
   if (message.data.length === 0) {
-    // 503: no stream listens on the subject, or it has no leader.
+    // 503: the subject belongs to no stream, or its stream has no leader.
     return {
       kind: "unavailable",
       error: `No stream answers (${message.headers?.code ?? "empty"})`,
@@ -126,7 +144,7 @@ function readAck(message: Msg): PublishResult {
     if (error) return { kind: kindOf(error), error: error.description };
     if (seq) return { kind: "acked", sequence: seq };
   } catch {
-    // Falls through: an answer that is no acknowledgement.
+    // The answer is not JSON, and so it is no acknowledgement.
   }
   return { kind: "unavailable", error: "The acknowledgement can't be read" };
 }
@@ -134,8 +152,8 @@ function readAck(message: Msg): PublishResult {
 const messageTooLarge = 10054;
 const headersTooLarge = 10097;
 
-// Errors of the server are about its state (no space, no leader, sealed, too slow), save those that
-// name the message itself.
+// Errors of the server are about its state (no space, no leader, sealed, too slow), except for the
+// two that are about the message.
 function kindOf({ err_code }: { err_code?: number }): "refused" | "unavailable" {
   return err_code === messageTooLarge || err_code === headersTooLarge ? "refused" : "unavailable";
 }

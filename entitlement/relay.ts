@@ -13,7 +13,7 @@ import { Worker } from "@kenri/shared/queue/worker.ts";
 import type { Backoff } from "@kenri/shared/queue/backoff.ts";
 import { type EventMessage, toMessage, traceIdOf } from "./event.ts";
 import { UnreadablePayload } from "@kenri/proto/entitlement/encode.ts";
-import { putBackLost, repairLostEvents } from "./lost_events.ts";
+import { repairLostEvents } from "./lost_events.ts";
 import { observePublished } from "./metrics.ts";
 import {
   claimEventsRepeatedly,
@@ -23,6 +23,7 @@ import {
   settleEvents,
 } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
+import { republishLost } from "./republish/republish_lost.ts";
 import { sealed } from "@kenri/proto/entitlement/seal.ts";
 
 export interface RelayOptions {
@@ -46,8 +47,12 @@ export interface RelayParts {
 
 const watchMs = 5_000;
 
-// Outbox → stream. Every connection, and every doubt about the stream, begins a new round: the
-// stream is made or checked, then what it has lost is put back, and only then anything is published.
+// Publishes the outbox. Each connection to NATS begins a round, and so does each sign that the
+// stream was replaced or has lost messages: the relay creates or checks the stream, republishes
+// what it has lost, and only then publishes anything else.
+//
+// While NATS is down there is no session, and the relay claims nothing. Events that it still holds
+// are released without counting an attempt. They stay in the outbox until the next round.
 export async function runRelay(
   parts: RelayParts,
   options: RelayOptions,
@@ -98,8 +103,8 @@ async function relayRound(
   round: Round,
 ): Promise<void> {
   const publisher = openPublisher(session.connection, options.stream.subject);
-  const doubt = new AbortController();
-  const until = AbortSignal.any([session.signal, doubt.signal]);
+  const streamChanged = new AbortController();
+  const until = AbortSignal.any([session.signal, streamChanged.signal]);
   const { database, log, abandon } = parts;
   const worker = new Worker<OutboxRow, Published>(
     {
@@ -122,10 +127,10 @@ async function relayRound(
     abandon,
   );
   const watching = watchStream(parts, options.stream.name, round, publisher, until)
-    .then(() => doubt.abort());
+    .then(() => streamChanged.abort());
   await worker.run(parts.toRelay, until);
   publisher.close();
-  doubt.abort();
+  streamChanged.abort();
   await watching;
 }
 
@@ -156,8 +161,8 @@ async function publishRow(
   }
 }
 
-// Ends when the stream is not the one it was: made anew behind our back, or shorter than what it
-// has acknowledged to us. The connection need not be lost for that.
+// Ends when the stream was created anew or ends before a message that it has acknowledged. Both can
+// happen without the connection being lost.
 async function watchStream(
   { database, log }: RelayParts,
   stream: string,
@@ -175,7 +180,8 @@ async function watchStream(
     } catch {
       return;
     }
-    // What a relay settled that had not noticed, and is no more. Claims report a database that fails.
-    await putBackLost(database, log).catch(() => {});
+    // A relay that did not notice the loss may have settled events since, and have ended. An error
+    // is ignored here because the claims report a database that fails.
+    await republishLost(database, log).catch(() => {});
   }
 }

@@ -1,30 +1,42 @@
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { deleteInBatches } from "@kenri/shared/process/retention.ts";
+import { deleteOldRows } from "@kenri/shared/process/retention.ts";
 
 export interface RetentionOptions {
   publishedTtlMs: number;
   auditMonths: number;
 }
 
-const monthsAhead = 3; // so that a job that fails for weeks is no incident
+const expiredKeys = {
+  table: "idempotency_keys",
+  id: "idem_key",
+  condition: `expires_at <= now()
+       order by expires_at`,
+};
 
-// Deletes what has served its time and keeps the audit partitions one step ahead. Rows are taken
-// with SKIP LOCKED, so that several replicas share the work.
+const publishedEvents = {
+  table: "outbox_events",
+  id: "event_id",
+  condition: `status = 'PUBLISHED'
+         and published_at <= now() - make_interval(secs => $2::float8 / 1000)
+       order by published_at`,
+  attempts: "outbox_attempts",
+};
+
+const monthsAhead = 3; // so that even weeks of failing do no harm
+
+// Deletes what is past its retention, and makes the coming partitions of the audit ahead of time.
 export async function cleanEntitlement(
   database: Database,
-  options: RetentionOptions,
+  { publishedTtlMs, auditMonths }: RetentionOptions,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
   const partitionsMade = await makeAuditPartitions(database);
-  const keys = await deleteInBatches((limit) => deleteExpiredKeys(database, limit), signal);
-  const events = await deleteInBatches(
-    (limit) => deletePublishedEvents(database, options.publishedTtlMs, limit),
-    signal,
-  );
-  const partitionsDropped = await dropAuditPartitions(database, options.auditMonths);
-  await tellOfLongerAudit(database, options.auditMonths, log);
+  const keys = await deleteOldRows(database, expiredKeys, [], signal);
+  const events = await deleteOldRows(database, publishedEvents, [publishedTtlMs], signal);
+  const partitionsDropped = await dropAuditPartitions(database, auditMonths);
+  await warnOfLongerAudit(database, auditMonths, log);
   if (partitionsMade + keys + events + partitionsDropped > 0) {
     log.info("Retention deleted {keys} idempotency keys and {events} published events", {
       keys,
@@ -33,55 +45,6 @@ export async function cleanEntitlement(
       partitionsDropped,
     });
   }
-}
-
-async function deleteExpiredKeys(database: Database, limit: number): Promise<number> {
-  const rows = await query(
-    database,
-    `with expired as (
-       select idem_key
-       from idempotency_keys
-       where expires_at <= now()
-       order by expires_at
-       limit $1
-       for update skip locked
-     )
-     delete from idempotency_keys stored
-     using expired
-     where stored.idem_key = expired.idem_key
-     returning 1`,
-    [limit],
-  );
-  return rows.length;
-}
-
-async function deletePublishedEvents(
-  database: Database,
-  ttlMs: number,
-  limit: number,
-): Promise<number> {
-  const rows = await query(
-    database,
-    `with old as (
-       select event_id
-       from outbox_events
-       where status = 'PUBLISHED'
-         and published_at <= now() - make_interval(secs => $2::float8 / 1000)
-       order by published_at
-       limit $1
-       for update skip locked
-     ), attempts as (
-       delete from outbox_attempts attempt
-       using old
-       where attempt.event_id = old.event_id
-     )
-     delete from outbox_events row
-     using old
-     where row.event_id = old.event_id
-     returning 1`,
-    [limit, ttlMs],
-  );
-  return rows.length;
 }
 
 async function makeAuditPartitions(database: Database): Promise<number> {
@@ -102,16 +65,20 @@ async function dropAuditPartitions(database: Database, keepMonths: number): Prom
   return rows[0]?.dropped ?? 0;
 }
 
-// The database's owner has the last word, so that nobody who gets hold of the service can shorten it.
-async function tellOfLongerAudit(database: Database, months: number, log: Log): Promise<void> {
+// The owner of the database decides, so that nobody who takes over the service can shorten the
+// audit.
+async function warnOfLongerAudit(database: Database, months: number, log: Log): Promise<void> {
   const [kept] = await query<{ keep_months: number }>(
     database,
     `select keep_months from audit_retention where keep_months > $1`,
     [months],
   );
   if (!kept) return;
-  log.warn("The audit is kept for {kept} months, not {months}: the owner said so at `migrate`", {
-    kept: kept.keep_months,
-    months,
-  });
+  log.warn(
+    "The audit is kept for {kept} months, not {months}: `migrate` ran with the longer time",
+    {
+      kept: kept.keep_months,
+      months,
+    },
+  );
 }

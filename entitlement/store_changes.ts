@@ -8,12 +8,13 @@ import {
   type ReturnedRow,
 } from "@kenri/shared/queue/leases.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
-import type { Commit, Stored } from "./decide_change.ts";
+import type { AnswerToStore, Commit } from "./decide_change.ts";
 import { eventTypeOf } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
 
-// The entitlements and their audit, by a function that belongs to the database's owner: the service
-// itself may write neither. It makes version, link and hash, and refuses what does not follow.
+// Writes the entitlements and their audit rows, through a function that belongs to the owner of the
+// database: the service itself may write neither table. The function computes version, link and
+// hash, and refuses a change that does not follow the one before.
 export async function appendChanges(tx: Transaction, commits: Commit[]): Promise<void> {
   const changes = commits.map(({ request, at, eventId, version }) => ({
     audit_id: eventId,
@@ -31,7 +32,7 @@ export async function appendChanges(tx: Transaction, commits: Commit[]): Promise
   await query(tx, "select append_changes($1)", [JSON.stringify(changes)]);
 }
 
-// Returns the events that were written as leased.
+// Writes the events to the outbox. Returns those that were written as leased.
 export async function announceChanges(
   tx: Transaction,
   commits: Commit[],
@@ -68,7 +69,7 @@ export async function announceChanges(
            event_id uuid, event_type text, aggregate_key text, at text, user_id text,
            stock_keeping_unit text, source text, source_id text, version bigint, trace_id text,
            traceparent text)
-         offset 0 -- so that the time is read once
+         offset 0 -- so that the time is parsed once
        ) as change
        ${
       leaseOfNew(outbox, { key: "change.aggregate_key", position: "occurred_at" }, [
@@ -87,14 +88,14 @@ export async function announceChanges(
   return leased.map((row) => leasedRow<OutboxContent>(row, lease?.token ?? ""));
 }
 
-// Only an expired answer may be overwritten. Any other was seen by findSituations under the lock,
-// so a row that can't be saved means that the locks failed us: nothing is committed.
+// Only an expired answer may be overwritten. findCurrentStates has seen every other one under the
+// lock, so if a row can't be written, the lock did not hold and nothing may be committed.
 export async function storeAnswers(
   tx: Transaction,
-  stored: Stored[],
+  answers: AnswerToStore[],
   ttlMs: number,
 ): Promise<void> {
-  const rows = stored.map(({ request, answer }) => ({
+  const rows = answers.map(({ request, answer }) => ({
     idem_key: request.storedKey,
     request_hash: request.hash,
     response_code: answer.status,
@@ -118,5 +119,7 @@ export async function storeAnswers(
      returning 1`,
     [JSON.stringify(rows), ttlMs],
   );
-  if (saved.length !== rows.length) throw new Error("An answer was stored under a locked key");
+  if (saved.length !== rows.length) {
+    throw new Error("Another answer was stored under a key that was locked");
+  }
 }

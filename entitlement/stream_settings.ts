@@ -1,14 +1,11 @@
-import { duration, natsName, natsSubject, prefixed } from "@kenri/shared/process/settings.ts";
+import { prefixed } from "@kenri/shared/process/settings.ts";
+import { eventStreamSettings } from "@kenri/shared/nats/stream_settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import type { z } from "zod";
 
-// The stream of events, as the settings of this service have it. `deno task provision` reads them, too.
+// The stream of events, by the settings of this service. `deno task provision` reads them as well.
 
-export const streamSettings = prefixed("entitlement.nats", {
-  "subject": natsSubject(),
-  "stream": natsName(),
-  "duplicate-window": duration().prefault("2m"),
-});
+export const streamSettings = prefixed("entitlement.nats", eventStreamSettings);
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
 

@@ -1,6 +1,6 @@
 import { w3cTraceparent } from "@kenri/shared/telemetry/tracing.ts";
 
-// A trace id follows a change through commit, event and notification.
+// The trace id of a change goes with it through commit, event and notification.
 
 export interface Trace {
   traceId: string;
@@ -9,9 +9,9 @@ export interface Trace {
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 
-// Taken from the caller where it is well formed, otherwise made: a bad trace header is no reason to
-// refuse a change. While traces are written, the request's own span, which goes on with the caller's
-// trace, stands for what the caller gave.
+// Takes the trace of the caller if its headers are valid, and makes one otherwise: an invalid trace
+// header is no reason to refuse a change. While traces are exported, `active` is the span of this
+// request, which continues the trace of the caller and replaces its traceparent.
 export function traceOf(headers: Headers, active?: string): Trace {
   const given = active ?? headers.get("traceparent") ?? "";
   const parentId = w3cTraceparent.exec(given)?.[1];

@@ -21,7 +21,7 @@ export async function applyMigrations(
 }
 
 async function createHistory(owner: pg.Client): Promise<void> {
-  // schema_migrations: which files were applied, so that each is applied once and none is edited.
+  // schema_migrations records the applied files, so that each is applied once and none is edited.
   await owner.query(`
     create table if not exists schema_migrations (
       version integer primary key check (version >= 1),
@@ -57,32 +57,33 @@ async function applyMigration(
   }
 }
 
-// Whoever wants the table after us waits as long as we do, so we step back before callers notice. Not
-// before a second is over, because only then does PostgreSQL end a vacuum that is in our way.
+// While we wait for a lock, everybody who needs the table waits behind us, so we give up before
+// callers notice. The time is longer than the second after which PostgreSQL cancels a vacuum that
+// is in our way.
 const lockTimeoutMs = 2_000;
 const lockRetryMs = 3_000;
 const lockNotAvailable = "55P03";
 
-/** Says whether it got its locks in time. */
+/** Returns whether it got its locks in time. */
 async function applyAtOnce(owner: pg.Client, file: MigrationFile): Promise<boolean> {
   await owner.query("begin");
   try {
     await owner.query(`set local lock_timeout = ${lockTimeoutMs}`);
     await owner.query(file.sql);
     if (owner.getTransactionStatus() !== "T") {
-      throw new Error("it ends the transaction that it is applied in");
+      throw new Error("it ends the transaction in which it is applied");
     }
     await recordMigration(owner, file);
     await owner.query("commit");
     return true;
   } catch (error) {
-    await owner.query("rollback").catch(() => {}); // a lost connection has rolled back already
+    await owner.query("rollback").catch(() => {}); // a lost connection was rolled back by the server
     if (error instanceof pg.DatabaseError && error.code === lockNotAvailable) return false;
     throw error;
   }
 }
 
-/** Begins anew after a failure, so each statement must bear to be repeated. */
+/** After a failure it starts from the first statement, so each statement must be repeatable. */
 async function applyOneByOne(owner: pg.Client, file: MigrationFile): Promise<void> {
   const statements = file.sql.split(/;\s*$/m).filter((text) => text.trim() !== "");
   for (const statement of statements) await owner.query(statement);
@@ -101,7 +102,7 @@ async function recordMigration(
   );
 }
 
-/** PostgreSQL tells the place of a mistake as a count of characters. */
+/** PostgreSQL reports the position of an error as a number of characters. */
 function lineOf(error: unknown, { sql }: MigrationFile): string {
   const position = error instanceof pg.DatabaseError ? Number(error.position) : NaN;
   if (!(position > 0)) return "";

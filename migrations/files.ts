@@ -7,7 +7,7 @@ export interface MigrationFile {
   name: string;
   checksum: string;
   sql: string;
-  /** Whether it is applied as a whole or, as its first words say, statement by statement. */
+  /** False if it begins with "Without a transaction" and is applied statement by statement. */
   inTransaction: boolean;
 }
 
@@ -29,7 +29,7 @@ export async function readMigrations(folder: string): Promise<Migrations> {
   const files = await Promise.all(
     names.filter((name) => name !== grantsFile).map((name) => readMigration(folder, name)),
   );
-  // A service that has no tables yet has nothing to be granted either.
+  // A service without tables has no grants either.
   const grants = files.length > 0 ? await readFile(join(folder, grantsFile), "utf8") : "";
   return { files, grants };
 }
@@ -37,16 +37,16 @@ export async function readMigrations(folder: string): Promise<Migrations> {
 async function readMigration(folder: string, fileName: string): Promise<MigrationFile> {
   const [, number, name] = /^(\d{4})_([a-z0-9_]+)\.sql$/.exec(fileName) ?? [];
   if (number === undefined || name === undefined) {
-    throw new Error(`"${fileName}" is not named like a migration: NNNN_name.sql`);
+    throw new Error(`"${fileName}" must have a name of the form NNNN_name.sql`);
   }
-  // A checkout with Windows line ends is not an edit.
+  // Windows line endings are not an edit.
   const sql = (await readFile(join(folder, fileName), "utf8")).replaceAll("\r\n", "\n");
   const checksum = createHash("sha256").update(sql).digest("hex");
   const inTransaction = !/^-- without a transaction\b/i.test(sql);
   return { version: Number(number), name, checksum, sql, inTransaction };
 }
 
-/** What is still to be applied. Refuses a history that the files do not explain. */
+/** The files that are still to be applied. Throws if the history does not match the files. */
 export function pendingOf(files: MigrationFile[], applied: AppliedMigration[]): MigrationFile[] {
   refuseDuplicates(files);
   for (const row of applied) refuseOtherHistory(files, row);
@@ -69,14 +69,14 @@ function refuseOtherHistory(files: MigrationFile[], row: AppliedMigration): void
   if (row.version > (last?.version ?? 0)) {
     throw new Error(
       `The database is newer than the files, which end at ${versionText(last?.version ?? 0)}: ` +
-        `"${fileNameOf(row)}" was applied to it and is not there`,
+        `"${fileNameOf(row)}" was applied to it and is missing here`,
     );
   }
   const file = files.find(({ version, name }) => version === row.version && name === row.name);
-  if (!file) throw new Error(`"${fileNameOf(row)}" was applied, but the file has vanished`);
+  if (!file) throw new Error(`"${fileNameOf(row)}" was applied, but the file is missing`);
   if (file.checksum !== row.checksum) {
     throw new Error(
-      `"${fileNameOf(row)}" was edited after it had been applied: undo the edit and add a new file`,
+      `"${fileNameOf(row)}" was edited after it was applied: undo the edit and add a new file`,
     );
   }
 }
@@ -85,7 +85,7 @@ function refuseGaps(files: MigrationFile[]): void {
   for (const [index, file] of files.entries()) {
     if (file.version === index + 1) continue;
     throw new Error(
-      `No file has the number ${versionText(index + 1)} before "${fileNameOf(file)}"`,
+      `The file number ${versionText(index + 1)} is missing before "${fileNameOf(file)}"`,
     );
   }
 }
@@ -95,7 +95,7 @@ function refuseOvertaking(files: MigrationFile[], applied: AppliedMigration[]): 
     const file = files[index];
     if (!file || row.version === file.version) continue;
     throw new Error(
-      `"${fileNameOf(row)}" was applied, but "${fileNameOf(file)}" before it was not`,
+      `"${fileNameOf(row)}" was applied, but the earlier "${fileNameOf(file)}" was not`,
     );
   }
 }

@@ -1,6 +1,6 @@
-// Brings both databases up to date: `deno task migrate`. Safe to run at any time, by any number of
-// replicas at once. The owner's url must lead to PostgreSQL itself and not to a pooler that shares
-// sessions, because the lock belongs to the session.
+// deno task migrate: brings both databases up to date. It may run at any time, any number of times
+// at once. The owner's URL must lead to PostgreSQL itself and not to a pooler that shares sessions,
+// because the lock belongs to the session.
 import { environment, SettingsError } from "@kenri/shared/process/settings.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { readWithin } from "@kenri/shared/process/program.ts";
@@ -17,19 +17,19 @@ import { program } from "./program.ts";
 import { grantServiceRole } from "./service_role.ts";
 
 export interface Migration {
-  /** Holds NNNN_name.sql and grants.sql; its last part names the service in what is said. */
+  /** Contains NNNN_name.sql and grants.sql. Its last part names the service in the output. */
   folder: string;
   ownerUrl: string;
   serviceUrl: string;
-  /** How long the service has to keep the audit at least, where there is one. */
+  /** The minimum time for which the service keeps its audit, if it has one. */
   auditMonths?: number;
   tls?: TlsSource;
   say: (line: string) => void;
-  /** How long a server that is not there yet is waited for. */
+  /** How long to wait for a server that does not answer yet. */
   waitMs?: number;
 }
 
-// Services and servers are often started together; a server with much to recover takes a while.
+// Services and servers are often started together, and a server with much to recover takes a while.
 const defaultWaitMs = 30_000;
 const lockRetryMs = 100;
 
@@ -45,20 +45,20 @@ export async function migrate(
     if (auditMonths !== undefined) await keepAudit(owner, auditMonths);
     await grantServiceRole(owner, serviceUrl, grants, sayOfService);
   } finally {
-    await owner.end(); // and with the session goes the lock
+    await owner.end(); // the lock ends with the session
   }
 }
 
 /**
- * Asked for again and again: a statement that waits for it would be a transaction, and an index that
- * is built concurrently waits until older transactions have ended.
+ * Tries again and again instead of waiting in one statement: that statement would be an open
+ * transaction, and an index that is built concurrently waits for all older transactions.
  */
 async function takeLock(owner: pg.Client): Promise<void> {
   const lock = "select pg_try_advisory_lock(hashtextextended('kenri migrations', 0)) as taken";
   while (!(await owner.query<{ taken: boolean }>(lock)).rows[0]?.taken) await sleep(lockRetryMs);
 }
 
-/** Said by the owner, because who can delete the audit is not to say how long it is kept. */
+/** The owner decides this, because the service can delete old audit rows. */
 async function keepAudit(owner: pg.Client, months: number): Promise<void> {
   await owner.query("update audit_retention set keep_months = $1", [months]);
 }
@@ -77,7 +77,7 @@ async function migrateAll(): Promise<void> {
 }
 
 if (import.meta.main) {
-  // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
+  // Waiting for a TLS connection does not keep the process alive (Deno 2.9.6).
   const staysAlive = setInterval(() => {}, 1_000);
   try {
     await migrateAll();

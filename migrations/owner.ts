@@ -8,7 +8,8 @@ const retryMs = 250;
 const sayEveryMs = 5_000;
 const connectTimeoutMs = 5_000;
 
-// Whatever the owner's role or database presets: statements may take long, and tables go to public.
+// Overrides what the owner's role or database presets: statements may take long, tables go to
+// public.
 const session = `
   set statement_timeout = 0;
   set lock_timeout = 0;
@@ -18,14 +19,14 @@ const session = `
 
 const databaseIsMissing = "3D000";
 const duplicateDatabase = "42P04";
-const uniqueViolation = "23505"; // what the loser of a race to create the same database gets
+const uniqueViolation = "23505"; // another session created the same database at the same time
 
 interface Access {
   url: string;
   tls?: TlsSource | undefined;
 }
 
-/** Waits until the server is there, and makes the database when it is missing. */
+/** Waits until the server answers, and creates a missing database. */
 export async function connectOwner(
   access: Access,
   waitMs: number,
@@ -71,7 +72,7 @@ async function connect({ url, tls }: Access): Promise<pg.Client> {
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
   });
-  // A lost connection shows in the statement that needed it; unheard, it would end the process.
+  // The statement that uses a lost connection fails; without a listener the process would end, too.
   client.on("error", () => {});
   try {
     await client.connect();
@@ -85,7 +86,7 @@ async function connect({ url, tls }: Access): Promise<pg.Client> {
 
 async function createDatabase(access: Access, say: (line: string) => void): Promise<void> {
   const { user, database } = new pg.Client({ connectionString: access.url });
-  // From template0, because template1 may have another encoding and can be in use.
+  // From template0, because template1 may have another encoding or be in use.
   const statement = (owner: string) =>
     `create database ${pg.escapeIdentifier(database ?? "")}${owner}` +
     ` template template0 encoding 'UTF8'`;
@@ -97,7 +98,9 @@ async function createDatabase(access: Access, say: (line: string) => void): Prom
     if (code === duplicateDatabase || code === uniqueViolation) return;
     const byHand = statement(` owner ${pg.escapeIdentifier(user ?? "")}`);
     throw new Error(
-      `The database "${database}" is missing and "${user}" can't create it (${causeOf(error)}). ` +
+      `The database "${database}" does not exist and "${user}" can't create it (${
+        causeOf(error)
+      }). ` +
         `Run as an administrator: ${byHand}`,
       { cause: error },
     );
@@ -119,7 +122,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
-/** A name with several addresses fails with several errors and no message of its own. */
+/** If a name has several addresses, the error has one error for each and no message itself. */
 function causeOf(error: unknown): string {
   return reasonOf(error instanceof AggregateError ? error.errors[0] : error);
 }

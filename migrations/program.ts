@@ -8,5 +8,5 @@ export const program: Program = {
     service,
   ) => [`${service}_MIGRATION_DATABASE_URL`, `${service}_DATABASE_URL`]),
   tls: ["ENTITLEMENT_DATABASE", "NOTIFICATION_DATABASE"],
-  folders: ["entitlement", "notification"], // with the SQL
+  folders: ["entitlement", "notification"], // the SQL files
 };

@@ -2,9 +2,9 @@ import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-// A role can change its own settings and its password, and both last. So a service that was taken over
-// once could change how functions work, or lock the service out, long afterwards. Each migration resets
-// the role. What the owner may not reset stays, and is reported.
+// A role can change its own settings and its password for good. So an attacker who once took over
+// the service could change how functions work, or lock the service out, long afterwards. Each
+// migration resets the role. What the owner may not reset stays as it is and is reported.
 
 const powers = {
   rolsuper: "nosuperuser",
@@ -53,7 +53,7 @@ async function membershipsOf(owner: pg.Client, role: string): Promise<string[]> 
   return rows.map(({ group }) => group);
 }
 
-/** In all databases, and in this one. */
+/** Settings for all databases, and for this one. */
 async function placesOfSettings(owner: pg.Client, role: string): Promise<string[]> {
   const { rows } = await owner.query<{ place: string }>(
     `select coalesce(' in database ' || quote_ident(datname), '') as place
@@ -69,8 +69,9 @@ async function placesOfSettings(owner: pg.Client, role: string): Promise<string[
 const attempts = 10;
 
 /**
- * An error that is caught inside the server does not bring the statement, password and all, into the
- * server's log. Another database's migration may change the role at the same moment.
+ * The error is caught inside the server, so that the statement, which may contain the password,
+ * does not get into the server's log. The migration of another database may change the role at the
+ * same moment.
  */
 async function tryToRun(owner: pg.Client, statement: string): Promise<void> {
   for (let attempt = 1;; attempt++) {
@@ -90,7 +91,7 @@ async function tryToRun(owner: pg.Client, statement: string): Promise<void> {
   }
 }
 
-/** What the owner could not take from the role. */
+/** What the owner could not take away from the role. */
 export async function leftOver(owner: pg.Client, role: string): Promise<string[]> {
   const [groups, places] = [await membershipsOf(owner, role), await placesOfSettings(owner, role)];
   return [

@@ -4,11 +4,11 @@ import { grantsFile } from "./files.ts";
 import { leftOver, resetRole } from "./reset_role.ts";
 
 /**
- * Lets the service's role use what grants.sql names, and nothing else.
+ * Grants the service's role what grants.sql lists, and nothing else.
  *
- * Databases are open to every role unless their owners say otherwise. So the migrated database is
- * closed to all but the service, and so are `postgres` and `template1` where the owner may do that;
- * where it may not, an administrator has to.
+ * By default every role may connect to every database. So connections to the migrated database are
+ * allowed only to the service, and those to `postgres` and `template1` to nobody, if the owner may
+ * change that; otherwise an administrator has to.
  */
 export async function grantServiceRole(
   owner: pg.Client,
@@ -23,7 +23,7 @@ export async function grantServiceRole(
     );
   }
   if (role === owner.user) {
-    return say(`the service connects as the owner "${role}", so no grants hold it back`);
+    return say(`the service connects as the owner "${role}", so grants do not restrict it`);
   }
   if (!await roleExists(owner, role)) {
     await createRole(owner, role, password);
@@ -51,13 +51,13 @@ async function createRole(
     "login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls";
   if (!await mayCreateRoles(owner)) {
     throw new Error(
-      `The role "${role}" is missing and "${owner.user}" can't create it. ` +
+      `The role "${role}" does not exist and "${owner.user}" can't create it. ` +
         `Run as an administrator: ${statement}${password ? " password '...'" : ""}`,
     );
   }
   const secret = password ? ` password ${pg.escapeLiteral(password)}` : "";
-  // Another database's migration may create the role at the same time. An error that is caught
-  // inside the server does not bring the statement, password and all, into the server's log.
+  // The migration of another database may create the role at the same time. The error is caught
+  // inside the server, so that the statement with the password does not get into the server's log.
   await owner.query(`do ${
     pg.escapeLiteral(`begin
       ${statement}${secret};
@@ -74,7 +74,7 @@ async function mayCreateRoles(owner: pg.Client): Promise<boolean> {
   return rows[0]?.may ?? false;
 }
 
-/** In one transaction, so that a running service never stands without its rights. */
+/** In one transaction, so that a running service is never without its rights. */
 async function replaceGrants(owner: pg.Client, role: string, grants: string): Promise<void> {
   const service = pg.escapeIdentifier(role);
   await owner.query("begin");
@@ -94,7 +94,7 @@ async function replaceGrants(owner: pg.Client, role: string, grants: string): Pr
   }
 }
 
-/** The role is `:service` where a name belongs, and `:'service'` as a text. */
+/** grants.sql names the role as `:service`, an identifier, or `:'service'`, a text. */
 async function runGrants(owner: pg.Client, role: string, grants: string): Promise<void> {
   try {
     await owner.query(
@@ -109,7 +109,7 @@ async function runGrants(owner: pg.Client, role: string, grants: string): Promis
   }
 }
 
-/** The one thing about a database that its clones do not inherit. */
+/** A database that is cloned from a template does not inherit these rights. */
 export async function admitToDatabase(
   owner: pg.Client,
   databaseName: string,
@@ -125,7 +125,7 @@ export async function admitToDatabase(
 
 async function closeMaintenanceDatabases(owner: pg.Client): Promise<void> {
   for (const database of await openMaintenanceDatabases(owner)) {
-    // Refused to an owner who is no administrator, and to the slower of two migrations at once.
+    // Fails for an owner who is not an administrator, and for the slower of two migrations at once.
     await owner.query(`revoke connect on database ${database} from public`).catch(() => {});
   }
 }
@@ -140,14 +140,14 @@ async function openMaintenanceDatabases(owner: pg.Client): Promise<string[]> {
   return rows.map(({ database }) => database);
 }
 
-/** PostgreSQL lets every role keep files in a database. Only an administrator can change that. */
+/** By default every role may store large objects. Only an administrator can change that. */
 async function closeLargeObjects(owner: pg.Client): Promise<void> {
   for (const make of ["lo_creat(integer)", "lo_create(oid)", "lo_from_bytea(oid, bytea)"]) {
     await owner.query(`revoke execute on function pg_catalog.${make} from public`).catch(() => {});
   }
 }
 
-/** PostgreSQL only warns when an owner revokes what it has no power over. */
+/** When an owner may not revoke something, PostgreSQL only warns. */
 async function powersLeft(owner: pg.Client, role: string): Promise<string[]> {
   const { rows } = await owner.query<{ power: string }>(
     `

@@ -7,7 +7,8 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { readCheck, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
 import { aborted } from "@kenri/shared/process/signals.ts";
 
-// Answers over NATS which of some events were not received. Any replica answers, each question once.
+// Answers the reconciliation over NATS: which of the given events were not received. One of the
+// replicas answers each request.
 
 export interface AnswerParts {
   database: Database;
@@ -33,7 +34,7 @@ export async function answerChecks(
     const subscription = connection.subscribe(subjectOfChecks(options.stream.subject), {
       queue: options.consumer.durable,
       callback: (error, message) => {
-        if (error) parts.log.warn("Checks can't be answered: {error}", { error });
+        if (error) parts.log.warn("Reconciliation requests can't be received: {error}", { error });
         else void answer(parts, options, connection, message);
       },
     });
@@ -51,7 +52,7 @@ async function answer(
   try {
     const ids = readCheck(message.data);
     const manager = await connection.jetstreamManager();
-    // The order matters: what was delivered before the tables are read may show in them.
+    // The consumer comes first: what it has delivered by now may be found in the tables below.
     const { delivered, num_pending, ack_floor, num_ack_pending } = await manager.consumers
       .info(stream.name, consumer.durable);
     const [unreceived, since] = await Promise.all([
@@ -70,7 +71,7 @@ async function answer(
     message.respond(JSON.stringify(receipt));
   } catch (error) {
     const reason = reasonOf(error);
-    log.warn("A check can't be answered: {reason}", { reason });
+    log.warn("A reconciliation request can't be answered: {reason}", { reason });
     if (!connection.isClosed()) message.respond(JSON.stringify({ error: reason }));
   }
 }
@@ -94,8 +95,8 @@ function findUnreceived(database: Database, ids: string[]): Promise<Unreceived[]
   );
 }
 
-// An event that occurred later was received later, and has not been deleted for its age. The hour is
-// for clocks that differ.
+// The service remembers every event that occurred after this time. The hour allows for clocks that
+// differ.
 async function rememberedSince(database: Database, days: number): Promise<string> {
   const [found] = await query<{ since: string }>(
     database,

@@ -6,7 +6,7 @@ import type { Log } from "@kenri/shared/process/log.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 
 export interface AppParts {
-  operators: OperatorParts | undefined; // nothing of their side exists unless it is switched on
+  operators: OperatorParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;

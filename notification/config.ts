@@ -1,44 +1,23 @@
-import { loopbackUnlessAccess } from "@kenri/shared/access/settings.ts";
 import {
-  commonChecks,
-  type CommonConfig,
-  commonConfig,
   commonSettings,
-} from "@kenri/shared/process/common_settings.ts";
-import {
-  count,
-  duration,
-  environment,
-  flag,
-  host,
-  maxTimerMs,
-  notAbove,
-  pageUrl,
-  parseSettings,
-  port,
-  prefixed,
-  type WorkerOptions,
-  workerOptions,
-  workerSettings,
-} from "@kenri/shared/process/settings.ts";
-import type { HttpOptions } from "@kenri/shared/http/serve.ts";
-import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
-import {
-  databaseTlsIsUsed,
-  tlsSettings,
-  type TlsSource,
-  tlsSource,
-} from "@kenri/shared/postgres/tls.ts";
+  serviceChecks,
+  type ServiceConfig,
+  serviceConfig,
+  serviceSettings,
+} from "@kenri/shared/process/service_settings.ts";
+import { count, duration, flag, maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
+import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { z } from "zod";
+import type { DeliveryOptions } from "./deliver_notifications.ts";
 import type { RetentionOptions } from "./retention.ts";
 import { type StreamOptions, streamSettings, streamsOf } from "./stream_settings.ts";
 
 const injection = "notification.delivery.failure-injection.enabled";
 const injectionPrefix = "notification.delivery.failure-injection.user-id-prefix";
 
-// A prefix alone does nothing, and an empty one would fail every user: neither can be meant. Said
-// also while other settings are wrong.
-const prefixIsThere = z.refine<Record<string, unknown>>(
+// A prefix alone does nothing, and an empty one would fail every user, so both are mistakes. They
+// are reported also while other settings are wrong.
+const injectionNeedsPrefix = z.refine<Record<string, unknown>>(
   (value) => value[injection] !== true || value[injectionPrefix] !== "",
   {
     path: [injectionPrefix],
@@ -46,7 +25,7 @@ const prefixIsThere = z.refine<Record<string, unknown>>(
     when: () => true,
   },
 );
-const injectionIsEnabled = z.refine<Record<string, unknown>>(
+const prefixNeedsInjection = z.refine<Record<string, unknown>>(
   (value) => value[injection] !== false || value[injectionPrefix] === "",
   {
     path: [injection],
@@ -56,72 +35,53 @@ const injectionIsEnabled = z.refine<Record<string, unknown>>(
 );
 
 export const schema = z.object({
+  ...serviceSettings("notification", "delivery", 8081),
   ...prefixed("notification", {
-    "database.url": databaseUrl(),
-    "http.host": host().prefault("127.0.0.1"),
-    "http.port": port().prefault("8081"),
-    "delivery.send-timeout": duration(maxTimerMs).prefault("10s"),
-    "delivery.predecessor-wait": duration().prefault("30s"),
-    "delivery.failure-injection.enabled": flag().prefault("false"),
-    "delivery.failure-injection.user-id-prefix": z.string().prefault(""),
-    "retention.enabled": flag().prefault("true"),
-    "retention.retention-days": count().prefault("30"),
-    "retention.cleanup-interval": duration(maxTimerMs).prefault("1h"),
-    "debug.enabled": flag().prefault("false"),
-    "console.peer-url": pageUrl().optional(),
+    "delivery.send-timeout": duration(maxTimerMs).prefault("10s").describe(
+      "Time limit of one send",
+    ),
+    "delivery.predecessor-wait": duration().prefault("30s").describe(
+      "How long a version waits for the version before it to arrive",
+    ),
+    "delivery.failure-injection.enabled": flag().prefault("false").describe(
+      "Makes sends fail on purpose, to try out retries",
+    ),
+    "delivery.failure-injection.user-id-prefix": z.string().prefault("").describe(
+      "Users whose sends fail; refused unless failure injection is enabled",
+    ),
+    "retention.retention-days": count().prefault("30").describe(
+      "Days to keep finished notifications and the ids of received events",
+    ),
   }),
   ...streamSettings,
-  ...prefixed("notification.delivery", workerSettings),
-  ...prefixed("notification.database", tlsSettings),
   ...commonSettings,
 }).check(
-  ...databaseTlsIsUsed("notification.database"),
-  ...commonChecks,
-  notAbove("notification.delivery.backoff-jitter-min", "notification.delivery.backoff-jitter-max"),
-  loopbackUnlessAccess("notification.http.host"),
-  prefixIsThere,
-  injectionIsEnabled,
+  ...serviceChecks("notification", "delivery"),
+  injectionNeedsPrefix,
+  prefixNeedsInjection,
 );
 
-export interface Config extends CommonConfig, StreamOptions {
-  databaseUrl: string;
-  databaseTls: TlsSource;
-  http: HttpOptions;
-  delivery: WorkerOptions & { worker: string; sendTimeoutMs: number };
+export interface Config extends ServiceConfig, StreamOptions {
+  delivery: DeliveryOptions;
   predecessorWaitMs: number;
   failingUserIdPrefix: string;
-  retention: RetentionOptions & { enabled: boolean; intervalMs: number };
-  debug: boolean;
-  consolePeerUrl: string | undefined; // of the other half, for links
+  retention: ServiceConfig["retention"] & RetentionOptions;
 }
 
 export function readConfig(
   read: (name: string) => string | undefined = environment,
 ): Config {
   const settings = parseSettings(schema, read);
+  const { worker, ...service } = serviceConfig("notification", "delivery", settings);
   return {
-    ...commonConfig(settings),
-    databaseUrl: settings["notification.database.url"],
-    databaseTls: tlsSource("notification.database", settings),
-    http: {
-      hostname: settings["notification.http.host"],
-      port: settings["notification.http.port"],
-      requestsAtOnce: settings["http.requests-at-once"],
-    },
+    ...service,
     ...streamsOf(settings),
-    delivery: {
-      ...workerOptions((name) => settings[`notification.delivery.${name}`]),
-      worker: settings["hostname"] ?? Deno.hostname(),
-      sendTimeoutMs: settings["notification.delivery.send-timeout"],
-    },
+    delivery: { ...worker, sendTimeoutMs: settings["notification.delivery.send-timeout"] },
     predecessorWaitMs: settings["notification.delivery.predecessor-wait"],
     failingUserIdPrefix: settings["notification.delivery.failure-injection.user-id-prefix"],
     retention: {
-      enabled: settings["notification.retention.enabled"],
-      intervalMs: settings["notification.retention.cleanup-interval"],
+      ...service.retention,
       days: settings["notification.retention.retention-days"],
     },
-    debug: settings["notification.debug.enabled"],
-    consolePeerUrl: settings["notification.console.peer-url"],
   };
 }

@@ -18,8 +18,8 @@ export interface ConsumeOptions extends EventOptions {
 
 const retryMs = 1_000;
 
-// Stream → notifications. Like the relay it begins a new round with every connection, and whenever
-// the stream or the consumer turn out to be gone.
+// From the stream to notifications. Like the relay, it starts again with each new connection, and
+// if the stream or the consumer no longer exists.
 export async function consumeEvents(
   parts: ConsumeParts,
   options: ConsumeOptions,

@@ -1,8 +1,8 @@
 import { AckPolicy, DeliverPolicy, type JetStreamManager, type StreamInfo } from "nats";
 import { ensureConsumer, ensureStream, type WantedStream } from "@kenri/shared/nats/streams.ts";
 
-// The streams and durable consumers that this service needs. Its loops ask for them at start, and
-// `deno task provision` makes them where the service itself may not.
+// The streams and durable consumers that this service needs. Its loops ensure them at start. If
+// NATS does not permit that, `deno task provision` creates them.
 
 export interface ConsumerOptions {
   durable: string;
@@ -15,7 +15,7 @@ export interface AdvisoryOptions {
   stream: WantedStream;
   durable: string;
   ackWaitMs: number;
-  of: string; // the stream whose messages are copied
+  of: string; // the stream whose messages are captured
 }
 
 export interface EventOptions {
@@ -24,8 +24,8 @@ export interface EventOptions {
   advisories: { stream: WantedStream }[];
 }
 
-// How many messages all replicas together may hold without an ack. One replica alone could hold the
-// server's default of 1,000.
+// Messages that all replicas together may hold without an ack. A single replica may hold more than
+// the server's default of 1,000.
 const maxAckPending = 20_000;
 
 export async function ensureEvents(
@@ -33,7 +33,7 @@ export async function ensureEvents(
   { stream, consumer, advisories }: EventOptions,
   mayMake?: boolean,
 ): Promise<StreamInfo> {
-  // First of all, because an advisory that no stream keeps is lost.
+  // These come first, because an advisory is lost if no stream stores it.
   for (const advisory of advisories) await ensureStream(manager, advisory.stream, mayMake);
   const info = await ensureStream(manager, stream, mayMake);
   await ensureConsumer(manager, stream.name, {
@@ -58,6 +58,6 @@ export async function ensureAdvisories(
     ack_policy: AckPolicy.Explicit,
     deliver_policy: DeliverPolicy.All,
     ack_wait: ackWaitMs * 1_000_000,
-    max_deliver: -1, // an advisory is never given up
+    max_deliver: -1, // advisories are redelivered without a limit
   }, mayMake);
 }

@@ -1,7 +1,7 @@
 import { aggregateKeyOf } from "@kenri/proto/entitlement/aggregate_key.ts";
 import { decodeEvent, type EventFields } from "@kenri/proto/entitlement/decode.ts";
 
-/** What one event becomes for its user. */
+/** One event, as it is stored for its user. */
 export interface Notification {
   event_id: string;
   user_id: string;
@@ -10,7 +10,7 @@ export interface Notification {
   type: string;
   occurred_at: string;
   payload: EventFields;
-  traceparent?: string; // while traces are written
+  traceparent?: string; // if tracing is enabled
 }
 
 export function readNotification(body: Uint8Array): Notification {

@@ -7,18 +7,14 @@ import {
   listOf,
   type ReturnedRow,
 } from "@kenri/shared/queue/leases.ts";
-import {
-  type Database,
-  query,
-  type Transaction as Session,
-} from "@kenri/shared/postgres/postgres.ts";
+import { type Database, query, type Session } from "@kenri/shared/postgres/postgres.ts";
 import { tracing } from "@kenri/shared/telemetry/tracing.ts";
-import { type NotificationContent, type NotificationRow, notifications } from "./delivery.ts";
+import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";
 
-// Stores events that came in at the same time, in one statement: processed_events decides what was
-// seen before, and only the new ones become notifications. Says of each whether it was new. With a
-// lease, they are written as leased to the delivery of this process, to be handed over to it.
+// Stores a batch of received events in one statement: processed_events shows which were received
+// before, and only the others become notifications. Returns for each event whether it was new. With
+// a lease, the rows are leased to the delivery of this process, which receives them by handover.
 export async function receiveEvents(
   database: Database,
   received: Notification[],
@@ -27,7 +23,7 @@ export async function receiveEvents(
 ): Promise<Written<NotificationRow, boolean[]>> {
   const session = await database.connect();
   try {
-    // Sent together; the second begins when the first is committed.
+    // Both are sent at once; the second begins when the first is committed.
     const [stored, ended] = await Promise.all([
       storeNew(session, received, predecessorWaitMs, lease),
       endWaits(session, received),
@@ -45,10 +41,10 @@ export async function receiveEvents(
 }
 
 // Replicas share the stream, so version 2 may be stored before version 1. It then waits for its
-// predecessor, but not forever: that may have been deleted long ago.
+// predecessor, but not for ever, because the predecessor may have been deleted long ago.
 //
-// A notification has the id of its event: stored again, in a database that was restored from a backup,
-// it is sent again under the key under which it may have been sent before.
+// A notification has the id of its event. So if the database is restored from a backup and the
+// event is received again, the send has the same idempotency key as the earlier one.
 function storeNew(
   session: Session,
   received: Notification[],
@@ -78,7 +74,7 @@ function storeNew(
          and (aggregate_key, version - 1) not in (select aggregate_key, version from received)
          as awaits_predecessor
        from received
-       -- As a condition, and not as a join, it is looked up in a hash.
+       -- PostgreSQL evaluates this condition with a hash, which it would not do for a join.
        where (event_id in (select event_id from new_event)) is true
      ), stored as (
        insert into notifications
@@ -115,10 +111,11 @@ const newLease = leaseOfNew(notifications, {
     `aggregate_key not in (select aggregate_key from new_notification where awaits_predecessor)`,
 }, ["$4", "$5", "$6"]);
 
-// After the commit, because only then two replicas that stored neighbours at the same time can see each
-// other's: the one that comes last finds both. It is done for duplicates too: the replica that stored
-// them may have ended right there. A row that was claimed no longer waits, so nearly always no row
-// waits. Rows are locked in one order, because replicas may need the same ones.
+// Ends the waits of versions whose predecessor is stored now. This comes after the commit: if two
+// replicas store neighbours at the same time, the one that commits last then sees both. It includes
+// duplicates, because the replica that stored them may have crashed before this statement. Nearly
+// always no row waits, because a claim ends the wait. Rows are locked in one order, because
+// replicas may need the same rows.
 async function endWaits(session: Session, received: Notification[]): Promise<number> {
   const ended = await query(
     session,
@@ -135,7 +132,7 @@ async function endWaits(session: Session, received: Notification[]): Promise<num
        join notifications waiting
          on waiting.aggregate_key = neighbour.aggregate_key
          and waiting.version = neighbour.version
-       where exists (select from notifications where awaits_predecessor) -- or there is no work
+       where exists (select from notifications where awaits_predecessor) -- usually none, and then this is all
          and waiting.awaits_predecessor
          and exists (
            select from notifications predecessor

@@ -1,25 +1,36 @@
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
-import { deleteInBatches } from "@kenri/shared/process/retention.ts";
+import { deleteOldRows } from "@kenri/shared/process/retention.ts";
 import { overdueNotifications } from "./metrics.ts";
 
 export interface RetentionOptions {
   days: number;
 }
 
-// Deletes what has served its time. What should have been sent long ago and was not is an anomaly:
-// it is kept and reported.
+const seenEvents = {
+  table: "processed_events",
+  id: "event_id",
+  condition: "processed_at < now() - make_interval(days => $2)",
+};
+
+const finishedNotifications = {
+  table: "notifications",
+  id: "notification_id",
+  condition: `created_at < now() - make_interval(days => $2)
+         and status in ('SENT', 'FAILED')`,
+  attempts: "delivery_attempts",
+};
+
+// Deletes what is past its retention. A notification that is as old and still unfinished is an
+// anomaly: it is kept and reported.
 export async function cleanNotification(
   database: Database | Transaction,
   { days }: RetentionOptions,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  const events = await deleteInBatches((limit) => deleteEvents(database, days, limit), signal);
-  const notifications = await deleteInBatches(
-    (limit) => deleteFinishedNotifications(database, days, limit),
-    signal,
-  );
+  const events = await deleteOldRows(database, seenEvents, [days], signal);
+  const notifications = await deleteOldRows(database, finishedNotifications, [days], signal);
   if (events + notifications > 0) {
     log.info("Retention deleted {events} processed events and {notifications} notifications", {
       events,
@@ -34,57 +45,6 @@ export async function cleanNotification(
       days,
     });
   }
-}
-
-async function deleteEvents(
-  database: Database | Transaction,
-  days: number,
-  limit: number,
-): Promise<number> {
-  const rows = await query(
-    database,
-    `with old as (
-       select event_id
-       from processed_events
-       where processed_at < now() - make_interval(days => $2)
-       limit $1
-       for update skip locked
-     )
-     delete from processed_events event
-     using old
-     where event.event_id = old.event_id
-     returning 1`,
-    [limit, days],
-  );
-  return rows.length;
-}
-
-async function deleteFinishedNotifications(
-  database: Database | Transaction,
-  days: number,
-  limit: number,
-): Promise<number> {
-  const rows = await query(
-    database,
-    `with old as (
-       select notification_id
-       from notifications
-       where created_at < now() - make_interval(days => $2)
-         and status in ('SENT', 'FAILED')
-       limit $1
-       for update skip locked
-     ), attempts as (
-       delete from delivery_attempts attempt
-       using old
-       where attempt.notification_id = old.notification_id
-     )
-     delete from notifications row
-     using old
-     where row.notification_id = old.notification_id
-     returning 1`,
-    [limit, days],
-  );
-  return rows.length;
 }
 
 async function countOverdue(database: Database | Transaction, days: number): Promise<number> {

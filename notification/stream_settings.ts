@@ -1,30 +1,43 @@
+import { prefixed } from "@kenri/shared/process/settings.ts";
 import {
   count,
   duration,
   maxTimerMs,
   natsName,
   natsSubject,
-  prefixed,
-} from "@kenri/shared/process/settings.ts";
+} from "@kenri/shared/process/setting_kinds.ts";
+import { eventStreamSettings } from "@kenri/shared/nats/stream_settings.ts";
 import type { z } from "zod";
 import type { AdvisoryOptions, EventOptions } from "./durables.ts";
 
-// The streams and consumers, as the settings of this service have them. `deno task provision` reads
-// them, too.
+// The settings of streams and consumers. `deno task provision` reads them as well.
+
+const shownDefault = "from stream and durable";
+
+const advisorySettings = (kind: string) => ({
+  "subject": natsSubject().optional().meta({
+    description: `Subject of the ${kind} advisories`,
+    shownDefault,
+  }),
+  "stream": natsName().optional().meta({
+    description: `Stream that keeps the ${kind} advisories`,
+    shownDefault,
+  }),
+  "durable": natsName().optional().meta({
+    description: `Durable consumer of the ${kind} advisories`,
+    shownDefault,
+  }),
+});
 
 export const streamSettings = prefixed("notification.nats", {
-  "subject": natsSubject(),
-  "stream": natsName(),
-  "durable": natsName(),
-  "duplicate-window": duration().prefault("2m"),
-  "ack-wait": duration(maxTimerMs).prefault("10s"),
-  "max-deliver": count().prefault("10"),
-  "advisory.subject": natsSubject().optional(),
-  "advisory.stream": natsName().optional(),
-  "advisory.durable": natsName().optional(),
-  "terminated-advisory.subject": natsSubject().optional(),
-  "terminated-advisory.stream": natsName().optional(),
-  "terminated-advisory.durable": natsName().optional(),
+  ...eventStreamSettings,
+  "durable": natsName().describe("Durable consumer of the stream; all replicas share it"),
+  "ack-wait": duration(maxTimerMs).prefault("10s").describe(
+    "Time to acknowledge a message before it is redelivered",
+  ),
+  "max-deliver": count().prefault("10").describe("Deliveries before JetStream gives a message up"),
+  ...prefixed("advisory", advisorySettings("MAX_DELIVERIES")),
+  ...prefixed("terminated-advisory", advisorySettings("MSG_TERMINATED")),
 });
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };

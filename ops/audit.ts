@@ -1,98 +1,90 @@
 import { createHash } from "node:crypto";
-import { addSums } from "@kenri/entitlement/audit/heads.ts";
+import type { AuditProblem } from "@kenri/entitlement/audit/problem.ts";
+import { addSums } from "@kenri/shared/operators/hash_sums.ts";
+import type { Api } from "./api.ts";
 import { type Command, text, UsageError } from "./command.ts";
-import type { Service } from "./service.ts";
+import type { Fields } from "./routes.ts";
 import { count, list, table, time } from "./text.ts";
-
-interface Problem {
-  kind: string;
-  user_id: string;
-  stock_keeping_unit: string;
-  version: number | null;
-  at: string | null;
-  audit_id: string | null;
-  says: string;
-}
 
 const shownAtMost = 50;
 
 export const auditVerify: Command = {
   usage: "audit verify [--user USER] [--anchor | --against ANCHOR]",
   words: 0,
-  summary: "whether the audit is what was written: nothing changed, missing or added",
+  summary: "Check that no audit row was changed, removed or added",
   options: {
     user: { type: "string" },
     anchor: { type: "boolean", default: false },
     against: { type: "string" },
   },
   help: `
-  --user USER       only this user's entitlements; rows that were added are not looked for then
-  --anchor          prints where all chains end, as one line to keep elsewhere
-  --against ANCHOR  whether all chains still come by where they ended when that was printed
+  --user USER       only the entitlements of this user; this does not find rows that were added
+  --anchor          also print an anchor: one line that stands for the present ends of all chains.
+                    Keep it where those who can change the database can't change it
+  --against ANCHOR  also check that all chains still contain that anchor
 
-Follows each entitlement's audit from its last row back to the first that retention has left. It
-reads every row, a page at a time. Changes go on meanwhile; only an erasure may make it miscount.
-docs/audit.md says what it can and can't show. Exit code 1 when something is not as it was written.`,
-  async run({ entitlement, values }) {
+Follows the audit chain of each entitlement from its last row back to the first that retention has
+kept. It reads every row, a page at a time. Changes may go on meanwhile; only an erasure at the same
+time can lead to a wrong result. docs/audit.md describes what the check proves and what it can't.
+Exit code 1 if the audit was changed or does not contain the anchor.`,
+  async run({ api, values }) {
     const user_id = text(values["user"]);
     const against = readAnchor(text(values["against"]));
-    const wantsHeads = values["anchor"] === true || against !== undefined;
-    if (user_id !== undefined && wantsHeads) throw new UsageError("an anchor is of all users");
-    const asked = { user_id, heads: `${wantsHeads}`, before: against?.before };
-    let chains = await followChains(entitlement, { ...asked, search: "false" });
-    const rows = user_id === undefined ? await countRows(entitlement, chains) : undefined;
+    const wantsAnchor = values["anchor"] === true || against !== undefined;
+    if (user_id !== undefined && wantsAnchor) {
+      throw new UsageError("--user can't be combined with --anchor or --against");
+    }
+    const query: ChainsQuery = { user_id, heads: wantsAnchor ? "true" : "false" };
+    let chains = await followChains(api, { ...query, before: against?.before });
+    const { before } = chains;
+    const rows = user_id === undefined ? await countRows(api, before) : undefined;
     const { unhashedMarks } = chains;
     if (rows && unhashedMarks !== undefined && unhashedMarks !== rows.unhashedMarks) {
-      chains = await followChains(entitlement, { ...asked, before: chains.before, search: "true" });
+      chains = await followChains(api, { ...query, before, search: "true" });
     }
-    const added = rows ? await findAdded(entitlement, chains, rows) : [];
+    const added = rows ? await findAdded(api, chains, rows) : [];
     const problems = [...chains.problems, ...added];
-    const anchor = wantsHeads ? anchorOf(chains) : undefined;
+    const anchor = wantsAnchor ? anchorOf(chains) : undefined;
     const isAnchored = against === undefined || against.written === anchor;
-    const { before, entitlements, reached, unhashed, erased } = chains;
+    const { entitlements, reached, unhashed, erased } = chains;
     return {
       problem: problems.length > 0 || !isAnchored,
       json: { before, entitlements, rows: reached, unhashed, erased, anchor, problems },
       text: [
-        list([
-          ["entitlements", entitlements],
-          ["rows with a hash", reached],
-          ["versions without", unhashed],
-          ["rows of erased users", erased],
-          ...(anchor ? [["anchor", anchor] as [string, string]] : []),
-        ]),
+        list({
+          entitlements,
+          "rows with a hash": reached,
+          "versions without a hash": unhashed,
+          "rows of erased users": erased,
+          anchor,
+        }),
         "",
-        ...(problems.length > 0 ? [found(problems), ""] : []),
-        sentence(problems.length, isAnchored),
+        ...(problems.length > 0 ? [problemTable(problems), ""] : []),
+        conclusion(problems.length, isAnchored),
       ].join("\n"),
     };
   },
 };
 
-function sentence(problems: number, isAnchored: boolean): string {
-  if (problems > 0) return `${count(problems, "place")} where the audit is not what was written.`;
-  if (!isAnchored) return "The chains do not come by where they ended when that was printed.";
-  return "The audit is what was written.";
+function conclusion(problems: number, isAnchored: boolean): string {
+  if (problems > 0) return `The audit was changed: ${count(problems, "problem")} found.`;
+  if (!isAnchored) return "The audit chains do not contain the anchor.";
+  return "The audit is unchanged.";
 }
 
-function found(problems: Problem[]): string {
-  const more = problems.length - shownAtMost;
-  return [
-    table(
-      ["WHAT", "CHANGED", "USER", "ITEM", "VERSION", "AUDIT_ID", ""],
-      problems.slice(0, shownAtMost).map((one) => [
-        one.kind,
-        time(one.at),
-        one.user_id,
-        one.stock_keeping_unit,
-        one.version,
-        one.audit_id,
-        one.says,
-      ]),
-    ),
-    ...(more > 0 ? [`… and ${more} more`] : []),
-  ].join("\n");
+function problemTable(problems: AuditProblem[]): string {
+  return table(problems, {
+    "WHAT": ({ kind }) => kind,
+    "CHANGED": ({ at }) => time(at),
+    "USER": ({ user_id }) => user_id,
+    "ITEM": ({ stock_keeping_unit }) => stock_keeping_unit,
+    "VERSION": ({ version }) => version,
+    "AUDIT_ID": ({ audit_id }) => audit_id,
+    "": ({ says }) => says,
+  }, shownAtMost);
 }
+
+type ChainsQuery = Omit<Fields<"/debug/entitlement/audit/chains">, "cursor">;
 
 interface Chains {
   before: string;
@@ -100,27 +92,21 @@ interface Chains {
   reached: number;
   marks: bigint;
   unhashed: number;
-  unhashedMarks: bigint | undefined; // unknown when months were dropped
+  unhashedMarks: bigint | undefined; // unknown if months of the audit were dropped
   erased: number;
-  problems: Problem[];
+  problems: AuditProblem[];
   heads: { count: number; sum: string };
 }
 
-async function followChains(
-  entitlement: Service,
-  asked: {
-    user_id: string | undefined;
-    heads: string;
-    before: string | undefined;
-    search: string;
-  },
-): Promise<Chains> {
+async function followChains(api: Api, query: ChainsQuery): Promise<Chains> {
   const chains: Chains = {
     ...{ before: "", entitlements: 0, reached: 0, marks: 0n, unhashed: 0, unhashedMarks: 0n },
     ...{ erased: 0, problems: [], heads: { count: 0, sum: "0" } },
   };
-  let { before } = asked;
-  for await (const page of entitlement.lookPages("audit/chains", () => ({ ...asked, before }))) {
+  let { before } = query;
+  for await (
+    const page of api.pages("/debug/entitlement/audit/chains", () => ({ ...query, before }))
+  ) {
     chains.before = before = page.before;
     chains.entitlements += page.entitlements;
     chains.reached += page.reached;
@@ -144,12 +130,12 @@ interface Rows {
   marks: bigint;
   unhashedMarks: bigint;
   late: number;
-  problems: Problem[];
+  problems: AuditProblem[];
 }
 
-async function countRows(entitlement: Service, { before }: Chains): Promise<Rows> {
+async function countRows(api: Api, before: string): Promise<Rows> {
   const rows: Rows = { hashed: 0, marks: 0n, unhashedMarks: 0n, late: 0, problems: [] };
-  for await (const page of entitlement.lookPages("audit/rows", () => ({ before }))) {
+  for await (const page of api.pages("/debug/entitlement/audit/rows", () => ({ before }))) {
     rows.hashed += page.hashed;
     rows.marks += BigInt(page.marks);
     rows.unhashedMarks += BigInt(page.unhashed_marks);
@@ -159,18 +145,17 @@ async function countRows(entitlement: Service, { before }: Chains): Promise<Rows
   return rows;
 }
 
-/** Added up first, and looked for only when something is wrong, because that takes long. */
+// The search takes long, so it is made only if the sums differ or something else is wrong.
 async function findAdded(
-  entitlement: Service,
+  api: Api,
   { before, reached, marks, problems }: Chains,
   rows: Rows,
-): Promise<Problem[]> {
+): Promise<AuditProblem[]> {
   const isSame = rows.hashed === reached && rows.marks === marks && rows.late === 0;
   if (isSame && problems.length + rows.problems.length === 0) return [];
-  const added: Problem[] = [];
-  for await (
-    const page of entitlement.lookPages("audit/rows", () => ({ before, search: "true" }))
-  ) added.push(...page.problems);
+  const added: AuditProblem[] = [];
+  const pages = api.pages("/debug/entitlement/audit/rows", () => ({ before, search: "true" }));
+  for await (const page of pages) added.push(...page.problems);
   return added;
 }
 
@@ -183,5 +168,5 @@ function readAnchor(written: string | undefined): { written: string; before: str
   if (written === undefined) return undefined;
   const [, before] = /^(\d{4}-\d\d-\d\dT[\d:.]+Z)\/\d+\/[0-9a-f]{64}$/.exec(written) ?? [];
   if (before) return { written, before };
-  throw new UsageError("--against wants an anchor as --anchor prints it");
+  throw new UsageError("--against must be an anchor as --anchor prints it");
 }

@@ -1,11 +1,11 @@
 import type { ParseArgsOptionsConfig } from "node:util";
-import type { Service } from "./service.ts";
+import type { Api } from "./api.ts";
 
-// What a command of `deno task ops` is, and how it ends.
+// What each command of `deno task ops` declares, and what it returns.
 
 export interface Command {
   usage: string;
-  words: number; // that may follow its name, besides options
+  words: number; // maximum number of arguments after its name, besides options
   summary: string;
   help: string;
   options: ParseArgsOptionsConfig;
@@ -13,43 +13,47 @@ export interface Command {
 }
 
 export interface Call {
-  entitlement: Service;
-  notification: Service;
+  api: Api;
+  user: string | undefined; // of this machine
   positionals: string[];
-  values: Record<string, string | boolean | undefined>;
+  values: Values;
 }
 
+export type Values = Record<string, string | boolean | undefined>;
+
 export interface Result {
-  problem: boolean; // exit code 1: there is something to do for a person
+  problem: boolean; // exit code 1: a person should act
   json: unknown;
   text: string;
 }
 
-/** Exit code 2: it was called wrongly, and nothing was done. */
+/** Exit code 2: the arguments are wrong, and nothing was changed. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Of every command that changes something. */
+/** The options of every command that changes something. */
 export const changeOptions: ParseArgsOptionsConfig = {
   "who": { type: "string" },
   "reason": { type: "string" },
   "dry-run": { type: "boolean", default: false },
 };
 
-export const changeHelp = `
-  --dry-run     show what would be done, and do nothing
-  --reason WHY  required: it is recorded, and whoever comes next will be glad of it
-  --who NAME    who does it; else your user's name`;
+export function changeHelp(reason = "required"): string {
+  return `
+  --dry-run       show what would be changed, and change nothing
+  --reason WHY    recorded with the change; ${reason}
+  --who NAME      who makes the change; default: your user name. The name of a credential replaces it`;
+}
 
 export function changeFields(
-  { values }: Call,
+  { user, values }: Call,
 ): { who: string; reason: string; dry_run: boolean } {
-  const who = text(values["who"]) ?? Deno.env.get("USER") ?? Deno.env.get("LOGNAME") ?? "";
+  const who = text(values["who"]) ?? user ?? "";
   const dry_run = values["dry-run"] === true;
   const reason = text(values["reason"]) ?? (dry_run ? "a dry run" : "");
-  if (who === "") throw new UsageError("--who is required: there is no user's name to take");
-  if (reason === "") throw new UsageError("--reason is required: say why, for the record");
+  if (who === "") throw new UsageError("--who is required, because USER and LOGNAME are not set");
+  if (reason === "") throw new UsageError("--reason is required: it is recorded with the change");
   return { who, reason, dry_run };
 }
 
@@ -67,7 +71,7 @@ export function wholeNumber(call: Call, name: string, max: number): number | und
 
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time such as 2026-01-02T03:04:05Z, or how long ago, such as 90m. */
+/** A time such as 2026-01-02T03:04:05Z, or an age such as 90m. */
 export function moment(name: string, written: string): string {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(written) ?? [];
   if (count) {
@@ -78,7 +82,7 @@ export function moment(name: string, written: string): string {
     return written;
   }
   throw new UsageError(
-    `--${name} must be a time such as 2026-01-02T03:04:05Z, or how long ago, such as 90m, ` +
+    `--${name} must be a time such as 2026-01-02T03:04:05Z, or an age such as 90m, ` +
       `not "${written}"`,
   );
 }

@@ -1,69 +1,44 @@
-import {
-  type Call,
-  changeFields,
-  changeHelp,
-  changeOptions,
-  type Command,
-  type Result,
-  text,
-  UsageError,
-  wholeNumber,
-} from "./command.ts";
-import type { Service } from "./service.ts";
-import { age, ageOf, count, list, table, time } from "./text.ts";
+import { type Command, text, UsageError, wholeNumber } from "./command.ts";
+import type { ServiceName } from "./routes.ts";
+import { errorTable } from "./status.ts";
+import { age, list, table, time } from "./text.ts";
 
 const layers = ["outbox", "advisory", "delivery"] as const;
-type Layer = (typeof layers)[number];
-
-interface DeadLetter {
-  layer: Layer;
-  id: string;
-  event_id: string | null;
-  error: string;
-  since: string;
-  age_seconds: number;
-  attempts: number | null;
-  payload: unknown;
-}
+export type Layer = (typeof layers)[number];
 
 export const deadList: Command = {
   usage: "dead list [--layer LAYER] [--error ERROR] [--limit N]",
   words: 0,
-  summary: "what was given up, the oldest first",
+  summary: "List dead letters, the oldest first",
   options: { layer: { type: "string" }, error: { type: "string" }, limit: { type: "string" } },
   help: `
-  --layer   outbox (never reached the stream), advisory (JetStream gave the message up) or
-            delivery (its user could not be told); else all three
-  --error   only those of exactly this error, as \`ops dead errors\` shows it
-  --limit   at most so many of each layer (20)`,
+  --layer LAYER   outbox (events that could not be published), advisory (messages that JetStream
+                  gave up) or delivery (notifications that could not be sent); default: all three
+  --error ERROR   only those with exactly this error, as \`ops dead errors\` shows it
+  --limit N       at most N of each layer; default: 20`,
   async run(call) {
     const limit = wholeNumber(call, "limit", 200) ?? 20;
+    const error = text(call.values["error"]);
+    const layer = text(call.values["layer"]);
     const pages = await Promise.all(
-      layersOf(call).map((layer) =>
-        serviceOf(call, layer).look("dead-letters", {
-          layer,
-          error: text(call.values["error"]),
-          limit: `${limit}`,
-        })
+      (layer === undefined ? layers : [layerOf(layer)]).map((layer) =>
+        call.api.ask(`/debug/${serviceOf(layer)}/dead-letters`, { layer, error, limit })
       ),
     );
-    const found: DeadLetter[] = pages.flatMap(({ dead_letters }) => dead_letters);
+    const found = pages.flatMap(({ dead_letters }) => dead_letters);
     const more = pages.some(({ next_cursor }) => next_cursor !== undefined);
     return {
       problem: false,
       json: { dead_letters: found, more },
       text: found.length === 0 ? "There are no dead letters." : [
-        table(
-          ["LAYER", "ID", "AGE", "EVENT_ID", "ERROR"],
-          found.map(({ layer, id, age_seconds, event_id, error }) => [
-            layer,
-            id,
-            age(age_seconds),
-            event_id,
-            error,
-          ]),
-        ),
-        ...(more ? ["… and more: --limit, --layer or --error show others"] : []),
+        table(found, {
+          "LAYER": ({ layer }) => layer,
+          "ID": ({ id }) => id,
+          "AGE": ({ age_seconds }) => age(age_seconds),
+          "EVENT_ID": ({ event_id }) => event_id,
+          "ERROR": ({ error }) => error,
+        }),
+        ...(more ? ["… and more: use --limit, --layer or --error"] : []),
       ].join("\n"),
     };
   },
@@ -72,24 +47,21 @@ export const deadList: Command = {
 export const deadErrors: Command = {
   usage: "dead errors",
   words: 0,
-  summary: "how many were given up for which error",
+  summary: "Count dead letters by error",
   options: {},
   help: `
-Counts the oldest 10,000 of each layer. What you see as ERROR is what --error wants.`,
-  async run({ entitlement, notification }) {
-    const found = await Promise.all([
-      entitlement.look("dead-letters/errors"),
-      notification.look("dead-letters/errors"),
+Counts the oldest 10,000 dead letters of each layer. \`dead list\` and \`dead send-back\` take an ERROR
+of this table as --error.`,
+  async run({ api }) {
+    const answers = await Promise.all([
+      api.ask("/debug/entitlement/dead-letters/errors", {}),
+      api.ask("/debug/notification/dead-letters/errors", {}),
     ]);
-    const errors: { layer: string; error: string; count: number; oldest: string }[] = found
-      .flatMap(({ errors }) => errors);
+    const errors = answers.flatMap(({ errors }) => errors);
     return {
       problem: false,
       json: { errors },
-      text: errors.length === 0 ? "There are no dead letters." : table(
-        ["LAYER", "COUNT", "OLDEST", "ERROR"],
-        errors.map(({ layer, count, oldest, error }) => [layer, count, ageOf(oldest), error]),
-      ),
+      text: errors.length === 0 ? "There are no dead letters." : errorTable(errors),
     };
   },
 };
@@ -97,29 +69,31 @@ Counts the oldest 10,000 of each layer. What you see as ERROR is what --error wa
 export const deadShow: Command = {
   usage: "dead show LAYER ID",
   words: 2,
-  summary: "one dead letter with its payload",
+  summary: "Show one dead letter with its payload",
   options: {},
   help: `
-The payload is decoded; what can't be decoded is shown as it came, in base64. Exit code 1 when it
-is no dead letter (any more).`,
-  async run(call) {
-    const [layer, id] = [layerOf(call.positionals[0]), call.positionals[1]];
+Shows the payload decoded, or in base64 if it can't be decoded. Exit code 1 if there is no such dead
+letter, for example because it was sent back.`,
+  async run({ api, positionals }) {
+    const [layer, id] = [layerOf(positionals[0]), positionals[1]];
     if (id === undefined) throw new UsageError("the ID of the dead letter is required");
-    const { dead_letters } = await serviceOf(call, layer).look("dead-letters", { layer, id });
-    const [dead]: DeadLetter[] = dead_letters;
-    if (!dead) return { problem: true, json: null, text: "That is no dead letter (any more)." };
+    const { dead_letters: [dead] } = await api.ask(
+      `/debug/${serviceOf(layer)}/dead-letters`,
+      { layer, id },
+    );
+    if (!dead) return { problem: true, json: null, text: "There is no such dead letter." };
     return {
       problem: false,
       json: dead,
       text: [
-        list([
-          ["layer", dead.layer],
-          ["id", dead.id],
-          ["event", dead.event_id ?? "unknown"],
-          ["since", `${time(dead.since)}, ${age(dead.age_seconds)} ago`],
-          ["attempts", dead.attempts ?? "-"],
-          ["error", dead.error],
-        ]),
+        list({
+          layer: dead.layer,
+          id: dead.id,
+          event: dead.event_id ?? "unknown",
+          since: `${time(dead.since)}, ${age(dead.age_seconds)} ago`,
+          attempts: dead.attempts ?? "-",
+          error: dead.error,
+        }),
         "",
         JSON.stringify(dead.payload, null, 2),
       ].join("\n"),
@@ -127,94 +101,12 @@ is no dead letter (any more).`,
   },
 };
 
-interface Sent {
-  layer: string;
-  id: string;
-  event_id: string | null;
-  outcome: string;
-  why?: string;
-}
-
-export const deadSendBack: Command = {
-  usage: "dead send-back LAYER (ID… | --error ERROR)",
-  words: Infinity,
-  summary: "tries again what was given up",
-  options: { error: { type: "string" }, ...changeOptions },
-  help: `
-  ID…           these; or
-  --error       all of exactly this error, as \`ops dead errors\` shows it${changeHelp}
-
-An event of the outbox is published again, a captured message is received again, a notification
-is delivered again, each with all its attempts. It is safe to repeat, and for two people at once:
-only what is a dead letter at that moment is sent back, and receivers remove duplicates.
-Exit code 1 when something was refused, or nothing was a dead letter.`,
-  async run(call) {
-    const layer = layerOf(call.positionals[0]);
-    const ids = call.positionals.slice(1);
-    const error = text(call.values["error"]);
-    if ((ids.length > 0) === (error !== undefined)) {
-      throw new UsageError("either IDs or --error are required");
-    }
-    const service = serviceOf(call, layer);
-    const fields = { layer, ...changeFields(call) };
-    const sent: Sent[] = [];
-    if (ids.length > 0) {
-      for (let i = 0; i < ids.length; i += maxIds) {
-        const some = ids.slice(i, i + maxIds);
-        sent.push(...(await service.change(sendBack, { ...fields, ids: some })).dead_letters);
-      }
-    } else {
-      const pages = service.changePages(sendBack, () => ({ ...fields, error, limit: maxIds }));
-      for await (const { dead_letters } of pages) sent.push(...dead_letters);
-    }
-    return resultOf(sent);
-  },
-};
-
-const sendBack = "dead-letters/send-back";
-const maxIds = 200; // that the service takes at once
-const shownAtMost = 20;
-
-function resultOf(sent: Sent[]): Result {
-  const of = (outcome: string) => sent.filter((one) => one.outcome === outcome).length;
-  const dryRun = of("WOULD_BE_SENT_BACK");
-  const summary = [
-    ...(dryRun > 0 ? [`${count(dryRun, "dead letter")} would be sent back`] : []),
-    ...(dryRun === 0 ? [`${count(of("SENT_BACK"), "dead letter")} sent back`] : []),
-    ...(of("REFUSED") > 0 ? [`${of("REFUSED")} refused`] : []),
-    ...(of("NOT_DEAD") > 0 ? [`${of("NOT_DEAD")} not dead (any more)`] : []),
-  ].join(", ");
-  const shown = sent.toSorted((a, b) => Number(!a.why) - Number(!b.why)).slice(0, shownAtMost);
-  return {
-    problem: of("REFUSED") > 0 || of("SENT_BACK") + dryRun === 0,
-    json: { dead_letters: sent },
-    text: [
-      ...(sent.length > 0
-        ? [
-          table(
-            ["ID", "EVENT_ID", "OUTCOME", ""],
-            shown.map(({ id, event_id, outcome, why }) => [id, event_id, outcome, why ?? ""]),
-          ),
-          ...(sent.length > shownAtMost ? [`… and ${sent.length - shownAtMost} more`] : []),
-          "",
-        ]
-        : []),
-      `${summary}.`,
-    ].join("\n"),
-  };
-}
-
-function layersOf({ values }: Call): readonly Layer[] {
-  const layer = text(values["layer"]);
-  return layer === undefined ? layers : [layerOf(layer)];
-}
-
-function layerOf(given: string | undefined): Layer {
+export function layerOf(given: string | undefined): Layer {
   const layer = layers.find((one) => one === given);
   if (layer) return layer;
   throw new UsageError(`LAYER must be one of ${layers.join(", ")}, not "${given ?? ""}"`);
 }
 
-function serviceOf({ entitlement, notification }: Call, layer: Layer): Service {
-  return layer === "outbox" ? entitlement : notification;
+export function serviceOf(layer: Layer): ServiceName {
+  return layer === "outbox" ? "entitlement" : "notification";
 }

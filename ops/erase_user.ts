@@ -6,27 +6,22 @@ import {
   type Command,
   UsageError,
 } from "./command.ts";
-import type { Service } from "./service.ts";
+import type { Fields } from "./routes.ts";
 import { count, list } from "./text.ts";
-
-interface Done {
-  operation_id: string | undefined;
-  waiting: number;
-  rows: Record<string, number>;
-}
 
 export const eraseUser: Command = {
   usage: "erase-user USER",
   words: 1,
-  summary: "puts a pseudonym in the place of a user, in both services, for good",
+  summary: "Replace a user with a pseudonym in both services, permanently",
   options: changeOptions,
-  help: `${changeHelp}
+  help: `${changeHelp()}
 
-Takes the user id, the purchase ids and the idempotency keys out of entitlements, audit, outbox,
-answers, notifications and dead letters. Counts stay, and so do the chains of the audit; who and
-why is recorded, the user is not. Nothing is done while an event of the user is on its way.
-Afterwards the same id is a new user. Safe to repeat; stream, logs and backups forget by themselves:
-docs/privacy.md. Exit code 1 when something was on its way.`,
+Removes the user id, the purchase ids and the idempotency keys from entitlements, audit, outbox,
+stored answers, notifications and dead letters. The number of rows and the audit chains stay as they
+are. The record of the operation does not name the user. Nothing is erased while an event of the user
+is on its way. Afterwards the same id is a new user. The command may be repeated. The stream, logs and
+backups delete their copies with time: docs/privacy.md.
+Exit code 1 if an event was on its way.`,
   async run(call) {
     const [user_id] = call.positionals;
     if (user_id === undefined) throw new UsageError("the USER is required");
@@ -35,53 +30,52 @@ docs/privacy.md. Exit code 1 when something was on its way.`,
     const done = fields.dry_run || expected.waiting > 0
       ? expected
       : await eraseInBoth(call, fields);
-    const rows = Object.entries(done.rows).filter(([, number]) => number > 0);
     const isDone = done.waiting === 0;
     return {
       problem: !isDone,
       json: { ...done, erased: isDone && !fields.dry_run },
-      text: isDone
-        ? [
-          ...(rows.length > 0 ? [list(rows), ""] : []),
-          sentence(rows.reduce((sum, [, number]) => sum + number, 0), fields.dry_run),
-        ].join("\n")
-        : `${count(done.waiting, "event")} of this user ${
-          done.waiting === 1 ? "is" : "are"
-        } still on the way. Nothing more was erased: try again when all is sent.`,
+      text: isDone ? erasedText(done, fields.dry_run) : waitingText(done.waiting),
     };
   },
 };
 
-function sentence(rows: number, dryRun: boolean): string {
-  if (rows === 0) return "Nothing is known of this user.";
-  if (dryRun) return `${count(rows, "row")} would be erased.`;
-  return `${count(rows, "row")} erased. The stream forgets its events after 7 days.`;
+interface Done {
+  operation_id: string | undefined;
+  waiting: number;
+  rows: Record<string, number>;
 }
 
-async function eraseInBoth(
-  { entitlement, notification }: Call,
-  fields: Record<string, unknown>,
-): Promise<Done> {
+type Erasure = Fields<"/operations/entitlement/erase-user">;
+
+async function eraseInBoth({ api }: Call, fields: Erasure): Promise<Done> {
   const done: Done = { operation_id: undefined, waiting: 0, rows: {} };
-  for (const service of [entitlement, notification]) {
-    await eraseIn(service, fields, done);
-    if (done.waiting > 0) break;
+  const body = () => ({ ...fields, operation_id: done.operation_id });
+  for (const service of ["entitlement", "notification"] as const) {
+    for await (const page of api.pages(`/operations/${service}/erase-user`, body)) {
+      done.operation_id = page.operation_id;
+      done.waiting += page.waiting;
+      for (const [table, number] of Object.entries(page.rows)) {
+        done.rows[table] = (done.rows[table] ?? 0) + number;
+      }
+      if (done.waiting > 0) return done;
+    }
   }
   return done;
 }
 
-async function eraseIn(
-  service: Service,
-  fields: Record<string, unknown>,
-  done: Done,
-): Promise<void> {
-  const body = () => ({ ...fields, operation_id: done.operation_id });
-  for await (const page of service.changePages("erase-user", body)) {
-    done.operation_id = page.operation_id;
-    done.waiting += page.waiting;
-    for (const [table, number] of Object.entries<number>(page.rows)) {
-      done.rows[table] = (done.rows[table] ?? 0) + number;
-    }
-    if (done.waiting > 0) return;
-  }
+function erasedText({ rows }: Done, dryRun: boolean): string {
+  const found = Object.fromEntries(Object.entries(rows).filter(([, number]) => number > 0));
+  const sum = Object.values(found).reduce((sum, number) => sum + number, 0);
+  if (sum === 0) return "Nothing is known of this user.";
+  const summary = dryRun
+    ? `${count(sum, "row")} would be erased.`
+    : `${count(sum, "row")} erased. The stream deletes its events after 7 days.`;
+  return [list(found), "", summary].join("\n");
+}
+
+function waitingText(waiting: number): string {
+  return `${count(waiting, "event")} of this user ${
+    waiting === 1 ? "is" : "are"
+  } still on the way. ` +
+    "Nothing more was erased: try again when all of them are sent.";
 }

@@ -1,47 +1,34 @@
 import { type Command, wholeNumber } from "./command.ts";
 import { table, time } from "./text.ts";
 
-interface Operation {
-  operation_id: string;
-  done_at: string;
-  kind: string;
-  layer: string;
-  who: string;
-  reason: string;
-  items: unknown[];
-}
-
 export const operations: Command = {
   usage: "operations [--limit N]",
   words: 0,
-  summary: "who changed what by hand, when and why, the newest first",
+  summary: "List what operators have changed, who did it and why, the newest first",
   options: { limit: { type: "string" } },
   help: `
-  --limit   at most so many of each service (20)
+  --limit N       at most N of each service; default: 20
 
-With --json each has its items: what was changed, and from which state.`,
+With --json each operation has its items: what it changed, and from which state.`,
   async run(call) {
-    const limit = `${wholeNumber(call, "limit", 200) ?? 20}`;
+    const limit = wholeNumber(call, "limit", 200) ?? 20;
     const pages = await Promise.all([
-      call.entitlement.look("operations", { limit }),
-      call.notification.look("operations", { limit }),
+      call.api.ask("/debug/entitlement/operations", { limit }),
+      call.api.ask("/debug/notification/operations", { limit }),
     ]);
-    const found: Operation[] = pages.flatMap(({ operations }) => operations)
+    const found = pages.flatMap(({ operations }) => operations)
       .sort((a, b) => b.done_at.localeCompare(a.done_at));
     return {
       problem: false,
       json: { operations: found },
-      text: found.length === 0 ? "Nothing was changed by hand." : table(
-        ["TIME", "WHAT", "LAYER", "ITEMS", "WHO", "WHY"],
-        found.map(({ done_at, kind, layer, items, who, reason }) => [
-          time(done_at),
-          kind,
-          layer,
-          items.length,
-          who,
-          reason,
-        ]),
-      ),
+      text: found.length === 0 ? "No operator has changed anything." : table(found, {
+        "TIME": ({ done_at }) => time(done_at),
+        "WHAT": ({ kind }) => kind,
+        "LAYER": ({ layer }) => layer,
+        "ITEMS": ({ items }) => items.length,
+        "WHO": ({ who }) => who,
+        "WHY": ({ reason }) => reason,
+      }),
     };
   },
 };

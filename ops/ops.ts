@@ -1,15 +1,17 @@
-// deno task ops: see every event and mend what went wrong, over HTTP from both services.
+// deno task ops: the command line for operators. It asks both services over HTTP.
 import { parseArgs } from "node:util";
-import { printableJson, printableLines } from "@kenri/shared/process/printable.ts";
-import { devSettings } from "../tools/dev/settings.ts";
+import { SettingsError } from "@kenri/shared/process/settings.ts";
+import { print, printJson, printProblem } from "@kenri/shared/process/terminal.ts";
+import { Api, Unreachable } from "./api.ts";
 import { auditVerify } from "./audit.ts";
-import { type Command, text, UsageError } from "./command.ts";
-import { deadErrors, deadList, deadSendBack, deadShow } from "./dead.ts";
+import { type Command, text, UsageError, type Values } from "./command.ts";
+import { deadErrors, deadList, deadShow } from "./dead.ts";
 import { eraseUser } from "./erase_user.ts";
 import { operations } from "./operations.ts";
 import { reconcile, unreceived } from "./reconcile.ts";
 import { replay } from "./replay.ts";
-import { Service, Unreachable } from "./service.ts";
+import { deadSendBack } from "./send_back.ts";
+import { readSettings } from "./settings.ts";
 import { status } from "./status.ts";
 import { timeline } from "./timeline.ts";
 import { deliveries, outbox } from "./waiting.ts";
@@ -36,14 +38,16 @@ const usage = `deno task ops COMMAND [options]
 ${Object.values(commands).map(({ usage, summary }) => `  ${usage}\n      ${summary}`).join("\n")}
 
 Options of all commands:
-  --json               for scripts: the whole answer as JSON
-  --help               what a command does, and how
-  --entitlement URL    where the services are; else as their settings ENTITLEMENT_HTTP_HOST, _PORT
-  --notification URL   and NOTIFICATION_HTTP_HOST, _PORT say
-  --token TOKEN        the credential, where one is asked for; better in KENRI_TOKEN
+  --json               print the whole answer as JSON, for scripts
+  --help               explain the command
+  --entitlement URL    address of entitlement; default: from ENTITLEMENT_HTTP_HOST and _PORT
+  --notification URL   address of notification; default: from NOTIFICATION_HTTP_HOST and _PORT
+  --token TOKEN        credential, if the services require one. Prefer KENRI_TOKEN: other users of
+                       this machine can read arguments
 
-Begin with \`status\`. What changes something takes --dry-run, and is recorded.
-Exit codes: 0 all is well, 1 a problem was found, 2 called wrongly, 3 a service can't be asked.`;
+Start with \`status\`. Commands that change something have --dry-run, and each change is recorded.
+Exit codes: 0 no problem, 1 a problem was found, 2 wrong arguments, 3 a service did not answer or
+refused.`;
 
 const commonOptions = {
   json: { type: "boolean", default: false },
@@ -59,15 +63,15 @@ async function main(args: string[]): Promise<number> {
   try {
     return await run(args);
   } catch (error) {
-    if (error instanceof UsageError) {
-      console.error(printableLines(`${error.message}\nSee \`deno task ops --help\`.`));
+    if (error instanceof UsageError || error instanceof SettingsError) {
+      printProblem(`${error.message}\nSee \`deno task ops --help\`.`);
       return 2;
     }
-    if (error instanceof Unreachable) {
-      console.error(printableLines(error.message));
-      return 3;
-    }
-    throw error;
+    const reason = error instanceof Error ? error.message : `${error}`;
+    // Answers are not checked, so one of another shape may fail anywhere.
+    const isExpected = error instanceof Unreachable;
+    printProblem(isExpected ? reason : `A service gave an answer that ops can't read: ${reason}`);
+    return 3;
   }
 }
 
@@ -79,19 +83,24 @@ async function run(args: string[]): Promise<number> {
       const words = args.slice(0, end < 0 ? undefined : end).join(" ");
       throw new UsageError(`There is no command "${words}"`);
     }
-    console.log(usage);
+    print(usage);
     return args.length > 0 ? 0 : 2;
   }
   const [name, command] = found;
   const { values, positionals } = parse(args.slice(name.split(" ").length), command);
   if (values["help"]) {
-    console.log(`deno task ops ${command.usage}\n\n  ${command.summary}\n${command.help}`);
+    print(`deno task ops ${command.usage}\n\n  ${command.summary}\n${command.help}`);
     return 0;
   }
-  const { problem, json, text } = await command.run({ ...services(values), values, positionals });
-  // Answers contain what users wrote, and the service may be a false one.
-  console.log(values["json"] ? printableJson(JSON.stringify(json, null, 2)) : printableLines(text));
-  return problem ? 1 : 0;
+  const { urls, token, user } = readSettings();
+  const api = new Api({
+    entitlement: text(values["entitlement"]) ?? urls.entitlement,
+    notification: text(values["notification"]) ?? urls.notification,
+  }, text(values["token"]) ?? token);
+  const result = await command.run({ api, user, values, positionals });
+  if (values["json"]) printJson(result.json);
+  else print(result.text);
+  return result.problem ? 1 : 0;
 }
 
 /** A command is one word or two. */
@@ -103,27 +112,14 @@ function commandIn(args: string[]): [string, Command] | undefined {
   return undefined;
 }
 
-type Values = Record<string, string | boolean | undefined>;
-
 function parse(args: string[], command: Command): { values: Values; positionals: string[] } {
   try {
     const options = { ...commonOptions, ...command.options };
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
     const tooMany = positionals[command.words];
-    if (tooMany !== undefined) throw new Error(`"${tooMany}" is one word too many`);
+    if (tooMany !== undefined) throw new Error(`Unexpected argument "${tooMany}"`);
     return { values: values as Values, positionals };
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
-}
-
-function services(values: Values): { entitlement: Service; notification: Service } {
-  const settings = devSettings((name) => Deno.env.get(name), {});
-  const token = text(values["token"]) ?? Deno.env.get("KENRI_TOKEN");
-  const service = (name: "entitlement" | "notification") => {
-    const upper = name.toUpperCase();
-    const url = `http://${settings[`${upper}_HTTP_HOST`]}:${settings[`${upper}_HTTP_PORT`]}`;
-    return new Service(name, text(values[name]) ?? url, token);
-  };
-  return { entitlement: service("entitlement"), notification: service("notification") };
 }

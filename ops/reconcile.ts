@@ -7,122 +7,115 @@ import {
   text,
   wholeNumber,
 } from "./command.ts";
+import type { Answer } from "./routes.ts";
 import { ago, count, list, table, time } from "./text.ts";
 
-interface Unreceived {
-  event_id: string;
-  occurred_at: string;
-  user_id: string;
-  stock_keeping_unit: string;
-  version: number;
-  state: string;
-  mended?: boolean;
-  mends?: number;
-  found_at?: string;
-}
-
 const shownAtMost = 50;
+const defaultReason = "reconciliation on demand";
+const states = ["RECEIVED", "IN_FLIGHT", "MISSING", "DEAD", "TOO_OLD"];
 
 export const reconcile: Command = {
   usage: "reconcile [--since TIME] [--grace SECONDS]",
   words: 0,
-  summary: "proves that every change was received, and mends what was not",
+  summary: "Check that every change was received, and republish missing events",
   options: { since: { type: "string" }, grace: { type: "string" }, ...changeOptions },
   help: `
-  --since TIME  check the changes since then: a time, or how long ago (24h; at most 30d make sense)
-  --grace N     what was published in the last N seconds is still on its way; by default a minute
-                more than the duplicate window, within which nothing can be published again${changeHelp}
+  --since TIME    check the changes since then: a time, or an age; default: 24h. The notification
+                  service remembers what it received for 30 days
+  --grace N       count events published in the last N seconds as in flight; default: the duplicate
+                  window and a minute, because the stream drops what is republished within the
+                  duplicate window${changeHelp(`default: "${defaultReason}"`)}
 
-The service does the same by itself every hour for all that is new. An event that is MISSING is put
-back to be published, from the audit if the outbox has deleted it. DEAD is for \`ops dead\`, IN_FLIGHT
-is on its way, TOO_OLD was before what the other service remembers.
-Exit code 1 when something is missing or dead.`,
+The entitlement service does the same every hour with the new changes. An event that is MISSING is
+republished, from the audit if the outbox has deleted it. DEAD is a dead letter: see \`ops dead\`.
+IN_FLIGHT is on its way. TOO_OLD is older than what the notification service remembers.
+Exit code 1 if something is missing or dead.`,
   async run(call) {
     const dryRun = call.values["dry-run"] === true;
-    const reason = text(call.values["reason"]) ?? "reconciliation on demand";
+    const reason = text(call.values["reason"]) ?? defaultReason;
     const body = {
       since: moment("since", text(call.values["since"]) ?? "24h"),
       grace_seconds: wholeNumber(call, "grace", 86_400),
       ...changeFields({ ...call, values: { ...call.values, reason } }),
     };
-    const states: Record<string, number> = {};
-    const unreceived: Unreceived[] = [];
-    for await (const page of call.entitlement.changePages("reconcile", () => body)) {
-      for (const [state, number] of Object.entries<number>(page.states)) {
-        states[state] = (states[state] ?? 0) + number;
+    const counts: Counts = {};
+    const unreceived: Answer<typeof path>["unreceived"] = [];
+    for await (const page of call.api.pages(path, () => body)) {
+      for (const [state, number] of Object.entries(page.states)) {
+        counts[state] = (counts[state] ?? 0) + number;
       }
       unreceived.push(...page.unreceived);
     }
-    const checked = Object.values(states).reduce((sum, number) => sum + number, 0);
+    const checked = Object.values(counts).reduce((sum, number) => sum + number, 0);
     const mended = unreceived.filter((one) => one.mended).length;
     return {
       problem: unreceived.length > 0,
-      json: { since: body.since, checked, states, mended, unreceived },
+      json: { since: body.since, checked, states: counts, mended, unreceived },
       text: [
-        list([
-          ["changes since", time(body.since)],
-          ["checked", checked],
-          ...["RECEIVED", "IN_FLIGHT", "MISSING", "DEAD", "TOO_OLD"].map((state) =>
-            [state.toLowerCase().replace("_", " "), states[state] ?? 0] as [string, number]
+        list({
+          "changes since": time(body.since),
+          checked,
+          ...Object.fromEntries(
+            states.map((state) => [state.toLowerCase().replace("_", " "), counts[state] ?? 0]),
           ),
-        ]),
+        }),
         "",
-        ...(unreceived.length > 0 ? [gaps(unreceived), ""] : []),
-        sentence(states, mended, dryRun),
+        ...(unreceived.length > 0 ? [unreceivedTable(unreceived), ""] : []),
+        conclusion(counts, mended, dryRun),
       ].join("\n"),
     };
   },
 };
 
-function sentence(states: Record<string, number>, mended: number, dryRun: boolean): string {
-  if (!states["MISSING"] && !states["DEAD"]) {
-    return states["IN_FLIGHT"]
-      ? "Nothing is missing; some are still on their way."
+const path = "/operations/entitlement/reconcile";
+type Counts = Record<string, number>; // by state
+
+function conclusion(counts: Counts, mended: number, dryRun: boolean): string {
+  if (!counts["MISSING"] && !counts["DEAD"]) {
+    return counts["IN_FLIGHT"]
+      ? "Nothing is missing; some events are still on their way."
       : "Every change was received.";
   }
-  if (dryRun) return `${count(states["MISSING"] ?? 0, "event")} would be published again.`;
-  return `${count(mended, "event")} will be published again. Check once more in a minute.`;
-}
-
-function gaps(unreceived: Unreceived[]): string {
-  const more = unreceived.length - shownAtMost;
-  return [
-    table(
-      ["STATE", "CHANGED", "EVENT_ID", "USER", "ITEM", "VERSION"],
-      unreceived.slice(0, shownAtMost).map((one) => [
-        one.state,
-        time(one.occurred_at),
-        one.event_id,
-        one.user_id,
-        one.stock_keeping_unit,
-        one.version,
-      ]),
-    ),
-    ...(more > 0 ? [`… and ${more} more`] : []),
-  ].join("\n");
+  if (dryRun) return `${count(counts["MISSING"] ?? 0, "event")} would be republished.`;
+  return `${count(mended, "event")} will be republished. Check again in a minute.`;
 }
 
 export const unreceived: Command = {
   usage: "unreceived",
   words: 0,
-  summary: "what the hourly check found missing, and until when all is proven",
+  summary: "List the events that the hourly check found missing, and how far it has checked",
   options: {},
   help: `
-Exit code 1 when there is something.`,
-  async run({ entitlement }) {
-    const state = await entitlement.look("reconciliation");
-    const open: Unreceived[] = state.unreceived;
+Exit code 1 if there are any.`,
+  async run({ api }) {
+    const state = await api.ask("/debug/entitlement/reconciliation", {});
+    const { unreceived } = state;
     return {
-      problem: open.length > 0,
+      problem: unreceived.length > 0,
       json: state,
       text: [
-        list([
-          ["all received until", `${time(state.proven_until)}, ${ago(state.proven_until)}`],
-          ["last run", ago(state.checked_at)],
-          ["but", count(open.length, "event")],
-        ]),
-        ...(open.length > 0 ? ["", gaps(open)] : []),
+        list({
+          "all events received until": `${time(state.proven_until)}, ${ago(state.proven_until)}`,
+          except: count(unreceived.length, "event"),
+          "last check": ago(state.checked_at),
+        }),
+        ...(unreceived.length > 0 ? ["", unreceivedTable(unreceived)] : []),
       ].join("\n"),
     };
   },
 };
+
+type Unreceived =
+  | Answer<typeof path>["unreceived"]
+  | Answer<"/debug/entitlement/reconciliation">["unreceived"];
+
+function unreceivedTable(unreceived: Unreceived): string {
+  return table<Unreceived[number]>(unreceived, {
+    "STATE": ({ state }) => state,
+    "CHANGED": ({ occurred_at }) => time(occurred_at),
+    "EVENT_ID": ({ event_id }) => event_id,
+    "USER": ({ user_id }) => user_id,
+    "ITEM": ({ stock_keeping_unit }) => stock_keeping_unit,
+    "VERSION": ({ version }) => version,
+  }, shownAtMost);
+}

@@ -12,15 +12,17 @@ import { count, time } from "./text.ts";
 export const replay: Command = {
   usage: "replay --from TIME [--to TIME]",
   words: 0,
-  summary: "publishes again what was published in a range of time",
+  summary: "Republish the events of a time range",
   options: { from: { type: "string" }, to: { type: "string" }, ...changeOptions },
   help: `
-  --from TIME   such as 2026-01-02T03:04:05Z, or how long ago, such as 90m
-  --to TIME     likewise; else now${changeHelp}
+  --from TIME     events published since then: a time such as 2026-01-02T03:04:05Z, or an age such
+                  as 90m
+  --to TIME       events published until then; default: now${changeHelp()}
 
-For a consumer that has lost what it received. The outbox keeps events for a day after they were
-published. Every consumer gets them again and removes those it knows; within the duplicate window
-(2 minutes) the stream itself does. It runs in batches and may be stopped and called again.`,
+For a consumer that lost what it had received. The outbox keeps an event for a day after it was
+published. Every consumer receives the events again and removes those that it knows; within the
+duplicate window (2 minutes) the stream removes them. The command works in batches: it may be
+interrupted and repeated.`,
   async run(call) {
     const from = text(call.values["from"]);
     if (from === undefined) throw new UsageError("--from is required");
@@ -29,17 +31,18 @@ published. Every consumer gets them again and removes those it knows; within the
       to: moment("to", text(call.values["to"]) ?? "0s"),
       ...changeFields(call),
     };
+    const path = "/operations/entitlement/replay";
     let replayed = 0;
     let complete = false;
     while (!complete) {
-      const answer = await call.entitlement.change("replay", range);
+      const answer = await call.api.ask(path, range);
       replayed += answer.replayed;
       complete = answer.complete || range.dry_run;
-      call.entitlement.mustAdvance(complete || answer.replayed > 0);
+      call.api.mustAdvance(path, complete || answer.replayed > 0);
     }
     const what = count(replayed, "event");
     const between = `published from ${time(range.from)} to ${time(range.to)}`;
-    const done = range.dry_run ? "would be published again" : "will be published again";
+    const done = range.dry_run ? "would be republished" : "will be republished";
     return {
       problem: false,
       json: { ...range, replayed },

@@ -1,165 +1,162 @@
 import { shortKey } from "@kenri/shared/console/text.ts";
 import { printable } from "@kenri/shared/process/printable.ts";
-import { type Call, type Command, text, UsageError } from "./command.ts";
-import type { Service } from "./service.ts";
+import type { EventTimeline, Step } from "@kenri/shared/operators/timeline.ts";
+import { type Call, type Command, type Result, text, UsageError, type Values } from "./command.ts";
+import type { Answer, ServiceName } from "./routes.ts";
 import { list, table, time } from "./text.ts";
-
-interface Step {
-  at: string;
-  step: string;
-  begun_at?: string;
-  worker?: string;
-  error?: string;
-  stream_seq?: number;
-  who?: string;
-  reason?: string;
-}
-
-interface Half {
-  event_id: string;
-  user_id: string | null;
-  stock_keeping_unit: string | null;
-  version: number | null;
-  type: string | null;
-  status: string;
-  trace_id: string | null;
-  idempotency_key?: string | null;
-  caller?: string | null;
-  steps: Step[];
-}
-
-/** Both halves of one event; either may be all there is. */
-interface Event {
-  event_id: string;
-  entitlement: Half | undefined;
-  notification: Half | undefined;
-}
 
 export const timeline: Command = {
   usage: "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY [--caller NAME]",
   words: 1,
-  summary: "where is my event: each step over both services, with times and errors",
+  summary: "Show where an event is: each step in both services, with times and errors",
   options: { user: { type: "string" }, key: { type: "string" }, caller: { type: "string" } },
   help: `
-  --user USER   the latest events of a user, one line each
-  --key KEY     the event of a request, as long as its answer is kept (24 h), and that answer
-  --caller NAME whose key it is, where callers have credentials: keys are a caller's own
+  --user USER     the latest events of a user, one line each
+  --key KEY       the event of a request, and the stored answer (kept for 24 hours)
+  --caller NAME   whose key it is, if callers need credentials: each caller has keys of its own
 
-One event is shown step by step. CHANGED → PUBLISHED → RECEIVED → SENT is the way of most.
-In between stand RETRIED, TAKEN_OVER (its worker was gone), LOST (by the stream), and what
-people did: SENT_BACK, REPLAYED, MENDED. It ends with SENT, GAVE_UP, or CAPTURED (JetStream
-gave it up). The outbox forgets an event a day after it was published, the rest 30 days after.
-Exit code 1 when nothing is found.`,
-  async run({ entitlement, notification, positionals, values }) {
+One event is shown step by step. Most events go CHANGED → PUBLISHED → RECEIVED → SENT. Other steps are
+RETRIED, TAKEN_OVER (the lease of its worker expired), LOST (by the stream), MENDED (republished by
+the reconciliation), and what operators did: SENT_BACK, REPLAYED. The last step is SENT, GAVE_UP, or
+CAPTURED (JetStream gave the message up). The outbox keeps an event for a day after it was published;
+the notification service keeps it for 30 days.
+Exit code 1 if no event is found.`,
+  async run({ api, positionals, values }) {
     const [eventId] = positionals;
     const [user, key] = [text(values["user"]), storedKey(values)];
     if ([eventId, user, key].filter((given) => given !== undefined).length !== 1) {
       throw new UsageError("exactly one of EVENT_ID, --user, --key is required");
     }
-    if (user !== undefined) return ofUser(entitlement, notification, user);
-    const own = key === undefined
-      ? await entitlement.look("timeline", { event_id: eventId })
-      : await entitlement.look("timeline", { idempotency_key: key });
+    if (user !== undefined) return await eventsOfUser(api, user);
+    const own = await api.ask(
+      "/debug/entitlement/timeline",
+      key === undefined ? { event_id: eventId ?? "" } : { idempotency_key: key },
+    );
     const id = own.events[0]?.event_id ?? eventId;
-    const other = id ? (await notification.look("timeline", { event_id: id })).events : [];
-    const event: Event = { event_id: id, entitlement: own.events[0], notification: other[0] };
-    const isThere = event.entitlement !== undefined || event.notification !== undefined;
-    const answer = own.key ? [answerLine(own.key), ""] : [];
+    const other = id === undefined ? [] : await find(api, "notification", [id]);
+    const [event] = joined(own.events, other);
     return {
-      problem: !isThere,
-      json: { ...(own.key ? { key: own.key } : {}), events: isThere ? [event] : [] },
-      text: [...answer, isThere ? oneEvent(event) : "No event is known by that."].join("\n"),
+      problem: event === undefined,
+      json: { ...(own.key ? { key: own.key } : {}), events: event ? [event] : [] },
+      text: [
+        ...(own.key ? [answerLine(own.key), ""] : []),
+        event ? stepsOf(event) : "No such event is known.",
+      ].join("\n"),
     };
   },
 };
 
-function storedKey({ key, caller }: Call["values"]): string | undefined {
+function storedKey({ key, caller }: Values): string | undefined {
   if (text(caller) === undefined) return text(key);
-  if (text(key) === undefined) throw new UsageError("--caller is for --key");
+  if (text(key) === undefined) throw new UsageError("--caller is only for --key");
   return `${text(caller)} ${text(key)}`;
 }
 
-// Each half knows events that the other does not: the one what waits, the other the older ones.
-async function ofUser(entitlement: Service, notification: Service, user: string) {
-  const [own, received] = await Promise.all([
-    entitlement.look("timeline", { user_id: user }),
-    notification.look("timeline", { user_id: user }),
-  ]) as { events: Half[] }[];
-  const ids = (halves: Half[] = []) => halves.map(({ event_id }) => event_id);
-  const older = ids(received?.events).filter((id) => !ids(own?.events).includes(id));
-  const newer = ids(own?.events).filter((id) => !ids(received?.events).includes(id));
-  const [more, others] = await Promise.all([
-    older.length > 0 ? entitlement.look("timeline", { event_id: older.join() }) : { events: [] },
-    newer.length > 0 ? notification.look("timeline", { event_id: newer.join() }) : { events: [] },
+/** What each service knows of one event; one of them may know nothing. */
+interface Event {
+  event_id: string;
+  entitlement: EventTimeline | undefined;
+  notification: EventTimeline | undefined;
+}
+
+// The entitlement service also knows events that wait to be published, the notification service
+// also older ones. So each is asked for the events that only the other one returned.
+async function eventsOfUser(api: Call["api"], user_id: string): Promise<Result> {
+  const [{ events: own }, { events: received }] = await Promise.all([
+    api.ask("/debug/entitlement/timeline", { user_id }),
+    api.ask("/debug/notification/timeline", { user_id }),
   ]);
-  const halves = (all: Half[]) => new Map(all.map((half) => [half.event_id, half]));
-  const ofEntitlement = halves([...own?.events ?? [], ...more.events]);
-  const ofNotification = halves([...received?.events ?? [], ...others.events]);
-  const events = [...new Set([...ofEntitlement.keys(), ...ofNotification.keys()])]
-    .map((event_id): Event => ({
-      event_id,
-      entitlement: ofEntitlement.get(event_id),
-      notification: ofNotification.get(event_id),
-    }))
+  const [older, newer] = await Promise.all([
+    find(api, "entitlement", idsWithout(received, own)),
+    find(api, "notification", idsWithout(own, received)),
+  ]);
+  const events = joined([...own, ...older], [...received, ...newer])
     .sort((a, b) => firstAt(b).localeCompare(firstAt(a)));
   return {
     problem: events.length === 0,
     json: { events },
-    text: events.length === 0 ? "No event is known of that user." : table(
-      ["CHANGED", "EVENT_ID", "ITEM", "VERSION", "TYPE", "OUTBOX", "NOTIFICATION"],
-      events.map((event) => {
-        const half = event.entitlement ?? event.notification;
-        return [
-          time(firstAt(event)),
-          event.event_id,
-          half?.stock_keeping_unit,
-          half?.version,
-          half?.type,
-          event.entitlement?.status ?? "unknown",
-          event.notification?.status ?? "not received",
-        ];
-      }),
-    ),
+    text: events.length === 0 ? "No event of this user is known." : eventTable(events),
   };
+}
+
+function idsWithout(events: EventTimeline[], others: EventTimeline[]): string[] {
+  const known = new Set(others.map(({ event_id }) => event_id));
+  return events.map(({ event_id }) => event_id).filter((id) => !known.has(id));
+}
+
+async function find(
+  api: Call["api"],
+  service: ServiceName,
+  ids: string[],
+): Promise<EventTimeline[]> {
+  if (ids.length === 0) return [];
+  return (await api.ask(`/debug/${service}/timeline`, { event_id: ids.join() })).events;
+}
+
+function joined(changed: EventTimeline[], received: EventTimeline[]): Event[] {
+  const entitlement = new Map(changed.map((one) => [one.event_id, one]));
+  const notification = new Map(received.map((one) => [one.event_id, one]));
+  return [...new Set([...entitlement.keys(), ...notification.keys()])].map((event_id) => ({
+    event_id,
+    entitlement: entitlement.get(event_id),
+    notification: notification.get(event_id),
+  }));
+}
+
+function eventTable(events: Event[]): string {
+  const known = ({ entitlement, notification }: Event) => entitlement ?? notification;
+  return table(events, {
+    "CHANGED": (event) => time(firstAt(event)),
+    "EVENT_ID": ({ event_id }) => event_id,
+    "ITEM": (event) => known(event)?.stock_keeping_unit,
+    "VERSION": (event) => known(event)?.version,
+    "TYPE": (event) => known(event)?.type,
+    "OUTBOX": ({ entitlement }) => entitlement?.status ?? "unknown",
+    "NOTIFICATION": ({ notification }) => notification?.status ?? "not received",
+  });
 }
 
 function firstAt({ entitlement, notification }: Event): string {
   return entitlement?.steps[0]?.at ?? notification?.steps[0]?.at ?? "";
 }
 
-function answerLine(key: { idempotency_key: string; at: string; status: number }): string {
-  return `Key ${printable(key.idempotency_key)} was answered with ${key.status} at ${
-    time(key.at)
-  }.`;
+function answerLine(
+  { idempotency_key, at, status }: NonNullable<Answer<"/debug/entitlement/timeline">["key"]>,
+): string {
+  return `Key ${printable(idempotency_key)} was answered with ${status} at ${time(at)}.`;
 }
 
-function oneEvent({ event_id, entitlement, notification }: Event): string {
-  const half = entitlement ?? notification;
+function stepsOf({ event_id, entitlement, notification }: Event): string {
+  const known = entitlement ?? notification;
   const steps = merged(
     (entitlement?.steps ?? []).map((step) => ({ ...step, service: "entitlement" })),
     (notification?.steps ?? []).map((step) => ({ ...step, service: "notification" })),
   );
   return [
-    list([
-      ["event", event_id],
-      ["of", `${half?.user_id ?? "unknown"}, ${half?.stock_keeping_unit ?? "unknown"}`],
-      ["type", `${half?.type ?? "unknown"}, version ${half?.version ?? "unknown"}`],
-      ["trace", half?.trace_id ?? "-"],
-      ["key", shortKey(entitlement?.idempotency_key ?? "-")],
-      ...(entitlement?.caller ? [["caller", entitlement.caller] as [string, string]] : []),
-      ["outbox", entitlement?.status ?? "unknown"],
-      ["notification", notification?.status ?? "not received"],
-    ]),
+    list({
+      event: event_id,
+      user: known?.user_id ?? "unknown",
+      item: known?.stock_keeping_unit ?? "unknown",
+      type: known?.type ?? "unknown",
+      version: known?.version ?? "unknown",
+      trace: known?.trace_id ?? "-",
+      key: shortKey(entitlement?.idempotency_key ?? "-"),
+      caller: entitlement?.caller || undefined,
+      outbox: entitlement?.status ?? "unknown",
+      notification: notification?.status ?? "not received",
+    }),
     "",
-    table(
-      ["TIME", "SERVICE", "STEP", ""],
-      steps.map((step) => [time(step.at), step.service, step.step, detailOf(step)]),
-    ),
+    table(steps, {
+      "TIME": ({ at }) => time(at),
+      "SERVICE": ({ service }) => service,
+      "STEP": ({ step }) => step,
+      "": detailOf,
+    }),
   ].join("\n");
 }
 
-// By time. PUBLISHED is the time of the acknowledgement, and that may reach the relay a little after
-// the message reached its receiver; it is told first all the same.
+// PUBLISHED has the time at which the acknowledgement reached the relay. The message may have
+// reached its receiver a little earlier, but PUBLISHED is shown first.
 const acknowledgedLaterMs = 5_000;
 
 function merged<One extends Step>(own: One[], others: One[]): One[] {
@@ -178,8 +175,8 @@ function merged<One extends Step>(own: One[], others: One[]): One[] {
 function detailOf({ error, stream_seq, worker, begun_at, who, reason }: Step): string {
   return [
     error,
-    stream_seq === undefined ? undefined : `stream sequence ${stream_seq}`,
-    who === undefined ? undefined : `by ${who}: ${reason}`,
-    worker === undefined ? undefined : `(worker ${worker}, since ${time(begun_at)})`,
-  ].filter((part) => part !== undefined).join(" ");
+    stream_seq ? `stream sequence ${stream_seq}` : undefined,
+    who ? `by ${who}: ${reason}` : undefined,
+    worker ? `(worker ${worker}${begun_at ? `, since ${time(begun_at)}` : ""})` : undefined,
+  ].filter((part) => part).join(" ");
 }

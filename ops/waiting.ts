@@ -1,67 +1,47 @@
 import type { Command } from "./command.ts";
+import type { ServiceName } from "./routes.ts";
 import { ageOf, table, time } from "./text.ts";
 
-interface Waiting {
-  event_id: string;
-  aggregate_key: string;
-  status: string;
-  created_at: string;
-  attempt_count: number;
-  next_retry_at: string | null;
-  locked_by: string | null;
-  lease_until: string | null;
-  last_error: string | null;
-}
+export const outbox: Command = waiting(
+  "outbox",
+  "entitlement",
+  "List the events that have waited longest to be published, and why",
+);
 
-export const outbox: Command = waiting({
-  usage: "outbox",
-  summary: "the events that wait longest to be published, and for what",
-  service: "entitlement",
-});
+export const deliveries: Command = waiting(
+  "deliveries",
+  "notification",
+  "List the notifications that have waited longest to be sent, and why",
+);
 
-export const deliveries: Command = waiting({
-  usage: "deliveries",
-  summary: "the notifications that wait longest to be delivered, and for what",
-  service: "notification",
-});
-
-function waiting(
-  { usage, summary, service }: {
-    usage: string;
-    summary: string;
-    service: "entitlement" | "notification";
-  },
-): Command {
+function waiting(usage: string, service: ServiceName, summary: string): Command {
   return {
     usage,
     words: 0,
     summary,
     options: {},
     help: `
-A row that is leased is being worked on; one with a next try has failed before and says why; any other
-waits for an earlier one of its key, or for a worker.`,
-    async run(call) {
-      const status = await call[service].look("status");
-      const oldest: Waiting[] = status.oldest;
+A leased row is being processed by a worker. A row with a next try has failed before; LAST ERROR is
+the reason. Any other row waits for an earlier row with the same key, or for a worker.`,
+    async run({ api }) {
+      const { waiting, oldest } = await api.ask(`/debug/${service}/status`, {});
       return {
         problem: false,
-        json: { waiting: status.waiting, oldest },
-        text: oldest.length === 0 ? "Nothing waits." : [
-          table(
-            ["AGE", "EVENT_ID", "KEY", "STATUS", "ATTEMPTS", "NEXT TRY", "LEASED BY", "LAST ERROR"],
-            oldest.map((row) => [
-              ageOf(row.created_at),
-              row.event_id,
-              row.aggregate_key,
-              row.status,
-              row.attempt_count,
-              row.next_retry_at && time(row.next_retry_at),
-              row.locked_by && `${row.locked_by} until ${time(row.lease_until)}`,
-              row.last_error,
-            ]),
-          ),
-          ...(status.waiting > oldest.length
-            ? [`… of ${status.waiting}${status.waiting >= 10_000 ? " or more" : ""}`]
+        json: { waiting, oldest },
+        text: oldest.length === 0 ? "Nothing is waiting." : [
+          table(oldest, {
+            "AGE": ({ created_at }) => ageOf(created_at),
+            "EVENT_ID": ({ event_id }) => event_id,
+            "KEY": ({ aggregate_key }) => aggregate_key,
+            "STATUS": ({ status }) => status,
+            "ATTEMPTS": ({ attempt_count }) => attempt_count,
+            "NEXT TRY": ({ next_retry_at }) => next_retry_at && time(next_retry_at),
+            "LEASED BY": ({ locked_by, lease_until }) =>
+              locked_by && `${locked_by} until ${time(lease_until)}`,
+            "LAST ERROR": ({ last_error }) => last_error,
+          }),
+          ...(waiting > oldest.length
+            ? [`… of ${waiting}${waiting >= 10_000 ? " or more" : ""} that are waiting`]
             : []),
         ].join("\n"),
       };

@@ -42,6 +42,13 @@ export async function modulesBesideItself(file: string): Promise<string[]> {
     .map(({ specifier }) => specifier);
 }
 
+/** The modules of the project that a file imports itself, by their urls. */
+export async function importsOf(file: string): Promise<string[]> {
+  const { modules, roots } = await graphOf(file, fileURLToPath(root));
+  const imported = modules.find(({ specifier }) => roots.includes(specifier))?.dependencies ?? [];
+  return imported.flatMap(({ code }) => code?.specifier ?? []).filter((url) => isOurFile(url));
+}
+
 function isOurs({ kind, specifier, error }: Module, projectRoot: URL): boolean {
   if (error !== undefined) return false;
   if (kind === "npm" || kind === "node") return true;

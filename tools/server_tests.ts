@@ -35,7 +35,7 @@ export const ofVersions = [
   "tests/reconciliation/replay_test.ts",
   "tests/nats/restore_nats_test.ts",
   "tests/database/retention_test.ts",
-  "tests/process/settings_test.ts",
+  "tests/process/wrong_settings_test.ts",
   "tests/relay/stream_start_test.ts",
   "tools/servers/password_test.ts",
 ];

@@ -1,9 +1,47 @@
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { auditHash, markOfRow, personDigest } from "./hash.ts";
-import type { Entry, Head, Link } from "./verify_chain.ts";
+import type { Action, Status } from "../entitlement.ts";
 
-// Reads entitlements with their chains, from the last audit row back. Each row says when the row
-// before it occurred, and by that it is found.
+// Reads entitlements with their chains, from the last audit row back. Each row contains the time of
+// the row before it, by which that row is found.
+
+export interface Head {
+  user_id: string;
+  stock_keeping_unit: string;
+  status: Status;
+  source: string;
+  source_id: string;
+  version: number;
+  updated_at: string;
+  last_hash: string | null;
+  hashed_at: string | null;
+  is_audited: boolean; // its last change has an audit row
+}
+
+export interface Entry {
+  audit_id: string;
+  occurred_at: string;
+  user_id: string;
+  stock_keeping_unit: string;
+  action: Action;
+  source: string;
+  source_id: string;
+  version: number | null;
+  hash: string | null;
+  previous_hash: string | null;
+  previous_at: string | null;
+  mark: string | null;
+  is_possible: boolean; // its time is not in the future, nor before the year 1
+  is_intact: boolean | null; // its hash matches its content, and it belongs to this entitlement
+  is_erased: boolean;
+  is_recorded: boolean; // an operation on record has erased it
+}
+
+// The time and the hash of the previous row.
+export interface Link {
+  at: string;
+  hash: string;
+}
 
 export type Chain = Head & { rows: (Entry & { depth: number })[] };
 
@@ -12,7 +50,7 @@ export interface Place {
   stock_keeping_unit: string;
 }
 
-// A row that was given to somebody else is found by its hash.
+// If somebody has changed the user of a row, it is still found by its hash.
 const isOfHead = (hash: string) =>
   `(entry.user_id = head.user_id and entry.stock_keeping_unit = head.stock_keeping_unit
              or entry.hash = ${hash})`;
@@ -22,7 +60,8 @@ const hashOfContent = auditHash(
   `coalesce(chain.erased, ${personDigest("chain")})`,
 );
 
-// With `union`, because a row that somebody doubled must not double all before it.
+// `union` removes duplicates: if somebody has copied a row, the rows before it must not appear
+// twice.
 const rowsOfHead = `with recursive chain as (
          select 1 as depth, entry.*
          from entitlement_audit entry
@@ -56,7 +95,7 @@ const rowsOfHead = `with recursive chain as (
 
 const afterBoth = "(user_id, stock_keeping_unit) > ($2, $3)";
 
-// In the order of their key, which is the order of a cursor.
+// In the order of their key, which is also the order of the cursor.
 export function findChains(
   database: Database,
   after: Place,
@@ -88,7 +127,7 @@ export function findChains(
   );
 }
 
-// Where a chain that is longer goes on.
+// Reads the next rows of a chain that is longer than `depth`.
 export async function findMore(
   database: Database,
   { user_id, stock_keeping_unit }: Place,

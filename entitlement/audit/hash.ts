@@ -1,19 +1,20 @@
-import { createHash } from "node:crypto";
 import { utc } from "@kenri/shared/postgres/postgres.ts";
+import { sha256 } from "../sha256.ts";
 
-// What an audit row is sealed with: a hash over its content and the hash of the row before it, of the
-// same entitlement. It is written and checked by PostgreSQL, by these expressions; docs/audit.md has
-// them for whoever wants to check without this service.
+// An audit row is sealed with a hash over its content and over the hash of the previous row of the
+// same entitlement. PostgreSQL computes and checks it with these expressions; docs/audit.md lists
+// them for auditors who do not want to rely on this service.
 
-// Of what leads to a person. It can be erased, and then this digest stands for it; without the salt,
-// which is erased as well, nobody can guess what it was made of. The function erase_audited has it too.
+// A digest of the columns that identify a person. When these are erased, the digest replaces them
+// in the hash. The salt is erased as well, so nobody can find the columns by guessing. The function
+// erase_audited of the database computes the same digest.
 export function personDigest(row: string): string {
-  return sha256(`${row}.salt::text`, ...of(row, "user_id", "source_id", "request_id"));
+  return sha256InSql(`${row}.salt::text`, ...of(row, "user_id", "source_id", "request_id"));
 }
 
-// JSON arrays of texts and nulls: no two contents are written alike.
+// The hash of a JSON array of texts and nulls, so that different contents never give the same text.
 export function auditHash(row: string, digest = personDigest(row)): string {
-  return sha256(
+  return sha256InSql(
     `encode(${digest}, 'hex')`,
     `encode(${row}.previous_hash, 'hex')`,
     utc(`${row}.previous_at`),
@@ -24,9 +25,9 @@ export function auditHash(row: string, digest = personDigest(row)): string {
   );
 }
 
-// A number for each row, and for each version that has a row without a hash. Two sets of rows with the
-// same sum of these numbers are the same set. It need not be secret: a row that only one of the sets
-// has can only add to the sum.
+// A mark is a number for each row, or for each version that has a row without a hash. Two sets of
+// rows with the same sum of marks are the same set. Marks need not be secret: a row that only one
+// of the sets has can only increase the sum.
 export const markOfRow = (row: string): string =>
   mark(`${row}.audit_id::text`, utc(`${row}.occurred_at`), `encode(${row}.hash, 'hex')`);
 
@@ -40,20 +41,20 @@ export const markOfUnhashed = (row: string): string =>
 const markDigits = 15;
 
 function mark(...texts: string[]): string {
-  return `('x' || left(encode(${sha256(...texts)}, 'hex'), ${markDigits}))::bit(60)::bigint`;
+  return `('x' || left(encode(${sha256InSql(...texts)}, 'hex'), ${markDigits}))::bit(60)::bigint`;
 }
 
-// The second one, without a row.
+// The same as markOfUnhashed, computed without a row.
 export function markOfVersion(userId: string, stockKeepingUnit: string, version: number): bigint {
   const user = userId.replace(/^erased-.*/, "erased");
   const text = JSON.stringify([user, stockKeepingUnit, `${version}`]);
-  return BigInt(`0x${createHash("sha256").update(text).digest("hex").slice(0, markDigits)}`);
+  return BigInt(`0x${sha256(text).slice(0, markDigits)}`);
 }
 
 function of(row: string, ...columns: string[]): string[] {
   return columns.map((column) => `${row}.${column}`);
 }
 
-function sha256(...texts: string[]): string {
+function sha256InSql(...texts: string[]): string {
   return `sha256(convert_to(to_json(array[${texts.join(", ")}])::text, 'UTF8'))`;
 }

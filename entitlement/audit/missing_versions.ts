@@ -1,17 +1,18 @@
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { markOfVersion } from "./hash.ts";
-import type { Gap, Problem } from "./verify_chain.ts";
+import type { Problem } from "./problem.ts";
+import type { Gap } from "./verify_chain.ts";
 
-// Versions that no row with a hash has must have one without: written before there were chains, or by
-// a replica of that release. No index leads to those, so they are added up first, and looked for when
-// the sums differ.
+// A version without a hashed row must have a row without a hash, written before there were chains
+// or by a replica of that release. No index finds those rows, so their marks are added up first,
+// and they are searched for only if the sums differ.
 
-const addedUpAtMost = 10_000; // of one gap: nobody makes so many by hand, and a forged one may be endless
+const addedUpAtMost = 10_000; // of one gap; only a forged gap can be larger
 
 export function marksOf(gaps: Gap[]): bigint {
   let sum = 0n;
   for (const { user_id, stock_keeping_unit, first, last } of gaps) {
-    if (last - first >= addedUpAtMost) return -1n; // which no sum is
+    if (last - first >= addedUpAtMost) return -1n; // no sum is negative
     for (let version = first; version <= last; version++) {
       sum += markOfVersion(user_id, stock_keeping_unit, version);
     }
@@ -19,7 +20,7 @@ export function marksOf(gaps: Gap[]): bigint {
   return sum;
 }
 
-// A user who was erased twice has two pseudonyms, so any of them will do.
+// A user who was erased twice has two pseudonyms, so all pseudonyms count as the same user.
 export function findMissingVersions(
   database: Database,
   gaps: Gap[],

@@ -5,47 +5,58 @@ import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
+import { findBounds } from "./bounds.ts";
 import { markOfRow, markOfUnhashed } from "./hash.ts";
 import { beginning, pageOfAudit, positionSchema } from "./pages.ts";
-import type { Problem } from "./verify_chain.ts";
-import { findBounds, marksSchema, problemSchema } from "./verify.ts";
+import { type Problem, problemSchema } from "./problem.ts";
+import { marksSchema } from "./verify.ts";
 
-// Rows of the audit to which no chain leads: somebody added them. Adding up all rows is quick and comes
-// first; the rows themselves are looked for only when the sum is not that of the rows on the chains.
-// Rows with an impossible time are few, and are always looked for.
+// Rows of the audit that belong to no chain, because somebody added them. To add up the marks of
+// all rows is quick and comes first. Only if the sum differs from that of the chains are the rows
+// themselves searched for. Rows with an impossible time are few and are always searched for.
 
 const countedAtOnce = 20_000;
 const searchedAtOnce = 500;
 
 const requestSchema = z.object({
-  before: momentSchema().openapi({ description: "As the chains were followed" }),
-  search: z.enum(["true", "false"]).default("false").openapi({ description: "Name them" }),
-  cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
+  before: momentSchema().openapi({
+    description: "The `before` with which the chains were verified",
+  }),
+  search: z.enum(["true", "false"]).default("false").openapi({
+    description: "Return the rows that belong to no chain",
+  }),
+  cursor: z.string().optional().openapi({ description: "The `next_cursor` of the previous page" }),
 });
+
+export type RowsQuery = z.input<typeof requestSchema>;
 
 const answerSchema = z.object({
   rows: z.int(),
   hashed: z.int(),
   marks: marksSchema,
   unhashed_marks: marksSchema,
-  late: z.int().openapi({ description: "Without a hash, though all releases wrote one" }),
+  late: z.int().openapi({
+    description: "Rows without a hash from a time when every release wrote one",
+  }),
   problems: z.array(problemSchema),
   next_cursor: z.string().optional(),
 }).openapi("CountedAudit");
+
+export type RowsAnswer = z.infer<typeof answerSchema>;
 
 export const strayRowsRoute: ScopedRoute = {
   scope: "debug:read",
   method: "get",
   path: "/debug/entitlement/audit/rows",
   summary: "Rows of the audit",
-  description: "How many there are, or which of them no chain leads to",
+  description: "Counts the rows, or returns those that belong to no chain",
   request: { query: requestSchema },
   responses: {
     200: {
       description: "One page of rows, by time",
       content: { "application/json": { schema: answerSchema } },
     },
-    400: errorAnswer("A parameter is bad"),
+    400: errorAnswer("A parameter is invalid"),
   },
 };
 
@@ -101,7 +112,7 @@ async function countRows(database: Database, values: PageOfRows): Promise<Counte
   return counted as Counted;
 }
 
-// Times outside of all pages: before the first one ($1), or in the future.
+// Rows with a time outside of all pages: before the first page ($1), or in the future.
 const impossibleRows = `select *
          from entitlement_audit
          where (occurred_at, audit_id) < ($1, $2)
@@ -109,7 +120,7 @@ const impossibleRows = `select *
          order by occurred_at, audit_id
          limit $4`;
 
-// Of each row, whether the chain of its entitlement comes by it.
+// Walks back the chain of the entitlement of each row, and returns the rows that it does not reach.
 function findStrays(
   database: Database,
   rows: string,
@@ -121,7 +132,7 @@ function findStrays(
      select case when hash is null then 'UNHASHED' else 'STRAY' end as kind, user_id,
        stock_keeping_unit, null as version, ${utc("occurred_at")} as at, audit_id,
        case when hash is null then 'it was written without a hash'
-         else 'no chain leads to it: it was added' end as says
+         else 'it belongs to no chain, so somebody added it' end as says
      from page
      where hash is null and (occurred_at > $5 or occurred_at < '0001-01-01')
        or hash is not null and not exists (

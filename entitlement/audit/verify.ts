@@ -2,51 +2,48 @@ import { z } from "@hono/zod-openapi";
 import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
+import { headsOf } from "@kenri/shared/operators/hash_sums.ts";
 import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
-import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
+import { type Bounds, findBounds } from "./bounds.ts";
 import { type Chain, findChains, findMore } from "./chains.ts";
-import { headsOf } from "./heads.ts";
-import { type Bounds, ChainVerifier, type Problem } from "./verify_chain.ts";
 import { findMissingVersions, marksOf } from "./missing_versions.ts";
+import { type Problem, problemSchema } from "./problem.ts";
+import { ChainVerifier } from "./verify_chain.ts";
 
-// Follows the chains of the audit, a page of entitlements for each call. Whoever asks adds the pages
-// up; docs/audit.md says what comes of it.
+// Verifies the chains of the audit, a page of entitlements for each call. The caller adds up the
+// figures of all pages; docs/audit.md describes the result.
 
 const chainsAtOnce = 100;
 const rowsAtOnce = 200; // of one chain
 
 const requestSchema = z.object({
   user_id: fieldSchema().optional(),
-  before: momentSchema().optional().openapi({ description: "As the first page said" }),
+  before: momentSchema().optional().openapi({ description: "The `before` of the first page" }),
   heads: z.enum(["true", "false"]).default("false").openapi({
-    description: "Also the sum over the last hashes, for an anchor",
+    description: "Also return the sum over the last hashes, for an anchor",
   }),
   search: z.enum(["true", "false"]).default("false").openapi({
-    description: "Also whether versions without a hash have a row; always for one user",
+    description:
+      "Also check that versions without a hash have a row; this is always done for one user",
   }),
-  cursor: z.string().optional().openapi({ description: "The next_cursor of the page before" }),
+  cursor: z.string().optional().openapi({ description: "The `next_cursor` of the previous page" }),
 });
+
+export type ChainsQuery = z.input<typeof requestSchema>;
 
 export const marksSchema = z.string().openapi({
-  description: "A sum over what was counted: the same for the same set",
+  description: "A sum over the rows that were counted; two equal sets have equal sums",
 });
-
-export const problemSchema = z.object({
-  kind: z.string(),
-  user_id: z.string(),
-  stock_keeping_unit: z.string(),
-  version: z.int().nullable(),
-  at: z.string().nullable(),
-  audit_id: z.uuid().nullable(),
-  says: z.string(),
-}).openapi("AuditProblem");
 
 const answerSchema = z.object({
   before: z.string(),
   entitlements: z.int(),
-  reached: z.int().openapi({ description: "Rows with a hash that a chain leads to" }),
-  unhashed: z.int().openapi({ description: "Versions without a hash, of earlier releases" }),
+  reached: z.int().openapi({ description: "Rows with a hash that belong to a chain" }),
+  unhashed: z.int().openapi({
+    description: "Versions without a hash, written by earlier releases",
+  }),
   erased: z.int(),
   marks: marksSchema,
   unhashed_marks: marksSchema.optional(),
@@ -55,19 +52,22 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("VerifiedAudit");
 
+export type ChainsAnswer = z.infer<typeof answerSchema>;
+
 export const verifyAuditRoute: ScopedRoute = {
   scope: "debug:read",
   method: "get",
   path: "/debug/entitlement/audit/chains",
   summary: "Chains of the audit",
-  description: "Whether each row of the audit is what was written, and none is missing in between",
+  description:
+    "Verifies that each row of the audit is what was written and that none in between is missing",
   request: { query: requestSchema },
   responses: {
     200: {
-      description: "One page of entitlements, with all their rows",
+      description: "One page of entitlements, verified with all their rows",
       content: { "application/json": { schema: answerSchema } },
     },
-    400: errorAnswer("A parameter is bad"),
+    400: errorAnswer("A parameter is invalid"),
   },
 };
 
@@ -85,7 +85,7 @@ export function verifyAudit(database: Database): Handler {
     const verifiers: ChainVerifier[] = [];
     for (const chain of chains) verifiers.push(await verifyChain(database, chain, bounds));
     const gaps = verifiers.flatMap((verifier) => verifier.gaps);
-    // What was written without a hash may be among the months that were dropped.
+    // Rows without a hash may have been in the months that were dropped.
     const isWhole = bounds.dropped_until === "";
     const isSearch = asked.search === "true" || asked.user_id !== undefined || !isWhole;
     const missing = isSearch
@@ -134,26 +134,4 @@ async function verifyChain(
     verifier.verify(rows.filter((row) => row.depth === depth));
   }
   return verifier;
-}
-
-// After that no replica of the release before serves any more, which wrote no hashes.
-const updatedWithinHours = 24;
-const firstWithHashes = 6; // of migrations/entitlement
-
-// What occurred before that was committed by now: every change that is under way began later.
-const settled = `(select least(now(), min(xact_start))
-         from pg_stat_activity
-         where datname = current_database() and pid <> pg_backend_pid())`;
-
-export async function findBounds(database: Database, before?: string): Promise<Bounds> {
-  const [bounds] = await query<Bounds & Record<string, unknown>>(
-    database,
-    `select ${utc(`coalesce($1::timestamptz, ${settled})`)} as before,
-       case when isfinite(dropped_until) then ${utc("dropped_until")} else '' end as dropped_until,
-       ${utc("applied_at + make_interval(hours => $2)")} as all_hashed_since
-     from audit_retention
-     join schema_migrations on schema_migrations.version = $3`,
-    [before ?? null, updatedWithinHours, firstWithHashes],
-  );
-  return bounds as Bounds;
 }

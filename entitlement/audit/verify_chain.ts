@@ -1,42 +1,10 @@
-import { type Action, type Status, statusAfter } from "../entitlement.ts";
+import { statusAfter } from "../entitlement.ts";
+import type { Bounds } from "./bounds.ts";
+import type { Entry, Head, Link } from "./chains.ts";
+import type { Kind, Problem } from "./problem.ts";
 
-// Whether the audit of one entitlement is what was written: from its last row back to the first that
-// is left, each sealed by its own hash, which the row after it has as well.
-
-export interface Head {
-  user_id: string;
-  stock_keeping_unit: string;
-  status: Status;
-  source: string;
-  source_id: string;
-  version: number;
-  updated_at: string;
-  last_hash: string | null;
-  hashed_at: string | null;
-  is_audited: boolean; // there is an audit row of its last change
-}
-
-export interface Entry {
-  audit_id: string;
-  occurred_at: string;
-  user_id: string;
-  stock_keeping_unit: string;
-  action: Action;
-  source: string;
-  source_id: string;
-  version: number | null;
-  hash: string | null;
-  previous_hash: string | null;
-  previous_at: string | null;
-  mark: string | null;
-  is_possible: boolean; // the time at which it is said to have occurred
-  is_intact: boolean | null; // its hash is that of its content, and it is of this entitlement
-  is_erased: boolean;
-  is_recorded: boolean; // its erasure is
-}
-
-// Versions that have no row with a hash. They must have one without, unless they may be so old that it
-// was dropped.
+// Versions that have no row with a hash. They must have a row without one, unless it may have been
+// dropped for its age.
 export interface Gap {
   user_id: string;
   stock_keeping_unit: string;
@@ -45,52 +13,20 @@ export interface Gap {
   may_be_dropped: boolean;
 }
 
-// Where the next row back should be, and its hash.
-export interface Link {
-  at: string;
-  hash: string;
-}
-
-export interface Bounds {
-  before: string; // later rows are judged, but not counted: changes go on
-  dropped_until: string; // what was earlier may have been dropped for its age
-  all_hashed_since: string; // no release that knows no hashes serves any more
-}
-
-export type Kind =
-  | "CHANGED"
-  | "REPLACED"
-  | "MISSING"
-  | "LINK"
-  | "VERSION"
-  | "TIME"
-  | "HASH_REMOVED"
-  | "UNHASHED"
-  | "ERASED_UNRECORDED"
-  | "ENTITLEMENT"
-  | "STRAY";
-
-export interface Problem {
-  kind: Kind;
-  user_id: string;
-  stock_keeping_unit: string;
-  version: number | null;
-  at: string | null;
-  audit_id: string | null;
-  says: string;
-}
-
+// Verifies the audit of one entitlement, from its last row back to the first that retention has
+// left. Each row has a hash over its content and over the hash of the row before it, and the row
+// after it repeats that hash.
 export class ChainVerifier {
   readonly problems: Problem[] = [];
   next: Link | undefined; // undefined where the chain begins
-  last: string | undefined; // the hash at which the chain ended then
+  last: string | undefined; // the last hash of the chain before `bounds.before`
   reached = 0; // rows with a hash
-  marks = 0n; // the sum of theirs
-  readonly gaps: Gap[] = []; // from before the chain, or by a release that knew none
+  marks = 0n; // the sum of the marks of these rows
+  readonly gaps: Gap[] = []; // from before the chain, or written by a release without hashes
   erased = 0;
   readonly #head: Head;
   readonly #bounds: Bounds;
-  #above: number; // the version that the row before must be right below
+  #above: number; // the previous row must have the version right below this one
 
   constructor(head: Head, bounds: Bounds) {
     this.#head = head;
@@ -98,19 +34,19 @@ export class ChainVerifier {
     const { hashed_at, last_hash, version } = head;
     this.#above = version + 1;
     if (hashed_at !== null && last_hash !== null) this.#follow({ at: hashed_at, hash: last_hash });
-    if (!this.#isSealed) this.#judgeUnsealed();
+    if (!this.#isSealed) this.#verifyUnsealed();
   }
 
-  // What was found where `next` leads: one row, unless somebody meddled with it.
+  // Takes the rows that were found where `next` points: one row, unless somebody tampered with it.
   verify(found: Entry[]): void {
     const link = this.next as Link;
     const entry = found.find(({ hash }) => hash === link.hash) ?? found[0];
     this.next = undefined;
-    if (!entry) return this.#judgeMissing(link);
+    if (!entry) return this.#verifyMissing(link);
     this.#count(entry);
-    this.#judgeHash(entry, link);
-    this.#judgeVersion(entry);
-    this.#judgeLink(entry);
+    this.#verifyHash(entry, link);
+    this.#verifyVersion(entry);
+    this.#verifyLink(entry);
   }
 
   get unhashed(): number {
@@ -118,23 +54,23 @@ export class ChainVerifier {
   }
 
   #count(entry: Entry): void {
-    if (!entry.is_possible) this.#report("TIME", "it can't have been written at that time", entry);
+    if (!entry.is_possible) this.#report("TIME", "its time is impossible", entry);
     if (entry.hash === null || entry.occurred_at >= this.#bounds.before) return;
     this.reached++;
     this.marks += BigInt(entry.mark ?? 0);
   }
 
-  #judgeLink(entry: Entry): void {
+  #verifyLink(entry: Entry): void {
     const { occurred_at, previous_at, previous_hash } = entry;
-    if (previous_at === null && previous_hash === null) return this.#leaveOut(1, this.#above - 1);
-    // What leads forward was made to, and would lead round in a ring.
+    if (previous_at === null && previous_hash === null) return this.#addGap(1, this.#above - 1);
+    // A link to a later row was forged, and following it could go round in circles.
     if (previous_at !== null && previous_hash !== null && previous_at < occurred_at) {
       return this.#follow({ at: previous_at, hash: previous_hash });
     }
-    this.#report("LINK", "the row before it is said to be a later one", entry);
+    this.#report("LINK", "the row that it names as the one before is a later row", entry);
   }
 
-  #leaveOut(first: number, last: number): void {
+  #addGap(first: number, last: number): void {
     if (last < first) return;
     const { user_id, stock_keeping_unit } = this.#head;
     const may_be_dropped = first === 1 && this.#bounds.dropped_until !== "";
@@ -152,9 +88,9 @@ export class ChainVerifier {
   }
 
   // The last change was written without a hash.
-  #judgeUnsealed(): void {
+  #verifyUnsealed(): void {
     const { hashed_at, updated_at, version, is_audited } = this.#head;
-    if (hashed_at === null) this.#leaveOut(1, version);
+    if (hashed_at === null) this.#addGap(1, version);
     if (updated_at > this.#bounds.all_hashed_since) {
       this.#report("UNHASHED", `version ${version} was written without a hash`);
     }
@@ -163,27 +99,32 @@ export class ChainVerifier {
     }
   }
 
-  #judgeMissing({ at }: Link): void {
+  #verifyMissing({ at }: Link): void {
     if (at < this.#bounds.dropped_until) return;
-    this.#report("MISSING", `the row of ${at}, before version ${this.#above}, is gone`);
+    this.#report("MISSING", `the row of ${at}, before version ${this.#above}, is missing`);
   }
 
-  #judgeHash(entry: Entry, link: Link): void {
+  #verifyHash(entry: Entry, link: Link): void {
     if (entry.hash === null) this.#report("HASH_REMOVED", "its hash was removed", entry);
-    else if (!entry.is_intact) this.#report("CHANGED", "it is not what was written", entry);
-    else if (entry.hash !== link.hash) {
-      this.#report("REPLACED", "it is not the row that was followed", entry);
+    else if (!entry.is_intact) {
+      this.#report("CHANGED", "its content is not what was written", entry);
+    } else if (entry.hash !== link.hash) {
+      this.#report("REPLACED", "its hash is not the one that the next row has for it", entry);
     }
     if (!entry.is_erased) return;
     this.erased++;
     if (!entry.is_recorded) {
-      this.#report("ERASED_UNRECORDED", "it was erased, and no operation says so", entry);
+      this.#report(
+        "ERASED_UNRECORDED",
+        "it was erased, but no operation on record did that",
+        entry,
+      );
     }
   }
 
-  #judgeVersion(entry: Entry): void {
+  #verifyVersion(entry: Entry): void {
     const isLast = this.#isSealed && this.#above === this.#head.version + 1;
-    if (isLast) this.#judgeState(entry);
+    if (isLast) this.#verifyState(entry);
     if (entry.version === null) {
       this.#above--;
       return this.#report("VERSION", "it has no version", entry);
@@ -191,24 +132,26 @@ export class ChainVerifier {
     const between = this.#above - entry.version - 1;
     this.#above = entry.version;
     if (between === 0 || isLast) return;
-    if (between < 0) return this.#report("VERSION", "a later row has no higher version", entry);
-    this.#leaveOut(entry.version + 1, entry.version + between);
+    if (between < 0) {
+      return this.#report("VERSION", "its version is not below that of the next row", entry);
+    }
+    this.#addGap(entry.version + 1, entry.version + between);
     if (entry.occurred_at > this.#bounds.all_hashed_since) {
-      this.#report("UNHASHED", `the versions after it, ${between} in number, have no hash`, entry);
+      this.#report("UNHASHED", `the ${between} versions after it have no hash`, entry);
     }
   }
 
-  // What a service could change without writing a row.
-  #judgeState(entry: Entry): void {
+  // The entitlement itself, which could be changed without writing a row.
+  #verifyState(entry: Entry): void {
     const { status, source, source_id, version } = this.#head;
     const isSame = statusAfter[entry.action] === status && entry.version === version &&
       entry.source === source && entry.source_id === source_id;
     if (!isSame) {
-      this.#report("ENTITLEMENT", "the entitlement is not as its last change left it", entry);
+      this.#report("ENTITLEMENT", "the entitlement is not what its last change made it", entry);
     }
   }
 
-  #report(kind: Kind, says: string, entry?: Entry): void {
+  #report(kind: Kind, message: string, entry?: Entry): void {
     const { user_id, stock_keeping_unit, version } = this.#head;
     this.problems.push({
       kind,
@@ -217,7 +160,7 @@ export class ChainVerifier {
       version: entry ? entry.version : version,
       at: entry?.occurred_at ?? null,
       audit_id: entry?.audit_id ?? null,
-      says,
+      says: message,
     });
   }
 }

@@ -1,15 +1,8 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import {
-  deadLettersRoute,
-  errorsRoute,
-  listDeadLetters,
-  listErrors,
-} from "@kenri/shared/operators/dead_letters.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
-import { listOperations, operationsRoute } from "@kenri/shared/operators/operations.ts";
 import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
-import { sendBack, sendBackRoute } from "@kenri/shared/operators/send_back.ts";
+import { addDeadLetterRoutes } from "@kenri/shared/operators/routes.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { deadEvents } from "./dead_events.ts";
 import { status, statusRoute } from "./status.ts";
@@ -31,22 +24,18 @@ export interface OperatorParts {
   wakeRelay: Wakeup;
   ask: AskReceiver;
   graceSeconds: number;
-  natsIsThere: () => boolean;
+  natsIsAvailable: () => boolean;
 }
 
-// What operators see and change.
 export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
-  const { database, wakeRelay, natsIsThere } = parts;
+  const { database, wakeRelay, natsIsAvailable } = parts;
   const tables = [deadEvents(database, wakeRelay)];
-  addRoute(app, statusRoute, status(database, tables, natsIsThere));
+  addRoute(app, statusRoute, status(database, tables, natsIsAvailable));
   addRoute(app, eventsRoute, timeline(database));
-  addRoute(app, deadLettersRoute("entitlement"), listDeadLetters(tables));
-  addRoute(app, errorsRoute("entitlement"), listErrors(tables));
+  addDeadLetterRoutes(app, "entitlement", database, tables);
   addRoute(app, reconciliationRoute, reconciliation(database));
-  addRoute(app, operationsRoute("entitlement"), listOperations(database));
   addRoute(app, verifyAuditRoute, verifyAudit(database));
   addRoute(app, strayRowsRoute, strayRows(database));
-  addRoute(app, sendBackRoute("entitlement"), sendBack(tables));
   addRoute(app, replayRoute, replay(database, wakeRelay));
   addRoute(app, reconcileRoute, reconcileNow(parts));
   addRoute(app, eraseUserRoute("entitlement"), eraseUser(parts));

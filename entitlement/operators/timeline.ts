@@ -1,19 +1,11 @@
-import { findAttempts } from "@kenri/shared/queue/attempts.ts";
-import { isUnfinishedByKey, listOf } from "@kenri/shared/queue/leases.ts";
-import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import {
-  type EventTimeline,
-  inOrder,
-  maxEvents,
-  readAsked,
-  type Step,
-  timelineRoute,
-} from "@kenri/shared/operators/timeline.ts";
 import { z } from "@hono/zod-openapi";
+import { maxEvents, readAsked, timelineRoute } from "@kenri/shared/operators/timeline.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
 import type { Handler } from "hono";
-import { eventTypeOf } from "../entitlement.ts";
+import { findTimelines } from "./event_timelines.ts";
 
-// This service's half of an event's timeline: from the change to the stream.
+// The timelines of events in this service, found by event, by user or by the key of the request.
 
 const askedBy = ["event_id", "user_id", "idempotency_key"] as const;
 
@@ -26,8 +18,10 @@ const keySchema = z.object({
   body: z.unknown(),
 }).openapi("StoredAnswer");
 
+export type StoredAnswer = z.infer<typeof keySchema>;
+
 export const eventsRoute = timelineRoute("entitlement", askedBy, {
-  key: keySchema.optional().openapi({ description: "The answer that is stored under the key" }),
+  key: keySchema.optional().openapi({ description: "The answer stored under the key" }),
 });
 
 export function timeline(database: Database): Handler {
@@ -61,7 +55,8 @@ function keyIn(stored: string): { idempotency_key: string; caller: string } {
   return { idempotency_key: stored.slice(at + 1), caller: stored.slice(0, Math.max(at, 0)) };
 }
 
-// Only the answer to a change that was made tells the time of an event, and the audit goes by time.
+// The audit is partitioned by time, and the answer contains the time of the change. A stored
+// refusal has no event.
 function findKey(database: Database, key: string): Promise<KeyRow[]> {
   return query<KeyRow>(
     database,
@@ -78,8 +73,8 @@ function findKey(database: Database, key: string): Promise<KeyRow[]> {
   );
 }
 
-// The last event of each of the user's entitlements, and those that wait to be published. Earlier
-// ones are found by their ids, which the notification service knows by user.
+// The last event of each of the user's entitlements, and all that wait to be published. Earlier
+// events are found by their ids, which the notification service finds by user.
 async function findEventsOfUser(database: Database, userId: string): Promise<string[]> {
   const rows = await query<{ event_id: string }>(
     database,
@@ -108,132 +103,4 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
     [userId, maxEvents],
   );
   return rows.map(({ event_id }) => event_id);
-}
-
-interface OutboxRow extends Record<string, unknown> {
-  event_id: string;
-  type: string;
-  status: string;
-  attempt_count: number;
-  created_at: string;
-  next_retry_at: string | null;
-  published_at: string | null;
-  locked_at: string | null;
-  lease_until: string | null;
-  locked_by: string | null;
-  last_error: string | null;
-  stream_seq: number | null;
-  payload: Record<string, unknown> | null;
-}
-
-interface AuditRow extends Record<string, unknown> {
-  event_id: string;
-  occurred_at: string;
-  user_id: string;
-  stock_keeping_unit: string;
-  action: "GRANT" | "REVOKE";
-  request_id: string;
-  caller: string | null;
-  version: number;
-  trace_id: string;
-}
-
-async function findTimelines(database: Database, ids: string[]): Promise<EventTimeline[]> {
-  if (ids.length === 0) return [];
-  const [rows, attempts] = await Promise.all([
-    findOutboxRows(database, ids),
-    findAttempts(database, { name: "outbox_attempts", id: "event_id", withSequence: true }, ids),
-  ]);
-  const rowOf = new Map(rows.map((row) => [row.event_id, row]));
-  const changes = await findChanges(database, ids, rowOf);
-  const changeOf = new Map(changes.map((change) => [change.event_id, change]));
-  return ids.filter((id) => rowOf.has(id) || changeOf.has(id)).map((id) =>
-    toTimeline(id, rowOf.get(id), changeOf.get(id), attempts.get(id) ?? [])
-  );
-}
-
-function findOutboxRows(database: Database, ids: string[]): Promise<OutboxRow[]> {
-  return query<OutboxRow>(
-    database,
-    `select event_id, event_type as type, status, attempt_count, ${utc("created_at")} as created_at,
-       ${utc("next_retry_at")} as next_retry_at, ${utc("published_at")} as published_at,
-       ${utc("locked_at")} as locked_at, ${utc("lease_until")} as lease_until, locked_by,
-       last_error, stream_seq, payload
-     from outbox_events
-     where event_id = any($1::uuid[])`,
-    [listOf(ids)],
-  );
-}
-
-// The audit goes by time and then by id. Without its outbox row an event's time is that of its id,
-// as far as the service's clock agrees with the database's.
-const clocksDifferMs = 5_000;
-
-function findChanges(
-  database: Database,
-  ids: string[],
-  rowOf: Map<string, OutboxRow>,
-): Promise<AuditRow[]> {
-  return query<AuditRow>(
-    database,
-    `select audit.audit_id as event_id, ${utc("audit.occurred_at")} as occurred_at, audit.user_id,
-       audit.stock_keeping_unit, audit.action, audit.request_id, audit.caller,
-       (audit.detail->>'version')::bigint as version, audit.detail->>'trace_id' as trace_id
-     from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[])
-       as wanted (event_id, created_at, earliest, latest)
-     join entitlement_audit audit
-       on audit.audit_id = wanted.event_id
-       and audit.occurred_at >= coalesce(wanted.created_at::timestamptz, to_timestamp(earliest))
-       and audit.occurred_at <= coalesce(wanted.created_at::timestamptz, to_timestamp(latest))`,
-    [
-      listOf(ids),
-      ids.map((id) => rowOf.get(id)?.created_at ?? null),
-      listOf(ids.map((id) => (timeOf(id) - clocksDifferMs) / 1_000)),
-      listOf(ids.map((id) => (timeOf(id) + clocksDifferMs) / 1_000)),
-    ],
-  );
-}
-
-// A UUID of version 7 begins with its milliseconds.
-function timeOf(id: string): number {
-  return parseInt(id.replaceAll("-", "").slice(0, 12), 16);
-}
-
-function toTimeline(
-  event_id: string,
-  row: OutboxRow | undefined,
-  change: AuditRow | undefined,
-  attempts: Step[],
-): EventTimeline {
-  const payload = row?.payload ?? {};
-  const textOf = (name: string) => typeof payload[name] === "string" ? `${payload[name]}` : null;
-  return {
-    event_id,
-    user_id: change?.user_id ?? textOf("user_id"),
-    stock_keeping_unit: change?.stock_keeping_unit ?? textOf("stock_keeping_unit"),
-    version: change?.version ?? (Number(payload["version"]) || null),
-    type: row?.type ?? (change ? eventTypeOf[change.action] : null),
-    status: row?.status ?? "DELETED",
-    trace_id: change?.trace_id ?? textOf("trace_id"),
-    idempotency_key: change?.request_id ?? null,
-    caller: change?.caller ?? null,
-    attempt_count: row?.attempt_count ?? 0,
-    next_retry_at: row?.next_retry_at ?? null,
-    steps: inOrder([
-      { at: change?.occurred_at ?? row?.created_at ?? "", step: "CHANGED" },
-      ...attempts,
-      ...(row ? presentOf(row) : []),
-    ]),
-  };
-}
-
-function presentOf(row: OutboxRow): Step[] {
-  const { status, published_at, stream_seq, locked_at, locked_by } = row;
-  if (status === "PUBLISHED" && published_at) {
-    return [{ at: published_at, step: "PUBLISHED", stream_seq }];
-  }
-  if (status === "IN_FLIGHT" && locked_at) {
-    return [{ at: locked_at, step: "IN_FLIGHT", worker: locked_by }];
-  }
-  return [];
 }

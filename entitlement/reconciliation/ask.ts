@@ -8,7 +8,7 @@ import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/proto/notific
 export type AskReceiver = (eventIds: string[], withinMs?: number) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
-// An inbox apart from that for the acknowledgements of the stream, so that the service that answers
+// This inbox is not the one for the acknowledgements of the stream, so a service that may answer
 // checks can't forge acknowledgements.
 const answers = inboxesOf("entitlement.checks");
 
@@ -26,12 +26,12 @@ export function receiverOver(link: NatsLink, subject: string): AskReceiver {
       );
       return readReceipt(answer.data);
     } catch (error) {
-      throw unavailable(`the notification service can't be asked: ${describe(error)}`);
+      throw unavailable(`can't ask the notification service: ${describe(error)}`);
     }
   };
 }
 
-// With an inbox of its own, the client library drops a request when the connection is lost.
+// The client library never settles a request with its own inbox once the connection is lost.
 async function whileConnected<Answer>(
   { connection, signal }: Session,
   asked: Promise<Answer>,
@@ -50,7 +50,7 @@ async function whileConnected<Answer>(
 
 function describe(error: unknown): string {
   const code = error instanceof NatsError ? error.code : "";
-  if (code === ErrorCode.NoResponders) return "nobody answers";
-  if (code === ErrorCode.Timeout) return "it does not answer in time";
+  if (code === ErrorCode.NoResponders) return "no replica answers";
+  if (code === ErrorCode.Timeout) return "it did not answer in time";
   return reasonOf(error);
 }

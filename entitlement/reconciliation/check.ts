@@ -2,9 +2,9 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { maxPerCheck, type Receipt } from "@kenri/proto/notification/receipts.ts";
 import type { AskReceiver } from "./ask.ts";
 
-// Was every change received? The audit has one row for each version of each entitlement, and that
-// row's id is the event's, so going through the audit goes through every event there should be,
-// whether or not the outbox still has it.
+// Checks whether every change was received. The audit has one row for each version of each
+// entitlement, and the id of the row is the id of the event. So the audit lists every event that
+// must have been published, whether or not the outbox still has it.
 
 export interface AuditedEvent {
   event_id: string;
@@ -15,17 +15,17 @@ export interface AuditedEvent {
 }
 
 export interface Row extends AuditedEvent, Record<string, unknown> {
-  status: string | null; // none when the outbox has deleted it, which it does a day after publishing
+  status: string | null; // null if retention has deleted the row, a day after the publish
   published_seconds_ago: number | null;
   stream_seq: number | null;
 }
 
 export type State =
   | "RECEIVED"
-  | "IN_FLIGHT" // not published yet, or a moment ago, or the stream will deliver it (again)
-  | "DEAD" // somebody has to send it back: FAILED, or given up by JetStream
+  | "IN_FLIGHT" // waits to be published or delivered, or was published a moment ago
+  | "DEAD" // a dead letter: FAILED, or given up by JetStream
   | "MISSING"
-  | "TOO_OLD"; // the receiver has forgotten what it received then
+  | "TOO_OLD"; // from before the receiver's retention, which has deleted its record
 
 export interface Checked {
   event: AuditedEvent;
@@ -49,7 +49,7 @@ export async function checkAudit(
   return await check(ask, await findAudited(database, after, until), graceSeconds);
 }
 
-// One page of what an earlier check has left open.
+// One page of the events that an earlier check has left open.
 export async function checkOpen(
   database: Database,
   ask: AskReceiver,
@@ -86,11 +86,11 @@ export function classifier(receipt: Receipt, graceSeconds: number): (row: Row) =
         const waits = undelivered > 0 && (stream_seq ?? 0) > delivered_up_to;
         if (waits || (published_seconds_ago ?? 0) < graceSeconds) return "IN_FLIGHT";
         if (dead.has(event_id)) return "DEAD";
-        // The server does not say which messages it will deliver again, only that none up to
-        // settled_up_to is one of them. That follows as soon as nothing is unsettled.
+        // The server does not report which messages it will redeliver, only that all up to
+        // settled_up_to are settled. If nothing is unsettled, that holds for every message.
         return unsettled > 0 && (stream_seq ?? 0) > settled_up_to ? "IN_FLIGHT" : "MISSING";
       }
-      default: // where it lies in the stream is forgotten, so all has to be given out first
+      default: // its sequence is no longer known, so first every message has to be delivered
         if (undelivered > 0) return "IN_FLIGHT";
         return dead.has(event_id) ? "DEAD" : "MISSING";
     }
@@ -132,4 +132,14 @@ function findOpen(database: Database, after: string): Promise<Row[]> {
      limit $2`,
     [after, checkedAtOnce],
   );
+}
+
+// The time so many seconds ago, by the clock of the database.
+export async function timeBefore(database: Database, seconds: number): Promise<string> {
+  const [found] = await query<{ time: string }>(
+    database,
+    `select ${utc("now() - make_interval(secs => $1)")} as time`,
+    [seconds],
+  );
+  return found?.time ?? "";
 }

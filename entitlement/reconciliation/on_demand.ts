@@ -9,13 +9,12 @@ import {
 } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { type AuditedEvent, checkAudit, checkedAtOnce, firstId } from "./check.ts";
+import { type AuditedEvent, checkAudit, checkedAtOnce, firstId, timeBefore } from "./check.ts";
 import type { AskReceiver } from "./ask.ts";
-import { timeBefore } from "./run.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";
 
-// The check of the reconciliation on demand: one page of the changes since a given time for each
-// call, past what is still on its way. The run of every hour goes on from where it was.
+// Reconciliation on demand: each call checks one page of the changes since a given time. Unlike the
+// hourly run it continues past events that are still on their way, and does not move its position.
 
 const bodySchema = z.object({
   since: momentSchema(),
@@ -24,6 +23,8 @@ const bodySchema = z.object({
     .max(86_400, "must be at most 86400").optional(),
   ...operationFields,
 });
+
+export type ReconcileBody = z.input<typeof bodySchema>;
 
 const eventSchema = z.object({
   event_id: z.uuid(),
@@ -40,10 +41,12 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("Reconciled");
 
+export type ReconcileAnswer = z.infer<typeof answerSchema>;
+
 export const reconcileRoute = operationRoute(
   "/operations/entitlement/reconcile",
   "Reconcile now",
-  "Looks whether changes were received, one page a call, and publishes again those that were not",
+  "Checks whether changes were received, one page for each call, and republishes those that were not",
   bodySchema,
   answerSchema,
 );
@@ -63,7 +66,7 @@ export function reconcileNow(parts: ReconcileNowParts): Handler {
     );
     const { database, ask } = parts;
     const graceSeconds = asked.grace_seconds ?? parts.graceSeconds;
-    // The end is set by the first call: else one would never come to it on a busy day.
+    // The first call sets the end. Otherwise a busy service would never reach it.
     const [occurred_at, event_id, until] = readCursor(cursor, positionSchema) ??
       [since, firstId, await timeBefore(database, graceSeconds)] as const;
     const page = await checkAudit(database, ask, {
@@ -71,15 +74,15 @@ export function reconcileNow(parts: ReconcileNowParts): Handler {
       until,
       graceSeconds,
     });
-    const mender = { who, reason, maxMends: 1_000_000 };
-    const mended = dry_run ? new Set() : await settleChecked(parts, page, mender);
+    const limits = { who, reason, maxPerEvent: 1_000_000 };
+    const republished = dry_run ? new Set() : await settleChecked(parts, page, limits);
     const last = page.at(-1)?.event;
     const isLast = page.length < checkedAtOnce || last === undefined;
     const states = Map.groupBy(page, ({ state }) => state);
     return Response.json({
       states: Object.fromEntries([...states].map(([state, { length }]) => [state, length])),
       unreceived: page.filter(({ state }) => state === "MISSING" || state === "DEAD")
-        .map(({ event, state }) => ({ ...event, state, mended: mended.has(event.event_id) })),
+        .map(({ event, state }) => ({ ...event, state, mended: republished.has(event.event_id) })),
       next_cursor: isLast ? undefined : writeCursor([last.occurred_at, last.event_id, until]),
     });
   };
@@ -104,10 +107,11 @@ export const reconciliationRoute: ScopedRoute = {
   path: "/debug/entitlement/reconciliation",
   scope: "debug:read",
   summary: "Reconciliation",
-  description: "Until when all events are known to be received, and which were not",
+  description:
+    "The time up to which all events are known to be received, and the events that were not",
   responses: {
     200: {
-      description: `The first ${shownAtMost} that are not received, the oldest first`,
+      description: `The first ${shownAtMost} events that were not received, the oldest first`,
       content: { "application/json": { schema: stateSchema } },
     },
   },

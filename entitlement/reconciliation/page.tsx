@@ -1,5 +1,5 @@
 import { pageAnswer } from "@kenri/shared/console/answers.ts";
-import type { ShowPage } from "@kenri/shared/console/console.tsx";
+import type { ShowPage } from "@kenri/shared/console/ask.ts";
 import {
   ConsolePage,
   Facts,
@@ -9,7 +9,7 @@ import {
   When,
 } from "@kenri/shared/console/layout.tsx";
 import { ageOf } from "@kenri/shared/console/text.ts";
-import { EventLink } from "@kenri/shared/console/timeline_page.tsx";
+import { EventLink } from "@kenri/shared/console/search.tsx";
 import type { Reconciliation } from "./on_demand.ts";
 
 export const reconciliationPath = "/console/reconciliation";
@@ -23,14 +23,14 @@ export function reconciliationPage(site: Site): ShowPage {
       context,
       <ConsolePage site={site} path={reconciliationPath} title="Was everything received?">
         <p>
-          Every hour the new changes are looked for at the notification service. What it has not
-          received is published again, three times at most; then it stays here for a person.
+          Every hour this service asks the notification service for the new changes. An event that
+          was not received is republished, three times at most; after that it needs an operator.
         </p>
         <Facts
           facts={[
             ["all received until", <When at={proven_until} />],
             [
-              "last looked",
+              "last checked",
               <span>
                 <When at={checked_at} />, {ageOf(checked_at)} ago
               </span>,
@@ -40,7 +40,7 @@ export function reconciliationPage(site: Site): ShowPage {
         <h2>Known as not received</h2>
         <Table
           label="Events that were not received, the oldest first"
-          columns={["Changed", "Event", "User", "Item", "Version", "State", "Found", "Mended"]}
+          columns={["Changed", "Event", "User", "Item", "Version", "State", "Found", "Republished"]}
           rows={unreceived.map((event) => [
             <When at={event.occurred_at} />,
             <EventLink id={event.event_id} />,
@@ -60,9 +60,9 @@ export function reconciliationPage(site: Site): ShowPage {
         <h2>At once</h2>
         <p>
           <code>deno task ops reconcile --since 1h --dry-run</code>{" "}
-          looks without waiting for the hour; <code>deno task ops replay --from 1h --dry-run</code>
-          {" "}
-          tells how many events a replay would publish again.
+          checks without waiting for the next hour;{" "}
+          <code>deno task ops replay --from 1h --dry-run</code>{" "}
+          counts the events that a replay would publish again.
         </p>
       </ConsolePage>,
     );

@@ -1,14 +1,22 @@
 import type { Log } from "@kenri/shared/process/log.ts";
 import { provenUntil as provenUntilGauge, unreceivedEvents } from "../metrics.ts";
-import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { pause } from "@kenri/shared/process/signals.ts";
 import { Trouble } from "@kenri/shared/process/trouble.ts";
-import { checkAudit, type Checked, checkedAtOnce, checkOpen, firstId } from "./check.ts";
+import {
+  checkAudit,
+  type Checked,
+  checkedAtOnce,
+  checkOpen,
+  firstId,
+  timeBefore,
+} from "./check.ts";
 import type { AskReceiver } from "./ask.ts";
+import { beginRun, finishRun, keepLease, type Run, saveProgress } from "./run_lease.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";
 
-// Proves once an interval that all events were received, from where the last run came to its end.
-// What is missing is put back to be published, and stays listed until it is received.
+// Proves once per interval that all events were received, starting where the last run ended. Events
+// that are missing are republished, and stay listed until they are received.
 
 export interface ReconcileParts extends SettleParts {
   ask: AskReceiver;
@@ -17,10 +25,10 @@ export interface ReconcileParts extends SettleParts {
 
 export interface ReconcileOptions {
   intervalMs: number;
-  graceSeconds: number; // what was published later is still on its way
+  graceSeconds: number; // events that were published more recently may still be on their way
 }
 
-const lookEveryMs = 60_000;
+const checkEveryMs = 60_000;
 
 export async function runReconciliation(
   parts: ReconcileParts,
@@ -30,11 +38,11 @@ export async function runReconciliation(
   const { log } = parts;
   const trouble = new Trouble(
     (error) => log.warn("Reconciliation postponed: {error}", { error }),
-    () => log.info("Reconciliation goes on"),
+    () => log.info("Reconciliation resumed"),
   );
   while (!stop.aborted) {
-    // Not at the start at once: the other service may be starting as well.
-    await pause(Math.min(options.intervalMs, lookEveryMs), stop);
+    // Wait before the first run as well, because the notification service may also be starting.
+    await pause(Math.min(options.intervalMs, checkEveryMs), stop);
     if (stop.aborted) return;
     try {
       await reconcileIfDue(parts, options, stop);
@@ -52,11 +60,11 @@ async function reconcileIfDue(
   stop: AbortSignal,
 ): Promise<void> {
   const { database } = parts;
-  const run = await begin(database, intervalMs);
+  const run = await beginRun(database, intervalMs);
   if (!run) return;
   await recheckOpen(parts, run, graceSeconds, stop);
   await provePages(parts, run, graceSeconds, stop);
-  if (!stop.aborted) await finish(database, run);
+  if (!stop.aborted) await finishRun(database, run);
 }
 
 async function recheckOpen(
@@ -75,8 +83,8 @@ async function recheckOpen(
   }
 }
 
-// Up to the first event that is still on its way: that one, and what came after it, is for the next
-// run to prove.
+// Goes through the audit up to the first event that is still on its way. The next run continues
+// there.
 async function provePages(
   parts: ReconcileParts,
   run: Run,
@@ -99,89 +107,16 @@ async function provePages(
 }
 
 async function settle(parts: ReconcileParts, run: Run, page: Checked[]): Promise<void> {
-  await keepLease(parts.database, run); // the answers may have taken long
-  const mender = { who: "reconciliation", reason: "not received", maxMends: 3 };
-  const mended = await settleChecked(parts, page, mender);
+  await keepLease(parts.database, run); // the answers may have taken a long time
+  const limits = { who: "reconciliation", reason: "not received", maxPerEvent: 3 };
+  const republished = await settleChecked(parts, page, limits);
   const missing = page.filter(({ state }) => state === "MISSING");
   if (missing.length === 0) return;
   parts.log.error("{missing} events were not received, {mended} of them are published again", {
     missing: missing.length,
-    mended: mended.size,
+    mended: republished.size,
     event_id: missing[0]?.event.event_id,
   });
-}
-
-// A replica that ends in the middle holds the others up no longer than this.
-const lease = "interval '2 minutes'";
-
-interface Run {
-  proven_until: string; // where it begins
-  leased_until: string; // proves the lease: each later one has a later end
-}
-
-// If a run is due and no other replica is making one.
-async function begin(database: Database, intervalMs: number): Promise<Run | undefined> {
-  const [run] = await query<Run & Record<string, unknown>>(
-    database,
-    `update reconciliation
-     set leased_until = now() + ${lease}
-     where (leased_until is null or leased_until < now())
-       and checked_at <= now() - make_interval(secs => $1::float8 / 1000)
-     returning ${utc("proven_until")} as proven_until, ${utc("leased_until")} as leased_until`,
-    [intervalMs],
-  );
-  return run;
-}
-
-export async function timeBefore(database: Database, seconds: number): Promise<string> {
-  const [found] = await query<{ time: string }>(
-    database,
-    `select ${utc("now() - make_interval(secs => $1)")} as time`,
-    [seconds],
-  );
-  return found?.time ?? "";
-}
-
-async function keepLease(database: Database, run: Run): Promise<void> {
-  const kept = await query<{ leased_until: string }>(
-    database,
-    `update reconciliation
-     set leased_until = now() + ${lease}
-     where leased_until = $1
-     returning ${utc("leased_until")} as leased_until`,
-    [run.leased_until],
-  );
-  run.leased_until = stillOurs(kept).leased_until;
-}
-
-async function saveProgress(database: Database, run: Run, provenUntil: string): Promise<void> {
-  const saved = await query(
-    database,
-    `update reconciliation
-     set proven_until = greatest(proven_until, $1)
-     where leased_until = $2
-     returning 1`,
-    [provenUntil, run.leased_until],
-  );
-  stillOurs(saved);
-}
-
-async function finish(database: Database, run: Run): Promise<void> {
-  const finished = await query(
-    database,
-    `update reconciliation
-     set checked_at = now(), leased_until = null
-     where leased_until = $1
-     returning 1`,
-    [run.leased_until],
-  );
-  stillOurs(finished);
-}
-
-// A replica that was delayed for longer than its lease leaves the run to the replica that took it over.
-function stillOurs<Row>([row]: Row[]): Row {
-  if (!row) throw new Error("the run took longer than its lease, and another replica has it now");
-  return row;
 }
 
 async function showFigures(database: Database): Promise<void> {

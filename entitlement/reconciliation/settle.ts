@@ -1,30 +1,30 @@
 import { listOf } from "@kenri/shared/queue/leases.ts";
-import { eventsChecked, eventsMended } from "../metrics.ts";
+import { eventsChecked, eventsRepublished } from "../metrics.ts";
 import { newOperation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
-import { mendEvents } from "./put_back.ts";
+import { republishUnreceived } from "../republish/republish_unreceived.ts";
 import type { AuditedEvent, Checked, State } from "./check.ts";
 
-// What follows from a check: what was received is closed, what was not is kept open until it is, and
-// what is missing is put back to be published.
+// What follows from a check: an event that was received is closed, one that was not stays open
+// until it is, and one that is missing is republished.
 
 export interface SettleParts {
   database: Database;
   wakeRelay: Wakeup;
 }
 
-export interface Mender {
+export interface RepublishLimits {
   who: string;
   reason: string;
-  maxMends: number; // of one event; what is missing after so many asks for a person
+  maxPerEvent: number; // an event that is still missing after so many needs an operator
 }
 
-// Returns the ids of those that were put back.
+// Returns the ids of the events that were republished.
 export async function settleChecked(
   { database, wakeRelay }: SettleParts,
   page: Checked[],
-  mender: Mender,
+  limits: RepublishLimits,
 ): Promise<Set<string>> {
   for (const [state, { length }] of Map.groupBy(page, ({ state }) => state)) {
     eventsChecked.inc({ state }, length);
@@ -32,19 +32,19 @@ export async function settleChecked(
   const idsOf = (...states: State[]) => eventsOf(page, states).map(({ event_id }) => event_id);
   await closeReceived(database, idsOf("RECEIVED", "TOO_OLD"));
   await keepOpen(database, page.filter(({ state }) => state === "MISSING" || state === "DEAD"));
-  const mendable = new Set(await findMendable(database, idsOf("MISSING"), mender.maxMends));
-  const toMend = eventsOf(page, ["MISSING"]).filter(({ event_id }) => mendable.has(event_id));
-  const mended = await mendEvents(database, toMend, newOperation(mender));
-  if (mended.length > 0) wakeRelay.trigger();
-  eventsMended.inc(mended.length);
-  return new Set(mended);
+  const allowed = new Set(await findAllowed(database, idsOf("MISSING"), limits.maxPerEvent));
+  const missing = eventsOf(page, ["MISSING"]).filter(({ event_id }) => allowed.has(event_id));
+  const republished = await republishUnreceived(database, missing, newOperation(limits));
+  if (republished.length > 0) wakeRelay.trigger();
+  eventsRepublished.inc(republished.length);
+  return new Set(republished);
 }
 
 function eventsOf(page: Checked[], states: State[]): AuditedEvent[] {
   return page.filter(({ state }) => states.includes(state)).map(({ event }) => event);
 }
 
-// Most often none is open, and then the look at the key is all it costs.
+// Most often none of them is open, and then this costs only the look-ups of the keys.
 async function closeReceived(database: Database, eventIds: string[]): Promise<void> {
   if (eventIds.length === 0) return;
   await query(
@@ -71,10 +71,11 @@ async function keepOpen(database: Database, found: Checked[]): Promise<void> {
   );
 }
 
-async function findMendable(
+// Which of these events were republished less often than allowed.
+async function findAllowed(
   database: Database,
   ids: string[],
-  maxMends: number,
+  maxPerEvent: number,
 ): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await query<{ event_id: string }>(
@@ -83,7 +84,7 @@ async function findMendable(
      from unreceived_events
      where event_id = any($1::uuid[])
        and mends < $2`,
-    [listOf(ids), maxMends],
+    [listOf(ids), maxPerEvent],
   );
   return rows.map(({ event_id }) => event_id);
 }

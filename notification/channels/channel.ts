@@ -1,6 +1,6 @@
-// The way out to the user. A send that fails rejects, and is tried again later. The same
-// notification may be sent twice (a crash after the send): notification_id is the idempotency key
-// by which the receiver removes the duplicate.
+// How a notification reaches its user. A send that fails rejects, and is retried later. After a
+// crash the same notification may be sent twice; notification_id is the idempotency key by which
+// the receiver removes the duplicate.
 
 export interface Send {
   notification_id: string;
@@ -11,6 +11,6 @@ export interface Send {
 }
 
 export interface Channel {
-  // The signal is aborted at the time limit; what comes after it is too late.
+  // The signal is aborted at the time limit; the send then counts as failed.
   send(send: Send, signal: AbortSignal): Promise<void>;
 }

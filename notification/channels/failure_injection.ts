@@ -1,6 +1,6 @@
 import type { Channel } from "./channel.ts";
 
-// Lets every send to chosen users fail, to see retries and dead letters at work.
+// Makes every send to the chosen users fail, for tests of retries and dead letters.
 export function failingFor(userIdPrefix: string, channel: Channel): Channel {
   return {
     send(send, signal) {

@@ -1,7 +1,7 @@
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { Channel } from "./channel.ts";
 
-// Today's way out: one structured line for each notification.
+// The only channel so far: it writes each notification to the log.
 export function logChannel(log: Log): Channel {
   return {
     send({ notification_id, event_id, user_id, type, payload }) {

@@ -3,7 +3,7 @@ import type { JetStreamManager, StoredMsg } from "nats";
 import { z } from "zod";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { StartRefused } from "@kenri/shared/process/start_refused.ts";
-import { natsNamePattern } from "@kenri/shared/process/settings.ts";
+import { natsNamePattern } from "@kenri/shared/process/setting_kinds.ts";
 import { isStorableTime } from "@kenri/shared/http/fields.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
@@ -13,9 +13,9 @@ import { pause } from "@kenri/shared/process/signals.ts";
 import { type AdvisoryOptions, ensureAdvisories } from "../durables.ts";
 import { type Durable, pull, type Pulled } from "@kenri/shared/nats/pull.ts";
 
-// JetStream says with an advisory that it will not deliver a message any more. An advisory is a
-// plain message that nobody keeps, and it names the message by number only. So a stream of ours
-// keeps the advisories, and each is stored with a copy of its message, as long as there is one.
+// When JetStream gives up delivering a message it publishes an advisory: a plain message that
+// nothing stores and that names the message only by its sequence. So a stream of our own keeps the
+// advisories, and each is stored with a copy of its message while the stream still has it.
 
 export interface CaptureParts {
   database: Database;
@@ -54,7 +54,7 @@ export async function captureAdvisories(
       if (error instanceof StartRefused) throw error;
       const reason = reasonOf(error);
       if (reason !== reported && !session.signal.aborted) {
-        parts.log.warn("Advisories can't be captured, trying again: {reason}", { reason });
+        parts.log.warn("Capturing advisories failed, retrying: {reason}", { reason });
       }
       reported = reason;
       await pause(retryMs, stop);
@@ -62,7 +62,7 @@ export async function captureAdvisories(
   }
 }
 
-// What fails ends the round, and those that were not captured come again after the ack wait.
+// A failure ends the round. JetStream redelivers the remaining advisories after the ack wait.
 async function captureSome(
   parts: CaptureParts,
   options: AdvisoryOptions,
@@ -83,23 +83,23 @@ async function capture(
 ): Promise<void> {
   const advisory = readAdvisory(message);
   if (!advisory) {
-    log.error("Advisory {sequence} can't be read", { sequence: message.sequence });
+    log.error("Advisory {sequence} is unreadable and was dropped", { sequence: message.sequence });
     return message.ack();
   }
-  // Anybody may publish advisories, and NATS permits us to read our own stream only.
+  // Any NATS user may publish advisories, but this service may read only its own stream.
   const copy = advisory.stream === of ? await findMessage(manager, advisory) : undefined;
   const isNew = await storeAdvisory(database, kind, advisory, copy);
   message.ack();
   if (!isNew) return;
-  log.error("{kind} of message {sequence} was captured", {
+  log.error("{kind}: message {sequence} was captured as a dead letter", {
     kind,
     sequence: advisory.stream_seq,
     withCopy: copy !== undefined,
   });
 }
 
-// Content that PostgreSQL or NATS would not accept must not be redelivered for ever: a NUL, a time that
-// can't be stored, a name of no possible stream.
+// An advisory with content that PostgreSQL or NATS would refuse must not be redelivered forever: a
+// NUL, a time that can't be stored, an invalid stream name.
 const text = z.string().max(500).refine((value) => !value.includes("\0"));
 const advisorySchema = z.object({
   id: text.min(1),
@@ -124,8 +124,8 @@ function readAdvisory({ data }: Pulled): Advisory | undefined {
 const messageNotFound = 10037;
 const streamNotFound = 10059;
 
-// A message that was stored after the advisory is another one: the stream was made anew and has
-// used the number again.
+// A message stored after the advisory is a different one: the stream was made anew and reuses
+// sequences.
 async function findMessage(
   manager: JetStreamManager,
   advisory: Advisory,
@@ -178,7 +178,7 @@ function headersOf({ header }: StoredMsg): Record<string, string[]> {
   );
 }
 
-// NATS lets a header hold anything; PostgreSQL can't store a NUL.
+// A NATS header may contain any text, but PostgreSQL can't store a NUL.
 function storable(text: string): string {
   return text.replaceAll("\0", "\ufffd").toWellFormed();
 }

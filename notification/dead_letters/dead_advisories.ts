@@ -1,4 +1,3 @@
-import { z } from "@hono/zod-openapi";
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
@@ -10,7 +9,7 @@ import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { type Notification, readNotification } from "../notification.ts";
 import { receiveEvents } from "../receive_events.ts";
 
-// The dead letters of the consumer: messages that JetStream does not deliver any more.
+// The dead letters of the consumer: messages that JetStream no longer delivers.
 
 export interface AdvisoryParts {
   database: Database;
@@ -19,16 +18,15 @@ export interface AdvisoryParts {
 }
 
 export function deadAdvisories(parts: AdvisoryParts): SendBack {
-  const { find, findByIds, countByError } = deadRows<AdvisoryRow>(
+  const { find, findByIds, ...rows } = deadRows<AdvisoryRow>(
     parts.database,
     notificationNatsDlq,
   );
   return {
     layer: "advisory",
-    idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
     find: async (wanted) => (await find(wanted)).map(toDeadLetter),
     findByIds: async (ids) => (await findByIds(ids)).map(toDeadLetter),
-    countByError,
+    ...rows,
     sendBack: async (dead, operation) =>
       receiveAgain(parts, await findByIds(dead.map(({ id }) => id)), operation),
   };
@@ -49,7 +47,6 @@ const notificationNatsDlq: DeadTable = {
   name: "notification_nats_dlq",
   id: "dlq_id",
   idType: "bigint",
-  beforeAll: "0",
   isDead: "operation_id is null",
   error: "coalesce(reason, kind)",
   since: "advised_at",
@@ -62,7 +59,9 @@ type Copy =
   | { problem: string };
 
 function readCopy(body: Uint8Array | null): Copy {
-  if (!body) return { problem: "the stream had dropped the message when it was captured" };
+  if (!body) {
+    return { problem: "the stream no longer had the message when the advisory was captured" };
+  }
   try {
     return { notification: readNotification(body) };
   } catch (error) {
@@ -84,8 +83,9 @@ function toDeadLetter({ body, headers, stream_seq, ...row }: AdvisoryRow): DeadL
   return { layer: "advisory", ...row, event_id, payload };
 }
 
-// Received as any other message: what was received meanwhile is a duplicate and changes nothing. Only
-// then the row is marked, so whatever ends in between is done again without a second effect.
+// Receives the copies like any other message, so an event received in the meantime is a duplicate
+// and has no effect. The rows are marked afterwards. If the process dies in between, doing both
+// again is safe.
 async function receiveAgain(
   { database, wakeDelivery, predecessorWaitMs }: AdvisoryParts,
   rows: AdvisoryRow[],

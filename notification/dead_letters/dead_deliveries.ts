@@ -1,4 +1,3 @@
-import { z } from "@hono/zod-openapi";
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
@@ -12,7 +11,6 @@ import type { Wakeup } from "@kenri/shared/process/signals.ts";
 export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBack {
   return {
     layer: "delivery",
-    idSchema: z.string().regex(/^[1-9]\d{0,17}$/),
     ...deadRows<DeadLetter>(database, notificationDlq),
     sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, wakeDelivery),
   };
@@ -22,7 +20,6 @@ const notificationDlq: DeadTable = {
   name: "notification_dlq",
   id: "dlq_id",
   idType: "bigint",
-  beforeAll: "0",
   isDead: "true",
   error: "error_message",
   since: "created_at",
@@ -30,8 +27,9 @@ const notificationDlq: DeadTable = {
        payload_json as payload`,
 };
 
-// The dead letter goes in the statement that makes its notification PENDING, so a later failure has
-// room for its own. A notification that was deleted for its age comes back from the dead letter.
+// One statement deletes the dead letter and makes its notification PENDING, so a later failure can
+// have a dead letter of its own. A notification already deleted by retention is restored from the
+// dead letter.
 async function sendBackDeliveries(
   database: Database,
   dead: DeadLetter[],
@@ -47,7 +45,7 @@ async function sendBackDeliveries(
      ), revived as (
        update notifications row
        set status = 'PENDING', attempt_count = 0, next_retry_at = null, last_error = null,
-         -- Before migration 0007 it may have been stored under a key of the old form.
+         -- Before migration 0007 a notification could be stored under a key of the old form.
          aggregate_key = coalesce(
            aggregate_key_of(row.payload_json->>'user_id', row.payload_json->>'stock_keeping_unit'),
            row.aggregate_key)

@@ -1,29 +1,34 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { addConsole } from "@kenri/shared/console/console.tsx";
-import { Table, When } from "@kenri/shared/console/layout.tsx";
-import { deadOf, flowOf, type Stage, waitingState } from "@kenri/shared/console/pipeline.tsx";
-import { OtherSide } from "@kenri/shared/console/pipeline_page.tsx";
-import type { Samples } from "@kenri/shared/console/samples.ts";
-import { age, count, perSecond, whole } from "@kenri/shared/console/text.ts";
-import { EventLink } from "@kenri/shared/console/timeline_page.tsx";
+import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
+import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
+import { perSecond, whole } from "@kenri/shared/console/text.ts";
 import type { Loop } from "@kenri/shared/process/loop.ts";
-import type { Child } from "hono/jsx";
-import type { JSX } from "hono/jsx/jsx-runtime";
-import type { DeliveryStatus } from "./status.ts";
 import { inboxPage, inboxPath } from "./inbox_page.tsx";
+import type { DeliveryStatus } from "./status.ts";
 
-// This service's half of the console: from the stream to the user.
+// The console of this service: from the stream to the user.
 
-const settled = "kenri_worker_settled_total";
-const counters = {
-  received: { name: "notification_receive_total", labels: { outcome: "handled" } },
-  duplicates: { name: "notification_receive_total", labels: { outcome: "duplicate" } },
-  refused: { name: "notification_receive_total", labels: { outcome: "unreadable" } },
-  sent: { name: settled, labels: { worker: "delivery", outcome: "done" } },
-  retried: { name: settled, labels: { worker: "delivery", outcome: "retry" } },
+const queue = {
+  title: "Waiting",
+  about: "Notifications waiting to be sent.",
+  noun: "notification",
+  lateSeconds: 30, // from the change to the send, the objective of docs/slo.md
+  duringOutageOfNats: "events wait in the stream",
+  waitsForNats: false,
 };
-type Rates = Samples<keyof typeof counters>;
+
+const messages = (outcome: string) => ({
+  name: "notification_receive_total",
+  labels: { outcome },
+});
+const counters = {
+  received: messages("handled"),
+  duplicates: messages("duplicate"),
+  unreadable: messages("unreadable"),
+  ...workerCounters("delivery"),
+};
 
 export function addNotificationConsole(
   app: OpenAPIHono,
@@ -31,113 +36,62 @@ export function addNotificationConsole(
   peerUrl: string | undefined,
 ): Loop {
   return addConsole(app, authenticator, {
-    site: { service: "notification", other: "entitlement", peerUrl },
-    ways: [{ by: "user_id", title: "user" }, { by: "event_id", title: "event" }],
+    site: { service: "notification", peer: "entitlement", peerUrl },
+    searchBy: [{ by: "user_id", title: "user id" }, { by: "event_id", title: "event id" }],
     layers: {
-      delivery: "Notifications whose user was not told.",
-      advisory: "Messages that JetStream gave up; a copy of each was kept.",
+      delivery: "Notifications that could not be sent.",
+      advisory: "Messages that JetStream gave up. A copy of each was kept.",
     },
     counters,
-    look: (status: DeliveryStatus | undefined, rates: Rates) => ({
-      stages: stagesOf(status, rates),
-      problems: status ? problemsOf(status) : [],
-      oldest: <Oldest rows={status?.oldest ?? []} />,
-    }),
-    before: (site) => <OtherSide site={site} text="Commits changes and publishes their events." />,
+    queue,
+    stages: stagesOf,
+    before: "Commits changes and publishes their events.",
     more: [{ path: inboxPath, title: "Inbox", page: inboxPage }],
   });
 }
 
-// From the change to the send it should take less than thirty seconds: the objective of docs/slo.md.
-const lateSeconds = 30;
-
-function stagesOf(status: DeliveryStatus | undefined, rates: Rates): Stage[] {
+function stagesOf(
+  status: DeliveryStatus | undefined,
+  rates: Samples<keyof typeof counters>,
+): Stage[] {
   return [
     {
-      name: "stream",
       title: "Stream",
-      about: "Messages that JetStream holds.",
+      about: "Messages waiting in JetStream.",
       state: streamState(status),
       facts: [
-        ["not given out", numberOf(status?.undelivered)],
-        ["not acknowledged", numberOf(status?.unacknowledged)],
+        ["undelivered", numberOrDash(status?.undelivered)],
+        ["unacknowledged", numberOrDash(status?.unacknowledged)],
       ],
     },
-    {
-      name: "received",
+    flowStage(rates, {
       title: "Received",
-      about: "Stored, each event once.",
-      state: flowOf(rates.rate("received")),
-      flow: { unit: "events/s", rate: rates.rate("received"), rates: rates.rates("received") },
+      about: "Stored once, without duplicates.",
+      counter: "received",
+      unit: "events/s",
       facts: [
         ["duplicates", perSecond(rates.rate("duplicates"))],
-        ["unreadable", perSecond(rates.rate("refused"))],
+        ["unreadable", perSecond(rates.rate("unreadable"))],
       ],
-    },
-    {
-      name: "waiting",
-      title: "Waiting",
-      about: "Notifications that are to be sent.",
-      state: waitingState(status, lateSeconds),
-      facts: [
-        ["waiting", numberOf(status?.waiting)],
-        ["the oldest for", age(status?.oldest_waiting_seconds ?? null)],
-        ["given up", numberOf(status && deadOf(status))],
-      ],
-    },
-    {
-      name: "sent",
+    }),
+    queueStage(queue, status),
+    flowStage(rates, {
       title: "Sent",
-      about: "Taken by the channel.",
-      state: flowOf(rates.rate("sent")),
-      flow: { unit: "sends/s", rate: rates.rate("sent"), rates: rates.rates("sent") },
-      facts: [["tried again", perSecond(rates.rate("retried"))]],
-    },
+      about: "Notifications that the channel accepted.",
+      counter: "done",
+      unit: "sends/s",
+      facts: [["retries", perSecond(rates.rate("retried"))]],
+    }),
   ];
 }
 
-function numberOf(number: number | null | undefined): string {
-  return number === null || number === undefined ? "–" : whole(number);
-}
-
 function streamState(status: DeliveryStatus | undefined): Stage["state"] {
-  if (!status) return { tone: "muted", word: "not known" };
-  if (!status.nats) return { tone: "bad", word: "NATS away" };
+  if (!status) return { tone: "muted", word: "unknown" };
+  if (!status.nats) return { tone: "bad", word: "NATS down" };
   const waiting = (status.undelivered ?? 0) + (status.unacknowledged ?? 0);
-  return waiting === 0 ? { tone: "good", word: "empty" } : { tone: "good", word: "flowing" };
+  return { tone: "good", word: waiting === 0 ? "empty" : "flowing" };
 }
 
-function problemsOf(status: DeliveryStatus): Child[] {
-  const { nats, oldest_waiting_seconds: waited } = status;
-  const dead = deadOf(status);
-  return [
-    !nats && "NATS can't be reached: events wait in the stream until it is back.",
-    waited !== null && waited > lateSeconds &&
-    `A notification has waited for ${age(waited)}: see below.`,
-    dead > 0 && (
-      <a href="/console/dead-letters">
-        {count(dead, "dead letter waits", "dead letters wait")} for somebody
-      </a>
-    ),
-  ].filter((problem) => problem !== false);
-}
-
-function Oldest({ rows }: { rows: DeliveryStatus["oldest"] }): JSX.Element {
-  return (
-    <Table
-      label="Notifications that wait longest"
-      columns={["Since", "Event", "Of", "Version", "State", "Attempts", "Next try", "Error"]}
-      rows={rows.map((row) => [
-        <When at={row.created_at} />,
-        <EventLink id={row.event_id} />,
-        row.aggregate_key,
-        row.version,
-        row.locked_by === null ? row.status : `${row.status} by ${row.locked_by}`,
-        row.attempt_count,
-        <When at={row.next_retry_at} />,
-        row.last_error ?? "–",
-      ])}
-      none="Nothing waits."
-    />
-  );
+function numberOrDash(number: number | null | undefined): string {
+  return number === null || number === undefined ? "–" : whole(number);
 }

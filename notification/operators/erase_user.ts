@@ -1,10 +1,9 @@
 import { isKeyOf, keyPrefixOf } from "@kenri/proto/entitlement/aggregate_key.ts";
 import {
   type Erased,
-  erasedAnswer,
+  eraseUserWith,
   type Erasure,
-  pseudonymOf,
-  readErasure,
+  recordErasure,
 } from "@kenri/shared/operators/erasure.ts";
 import { unavailable } from "@kenri/shared/http/errors.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
@@ -17,14 +16,10 @@ import {
 import type { Handler } from "hono";
 import { readNotification } from "../notification.ts";
 
-// Erases a user: from notifications, dead letters, and the copies of messages that JetStream gave up.
+// Erases a user from notifications, dead letters and the copies of messages that JetStream gave up.
 
 export function eraseUser(database: Database): Handler {
-  return async (context) => {
-    const erasure = await readErasure(context);
-    const done = await transaction(database, (tx) => erase(tx, erasure));
-    return erasedAnswer(erasure, done);
-  };
+  return eraseUserWith((erasure) => transaction(database, (tx) => erase(tx, erasure)));
 }
 
 async function erase(tx: Transaction, erasure: Erasure): Promise<Erased> {
@@ -49,8 +44,8 @@ async function erase(tx: Transaction, erasure: Erasure): Promise<Erased> {
   return { waiting, rows };
 }
 
-// A notification is sent back with its dead letter. Who sends one of these back now waits, and then
-// sends it back without the user.
+// Sending a notification back takes its dead letter. So it waits for this lock, and then sends the
+// notification back without the user.
 async function lockDeadLetters(tx: Transaction, userId: string): Promise<void> {
   await query(
     tx,
@@ -79,7 +74,7 @@ async function countNotifications(
 
 async function eraseNotifications(
   tx: Transaction,
-  { userId, operationId }: Erasure,
+  { userId, pseudonym }: Erasure,
 ): Promise<void> {
   await query(
     tx,
@@ -88,8 +83,8 @@ async function eraseNotifications(
        aggregate_key = aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')),
        payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
      where user_id = $1
-       and not unfinished -- one that came in meanwhile is of a change since`,
-    [userId, pseudonymOf(operationId)],
+       and not unfinished -- those that just arrived belong to changes after the erasure`,
+    [userId, pseudonym],
   );
 }
 
@@ -102,24 +97,24 @@ async function countDeadLetters(tx: Transaction, userId: string): Promise<number
   return counted?.count ?? 0;
 }
 
-// What comes of those whose notification is still there, and of those whose notification is gone.
-async function eraseDeadLetters(tx: Transaction, { userId, operationId }: Erasure): Promise<void> {
+// Dead letters outlive their notifications, so they are erased by themselves.
+async function eraseDeadLetters(tx: Transaction, { userId, pseudonym }: Erasure): Promise<void> {
   await query(
     tx,
     `update notification_dlq
      set payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
      where payload_json->>'user_id' = $1`,
-    [userId, pseudonymOf(operationId)],
+    [userId, pseudonym],
   );
 }
 
 interface Copy {
   dlq_id: string;
   body: Uint8Array | null;
-  key: string | null; // user and item, as the message's header has them
+  key: string | null; // the aggregate key in the headers of the message
 }
 
-// In a message a text stands as it is, so few others are read than those that are meant.
+// Protobuf keeps a text as its bytes, so this finds few copies of other users. isOf decides.
 function findCopies(tx: Transaction, userId: string): Promise<Copy[]> {
   return query<Copy & Record<string, unknown>>(
     tx,
@@ -141,7 +136,7 @@ function isOf({ body, key }: Copy, userId: string): boolean {
   return key !== null && isKeyOf(userId, key);
 }
 
-// The event counts as received, so that nobody misses it: the reconciliation would publish it again.
+// Marks the event as received. Otherwise the reconciliation would republish it with the user in it.
 async function dropCopies(
   tx: Transaction,
   { operationId }: Erasure,
@@ -166,23 +161,9 @@ async function dropCopies(
   );
 }
 
-// Who sent a copy back at this moment has received its event by now, or finds that it was received.
+// If a copy was sent back at the same time, its event either is received by now and found here, or
+// will be found to be a duplicate.
 async function refuseWhenReceived(tx: Transaction, userId: string): Promise<void> {
   const { waiting } = await countNotifications(tx, userId);
-  if (waiting > 0) throw unavailable("an event of this user came in meanwhile, try again");
-}
-
-// It says that somebody was erased, and not who.
-async function recordErasure(
-  tx: Transaction,
-  { operationId, who, reason }: Erasure,
-  rows: Erased["rows"],
-): Promise<void> {
-  await query(
-    tx,
-    `insert into operations (operation_id, kind, layer, who, reason, items)
-     values ($1, 'ERASE_USER', 'user', $2, $3, jsonb_build_array($4::jsonb))
-     on conflict (operation_id) do nothing`,
-    [operationId, who, reason, JSON.stringify(rows)],
-  );
+  if (waiting > 0) throw unavailable("an event of this user arrived in the meantime, try again");
 }

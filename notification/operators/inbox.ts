@@ -1,14 +1,17 @@
 import { z } from "@hono/zod-openapi";
 import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
-import { ApiError } from "@kenri/shared/http/errors.ts";
-import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
+import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
+import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 
 const requestSchema = z.object({
-  user_id: fieldSchema().openapi({ description: "Whose notifications", example: "ann" }),
+  user_id: fieldSchema().openapi({
+    description: "The user whose notifications to list",
+    example: "ann",
+  }),
   ...pageFields(),
 });
 
@@ -35,17 +38,17 @@ export const inboxRoute: ScopedRoute = {
   scope: "notifications:read",
   operationId: "listNotifications",
   summary: "The notifications of a user",
-  description: "The newest first. Those that arrive meanwhile don't shift the pages.",
+  description: "The newest first. New notifications don't shift the pages.",
   request: {
     params: requestSchema.pick({ user_id: true }),
     query: requestSchema.pick({ limit: true, cursor: true }),
   },
   responses: {
     200: {
-      description: "An unknown user has none; next_cursor is there when there are more",
+      description: "Empty for an unknown user; next_cursor is present if there are more",
       content: { "application/json": { schema: answerSchema } },
     },
-    400: errorAnswer("The user_id, limit or cursor is bad", {
+    400: errorAnswer("The user_id, limit or cursor is invalid", {
       BAD_REQUEST: "limit must be at most 200",
     }),
   },
@@ -53,12 +56,9 @@ export const inboxRoute: ScopedRoute = {
 
 export function inbox(database: Database): Handler {
   return async ({ req }) => {
-    const asked = requestSchema.safeParse({
-      ...req.query(),
-      user_id: pathPart(req, "user_id"),
-    });
-    if (!asked.success) throw new ApiError("BAD_REQUEST", problemsOf(asked.error));
-    const { user_id, limit, cursor } = asked.data;
+    const { user_id, limit, cursor } = valid(
+      requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),
+    );
     const after = readCursor(cursor, positionSchema);
     const found = await findNotifications(database, user_id, after, limit + 1);
     const { rows, next_cursor } = pageOf(
@@ -85,7 +85,8 @@ interface InboxRow extends Record<string, unknown> {
   payload: Record<string, unknown>;
 }
 
-// A row's own order is the index's, newest first; the cursor is the row after which to go on.
+// Rows are in the order of the index, the newest first. The cursor is the last row of the page
+// before.
 function findNotifications(
   database: Database,
   userId: string,

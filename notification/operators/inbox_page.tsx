@@ -1,6 +1,5 @@
 import { pageAnswer } from "@kenri/shared/console/answers.ts";
-import { queryOf } from "@kenri/shared/console/ask.ts";
-import type { ShowPage } from "@kenri/shared/console/console.tsx";
+import { queryOf, type ShowPage } from "@kenri/shared/console/ask.ts";
 import {
   ConsolePage,
   Json,
@@ -10,11 +9,11 @@ import {
   Table,
   When,
 } from "@kenri/shared/console/layout.tsx";
-import { EventLink } from "@kenri/shared/console/timeline_page.tsx";
+import { EventLink, SearchField } from "@kenri/shared/console/search.tsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { Inbox } from "./inbox.ts";
 
-// What a user was told, or is to be told.
+// The notifications of a user, sent or not.
 
 export const inboxPath = "/console/inbox";
 
@@ -30,20 +29,8 @@ export function inboxPage(site: Site): ShowPage {
       context,
       <ConsolePage site={site} path={inboxPath} title="Inbox">
         <form class="search" method="get" action={inboxPath} role="search">
-          <div class="wide">
-            <label for="user_id">Of which user?</label>
-            <input
-              id="user_id"
-              name="user_id"
-              value={user_id}
-              required
-              maxlength={255}
-              autocapitalize="off"
-              autocomplete="off"
-              spellcheck={false}
-            />
-          </div>
-          <button type="submit">Open</button>
+          <SearchField id="user_id" label="User id" value={user_id} maxlength={255} />
+          <button type="submit">Find</button>
         </form>
         {found && <Notifications inbox={found} />}
       </ConsolePage>,

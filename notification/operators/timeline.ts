@@ -1,17 +1,19 @@
-import { findAttempts } from "@kenri/shared/queue/attempts.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
-import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import {
+  claimedStep,
   type EventTimeline,
   inOrder,
   maxEvents,
   readAsked,
   type Step,
   timelineRoute,
+  type TimelineRow,
 } from "@kenri/shared/operators/timeline.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
+import { findAttempts } from "@kenri/shared/queue/attempts.ts";
+import { listOf } from "@kenri/shared/queue/leases.ts";
 import type { Handler } from "hono";
 
-// This service's half of an event's timeline: from its receipt to the send.
+// The timelines of events in this service, from the stream to the send.
 
 const askedBy = ["event_id", "user_id"] as const;
 
@@ -40,22 +42,13 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
   return rows.map(({ event_id }) => event_id);
 }
 
-interface NotificationRow extends Record<string, unknown> {
+interface NotificationRow extends TimelineRow {
   notification_id: string;
-  event_id: string;
   user_id: string;
   stock_keeping_unit: string | null;
   version: number;
-  type: string;
-  status: string;
   trace_id: string | null;
-  attempt_count: number;
-  next_retry_at: string | null;
-  created_at: string;
   sent_at: string | null;
-  locked_at: string | null;
-  locked_by: string | null;
-  last_error: string | null;
 }
 
 interface CapturedRow extends Record<string, unknown> {
@@ -86,8 +79,8 @@ async function findTimelines(database: Database, ids: string[]): Promise<EventTi
       error,
       stream_seq,
     }));
-    if (!row) return losses.length > 0 ? [notReceived(id, losses)] : [];
-    return [toTimeline(row, [...losses, ...attempts.get(row.notification_id) ?? []])];
+    if (!row) return losses.length > 0 ? [toTimeline(id, row, losses)] : [];
+    return [toTimeline(id, row, [...losses, ...attempts.get(row.notification_id) ?? []])];
   });
 }
 
@@ -98,7 +91,7 @@ function findNotifications(database: Database, ids: string[]): Promise<Notificat
        payload_json->>'stock_keeping_unit' as stock_keeping_unit, version, type, status,
        payload_json->>'trace_id' as trace_id, attempt_count,
        ${utc("next_retry_at")} as next_retry_at, ${utc("created_at")} as created_at,
-       ${utc("sent_at")} as sent_at, ${utc("locked_at")} as locked_at, locked_by, last_error
+       ${utc("sent_at")} as sent_at, ${utc("locked_at")} as locked_at, locked_by
      from notifications
      where event_id = any($1::uuid[])`,
     [listOf(ids)],
@@ -117,42 +110,26 @@ function findCaptured(database: Database, ids: string[]): Promise<CapturedRow[]>
   );
 }
 
-function notReceived(event_id: string, steps: Step[]): EventTimeline {
+function toTimeline(
+  event_id: string,
+  row: NotificationRow | undefined,
+  attempts: Step[],
+): EventTimeline {
   return {
     event_id,
-    user_id: null,
-    stock_keeping_unit: null,
-    version: null,
-    type: null,
-    status: "NOT_RECEIVED",
-    trace_id: null,
-    attempt_count: 0,
-    next_retry_at: null,
-    steps,
+    user_id: row?.user_id ?? null,
+    stock_keeping_unit: row?.stock_keeping_unit ?? null,
+    version: row?.version ?? null,
+    type: row?.type ?? null,
+    status: row?.status ?? "NOT_RECEIVED",
+    trace_id: row?.trace_id ?? null,
+    attempt_count: row?.attempt_count ?? 0,
+    next_retry_at: row?.next_retry_at ?? null,
+    steps: inOrder([
+      row && { at: row.created_at, step: "RECEIVED" },
+      ...attempts,
+      row?.status === "SENT" && row.sent_at ? { at: row.sent_at, step: "SENT" } : undefined,
+      row && claimedStep(row, "PROCESSING"),
+    ]),
   };
-}
-
-function toTimeline(row: NotificationRow, befell: Step[]): EventTimeline {
-  const { event_id, user_id, stock_keeping_unit, version, type, status, trace_id } = row;
-  const { attempt_count, next_retry_at, created_at } = row;
-  return {
-    event_id,
-    user_id,
-    stock_keeping_unit,
-    version,
-    type,
-    status,
-    trace_id,
-    attempt_count,
-    next_retry_at,
-    steps: inOrder([{ at: created_at, step: "RECEIVED" }, ...befell, ...presentOf(row)]),
-  };
-}
-
-function presentOf({ status, sent_at, locked_at, locked_by }: NotificationRow): Step[] {
-  if (status === "SENT" && sent_at) return [{ at: sent_at, step: "SENT" }];
-  if (status === "PROCESSING" && locked_at) {
-    return [{ at: locked_at, step: "PROCESSING", worker: locked_by }];
-  }
-  return [];
 }

@@ -1,20 +1,21 @@
-// The key by which events have an order: those of one key are published, and sent to the user, by
-// version. It is the user, a colon and the item. In both, `%` is written as %25 and `:` as %3A, so no
-// two pairs share a key, and other characters stay as they are. The databases have the same function as
+// Events with the same aggregate key are published, and delivered to the user, in the order of
+// their versions. The key is the user, a colon and the item. In both parts `%` is written as %25
+// and `:` as %3A, so that no two pairs share a key. The databases have the same function as
 // aggregate_key_of, for keys that are made of columns.
 //
-// There is one kind of key so far. A key of another kind will begin with its kind and a colon: it then
-// has two colons, and can't be that of an entitlement.
+// There is one kind of key so far. A key of another kind will begin with its kind and a colon. It
+// then has two colons, so it can't be the key of an entitlement.
 export function aggregateKeyOf(userId: string, stockKeepingUnit: string): string {
   return keyPrefixOf(userId) + escaped(stockKeepingUnit);
 }
 
-// The beginning of all keys of this user, and of no others.
+// All keys of this user begin with this prefix, and no other keys do.
 export function keyPrefixOf(userId: string): string {
   return `${escaped(userId)}:`;
 }
 
-// Keys from before parts were escaped may have more colons. They do not say which user they belong to.
+// A key from before the parts were escaped may have more colons. Its user is then ambiguous, so it
+// counts as the key of nobody.
 export function isKeyOf(userId: string, key: string): boolean {
   const prefix = keyPrefixOf(userId);
   return key.startsWith(prefix) && !key.includes(":", prefix.length);

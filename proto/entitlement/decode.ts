@@ -18,7 +18,7 @@ export interface EventFields extends Record<string, string | number> {
   trace_id: string;
 }
 
-// The message can't be read, however often it is delivered.
+// The message can't be decoded, and redelivering it does not help.
 export class UnreadableMessage extends Error {
   override readonly name = "UnreadableMessage";
 }
@@ -43,7 +43,7 @@ export function decodeEvent(body: Uint8Array): EventFields {
     trace_id: event.traceId,
   };
   if (Object.values(fields).some((value) => typeof value === "string" && value.includes("\0"))) {
-    throw new UnreadableMessage("a field holds a NUL, which can't be stored");
+    throw new UnreadableMessage("a field contains a NUL, which can't be stored");
   }
   return fields;
 }
@@ -56,7 +56,7 @@ function decode(body: Uint8Array): EntitlementEvent {
   }
 }
 
-const firstSecond = -62_135_596_800n; // of the year 1, as protobuf's Timestamp has it
+const firstSecond = -62_135_596_800n; // of the year 1, the first of a protobuf Timestamp
 const lastSecond = 253_402_300_799n; // of the year 9999
 
 // To the microsecond, which is what PostgreSQL keeps.

@@ -3,12 +3,12 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { EntitlementEventSchema } from "../gen/entitlement/v1/entitlement_event_pb.ts";
 import { typeOfName } from "./event_types.ts";
 
-// An event whose fields can't be encoded. No retry helps.
+// The fields of the event can't be encoded, and a retry does not help.
 export class UnreadablePayload extends Error {
   override readonly name = "UnreadablePayload";
 }
 
-/** The body of the message for an event, whose fields stand in the payload of its outbox row. */
+/** Encodes the body of the message. The fields are those of the payload in the outbox. */
 export function encodeEvent(eventId: string, fields: Record<string, unknown>): Uint8Array {
   const text = (name: string) => readText(fields, name);
   const eventType = typeOfName.get(text("event_type"));
@@ -35,10 +35,10 @@ function readText(fields: Record<string, unknown>, name: string): string {
   return value;
 }
 
-// RFC 3339, with the years that a Timestamp may have.
+// RFC 3339, with the years that a Timestamp allows.
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
-// A Date holds milliseconds; the microseconds that PostgreSQL wrote are added back.
+// A Date only has milliseconds, so the microseconds that PostgreSQL wrote are read from the text.
 function readTime(written: string): { seconds: bigint; nanos: number } {
   const date = new Date(time.test(written) ? written : NaN);
   if (Number.isNaN(date.getTime())) throw new UnreadablePayload("occurred_at is not a time");

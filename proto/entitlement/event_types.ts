@@ -1,6 +1,6 @@
 import { EntitlementEventType } from "../gen/entitlement/v1/entitlement_event_pb.ts";
 
-// The types of events by the names that headers, tables and the API use for them.
+// Event types by the names that headers, tables and the API use.
 export const typeOfName: ReadonlyMap<string, EntitlementEventType> = new Map([
   ["EntitlementGranted", EntitlementEventType.GRANTED],
   ["EntitlementRevoked", EntitlementEventType.REVOKED],
@@ -8,7 +8,8 @@ export const typeOfName: ReadonlyMap<string, EntitlementEventType> = new Map([
 
 const nameOfType = new Map<number, string>([...typeOfName].map(([name, type]) => [type, name]));
 
-// A type of a newer schema is kept as its number, so that nothing is lost.
+// An unknown type, of a newer schema, is represented by its number, so that its events are not
+// lost.
 export function nameOf(type: number): string {
   return nameOfType.get(type) ?? `${type}`;
 }

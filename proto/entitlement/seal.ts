@@ -1,7 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-// A seal proves that an event was published by a service that has the key. NATS does not say who
-// published a message, and `deno task recover` writes what it finds in the stream to the database.
+// A seal proves that an event was published by a service that has the key. This matters because
+// NATS does not report who published a message, and `deno task recover` writes events of the stream
+// to the database.
 
 export const sealHeader = "seal";
 
@@ -23,7 +24,7 @@ function sealOf(body: Uint8Array, key: string): string {
   return createHmac("sha256", key).update("kenri event\n").update(body).digest("hex");
 }
 
-// True for a seal made with any of the keys: the current one, or those used before it.
+// Whether the seal was made with any of these keys: the current one, or one that was used before.
 export function isSealed(body: Uint8Array, seal: string, keys: string[]): boolean {
   const given = new TextEncoder().encode(seal);
   return keys.some((key) => {

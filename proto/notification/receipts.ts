@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-// How the entitlement service asks the notification service, over NATS, which events it has not
-// received. The subject stands beside that of the events and belongs to no stream.
+// With these messages the entitlement service asks the notification service over NATS which events
+// it has not received. Their subject is derived from that of the events and belongs to no stream.
 
 export function subjectOfChecks(subject: string): string {
   return `${subject}.check`;
@@ -14,12 +14,12 @@ const checkSchema = z.object({ event_ids: z.array(z.uuid()).max(maxPerCheck) });
 const receiptSchema = z.object({
   missing: z.array(z.uuid()), // not received
   dead: z.array(z.uuid()), // not received, and a dead letter that JetStream gave up
-  delivered_up_to: z.int(), // the last message of the stream that was given out
-  undelivered: z.int(), // how many come after it
-  // A replica of the release before this does not say these two.
-  settled_up_to: z.int().default(0), // no message up to this one will be delivered again
-  unsettled: z.int().default(0), // how many after it were delivered, and may be delivered again
-  remembered_since: z.string(), // of what occurred earlier it can't be told
+  delivered_up_to: z.int(), // sequence of the last message that the stream has delivered
+  undelivered: z.int(), // number of messages after it
+  // Replicas of the previous release do not send these two.
+  settled_up_to: z.int().default(0), // no message up to this sequence will be redelivered
+  unsettled: z.int().default(0), // number of messages after it that may be redelivered
+  remembered_since: z.string(), // records of events that occurred earlier have been deleted
 });
 
 export type Receipt = z.infer<typeof receiptSchema>;

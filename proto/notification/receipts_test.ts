@@ -16,16 +16,16 @@ Deno.test("a receipt is read as it was written", () => {
   assert.deepEqual(readReceipt(encode(receipt)), receipt);
 });
 
-Deno.test("a replica of the release before does not say what may be delivered again", () => {
+Deno.test("a receipt of the previous release has no figures about redelivery, and they become 0", () => {
   const { settled_up_to: _upTo, unsettled: _unsettled, ...before } = receipt;
   assert.deepEqual(readReceipt(encode(before)), { ...receipt, settled_up_to: 0, unsettled: 0 });
 });
 
-Deno.test("a receiver that can't answer says why", () => {
+Deno.test("an error in place of a receipt is thrown with its message", () => {
   assert.throws(() => readReceipt(encode({ error: "its database is away" })), /database is away/);
 });
 
-Deno.test("a question of more than it may ask is refused", () => {
+Deno.test("a question with too many ids is refused", () => {
   const ids = Array.from({ length: maxPerCheck + 1 }, () => crypto.randomUUID());
   assert.equal(readCheck(encode({ event_ids: ids.slice(1) })).length, maxPerCheck);
   assert.throws(() => readCheck(encode({ event_ids: ids })));

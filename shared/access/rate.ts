@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count, number } from "../process/settings.ts";
+import { count, number } from "../process/setting_kinds.ts";
 import { ApiError } from "../http/errors.ts";
 import { refusedBy } from "../http/limits.ts";
 import type { Caller } from "./caller.ts";
@@ -9,8 +9,13 @@ import type { Authenticator } from "./authenticator.ts";
 // one, and the bucket is refilled at a constant rate.
 
 export const rateSettings = {
-  "access.rate": number({ min: 0.01, max: 1_000_000, whole: false }).optional(),
-  "access.burst": count().optional(),
+  "access.rate": number({ min: 0.01, max: 1_000_000, whole: false }).optional().describe(
+    "Requests per second of each caller ([limits.md](limits.md))",
+  ),
+  "access.burst": count().optional().meta({
+    description: "Requests that one caller may make at once",
+    shownDefault: "the rate, rounded up",
+  }),
 };
 
 export interface RateOptions {

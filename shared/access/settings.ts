@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { duration, environmentName, serverUrl, text } from "../process/settings.ts";
+import { environmentName } from "../process/settings.ts";
+import { duration, serverUrl, text } from "../process/setting_kinds.ts";
 import type { AccessOptions } from "./authenticator.ts";
 import { isLoopback } from "./loopback.ts";
 import { readEntries, type TokenEntry } from "./tokens.ts";
@@ -7,13 +8,21 @@ import { readEntries, type TokenEntry } from "./tokens.ts";
 // The settings that decide who may call. Every service has them.
 
 export const accessSettings = {
-  "access.tokens": tokens().optional(),
-  "access.jwt.issuer": text().optional(),
-  "access.jwt.audience": text().optional(),
-  "access.jwt.jwks-url": keysUrl().optional(),
-  "access.jwt.algorithms": algorithms().prefault("RS256 PS256 ES256 EdDSA"),
-  "access.jwt.leeway": duration(600_000).prefault("30s"),
-  "access.session-key": sessionKey().optional(),
+  "access.tokens": tokens().optional().describe(
+    "Callers with a token, and their scopes, see [access.md](access.md)",
+  ),
+  "access.jwt.issuer": text().optional().describe("Issuer whose JWTs are accepted"),
+  "access.jwt.audience": text().optional().describe("Audience that a JWT must name"),
+  "access.jwt.jwks-url": keysUrl().optional().describe("URL of the issuer's public keys"),
+  "access.jwt.algorithms": algorithms().prefault("RS256 PS256 ES256 EdDSA").describe(
+    "Accepted signature algorithms, all of them asymmetric",
+  ),
+  "access.jwt.leeway": duration(600_000).prefault("30s").describe(
+    "Tolerated difference between the clocks",
+  ),
+  "access.session-key": sessionKey().optional().describe(
+    "Seals the sessions of the console; the same on all replicas ([access.md](access.md))",
+  ),
 };
 
 type AccessSettings = z.output<z.ZodObject<typeof accessSettings>>;
@@ -48,11 +57,11 @@ export const issuerIsComplete = z.superRefine<Record<string, unknown>>((settings
 });
 
 // Checked even if other settings are wrong, so that all problems are reported together.
-export function loopbackUnlessAccess<Key extends string>(
-  host: Key,
-): z.core.$ZodCheck<Record<Key, string>> {
-  return z.refine<Record<Key, string>>(
-    (settings: Record<string, unknown>) =>
+export function loopbackUnlessAccess(
+  host: string,
+): z.core.$ZodCheck<Record<string, unknown>> {
+  return z.refine<Record<string, unknown>>(
+    (settings) =>
       settings["access.tokens"] !== undefined || settings["access.jwt.issuer"] !== undefined ||
       typeof settings[host] !== "string" || isLoopback(settings[host]),
     {

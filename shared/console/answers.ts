@@ -3,14 +3,14 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import type { ApiError } from "../http/errors.ts";
 import { rendered } from "../http/pages/page.tsx";
 
-// The answers of the console, with what differs from all others (protect.ts). Nothing runs, loads or
-// frames what does not come from the service itself.
+// The answers of the console. Their headers differ from those of all other answers (protect.ts): a
+// page may run and load what comes from the service itself, and nothing may frame it.
 
 const headers = {
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  // With less the browser would not say where a form comes from.
+  // A stricter policy would hide from the service which page a form comes from.
   "Referrer-Policy": "same-origin",
   "Cross-Origin-Opener-Policy": "same-origin",
 };
@@ -25,7 +25,7 @@ export function pageAnswer(
   return context.html(rendered(page), status, headers);
 }
 
-// Of the service's own; a new version of it is asked for again after a minute.
+// A minute of caching keeps pages fast and picks up a new version soon.
 export function fileAnswer(context: Context, text: string, type: string): Response {
   return context.body(text, 200, {
     ...headers,
@@ -34,7 +34,7 @@ export function fileAnswer(context: Context, text: string, type: string): Respon
   });
 }
 
-// After a form: reloading or going back does not send it again.
+// After a form, so that reloading or going back does not send the form again.
 export function seeOther(context: Context, path: string): Response {
   return context.body(null, 303, { ...headers, Location: path });
 }

@@ -1,10 +1,11 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Context } from "hono";
 import type { InternalCall } from "../access/admit.ts";
 import type { Caller } from "../access/caller.ts";
 import { ApiError, type ErrorCode } from "../http/errors.ts";
 
-// The console asks its own service as any other operator does, only within the process: what it shows
-// is what the API answers, and what it changes goes the same way.
+// The console calls the API of its own service, within the process. So its pages show what the API
+// returns and change only what the API can change.
 
 export type Query = Record<string, string | undefined>;
 
@@ -13,7 +14,10 @@ export interface Api {
   post<Answer>(path: string, body: Record<string, unknown>): Promise<Answer>;
 }
 
-// In the name of the caller, with no more than that caller's scopes.
+// Each page answers a request with the API at hand.
+export type ShowPage = (context: Context, api: Api) => Promise<Response> | Response;
+
+// Calls are made in the name of the caller, with that caller's scopes.
 export function apiOf(app: OpenAPIHono, caller: Caller): Api {
   const internal: InternalCall = { caller };
   const ask = async <Answer>(path: string, init?: RequestInit): Promise<Answer> => {
@@ -33,7 +37,7 @@ export function apiOf(app: OpenAPIHono, caller: Caller): Api {
   };
 }
 
-// Beginning with its question mark; empty without a value.
+// With the question mark, or empty if nothing is given.
 export function queryOf(query: Query): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] =>
     entry[1] !== undefined

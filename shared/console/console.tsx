@@ -1,87 +1,82 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Context } from "hono";
 import type { Child } from "hono/jsx";
-import { requireScope, signInPath } from "../access/admit.ts";
-import type { Caller, Scope } from "../access/caller.ts";
+import { signInPath } from "../access/admit.ts";
 import type { Authenticator } from "../access/authenticator.ts";
-import { ApiError } from "../http/errors.ts";
-import type { Loop } from "../process/loop.ts";
+import type { Caller } from "../access/caller.ts";
 import { style } from "../http/pages/style.ts";
-import { fileAnswer, pageAnswer } from "./answers.ts";
-import { type Api, apiOf } from "./ask.ts";
+import type { Loop } from "../process/loop.ts";
+import { apiOf, type ShowPage } from "./ask.ts";
 import {
   deadLetterPage,
   deadLetterPath,
   deadLettersPage,
   type Layers,
 } from "./dead_letters_page.tsx";
-import { ConsolePage, type Site } from "./layout.tsx";
+import type { Site } from "./layout.tsx";
 import { LiveFigures } from "./live.ts";
 import { operationsPage, operationsPath } from "./operations_page.tsx";
-import { fragmentsOf, type Look, lookAround, pipelinePage } from "./pipeline_page.tsx";
+import { addPages, file, get, nobody, post } from "./page_routes.tsx";
+import { fragmentsOf, overviewFrom, pipelinePage } from "./pipeline_page.tsx";
 import { type Counted, readCounters, Samples } from "./samples.ts";
+import { type SearchBy, timelinePath } from "./search.tsx";
 import { confirmPage, confirmPath, deadLettersPath, sendBackNow } from "./send_back_page.tsx";
 import { signIn, signInPage, signOut, signOutPage, signOutPath } from "./sign_in_page.tsx";
-import { type SearchBy, timelinePage, timelinePath } from "./timeline_page.tsx";
+import { type Queue, queueProblems, type QueueStatus, type Stage } from "./stages.tsx";
+import { timelinePage } from "./timeline_page.tsx";
 import script from "./live.js" with { type: "text" };
 import consoleStyle from "./console.css" with { type: "text" };
 import icon from "./icon.svg" with { type: "text" };
 
-// The console of one service: its own half, by what its own API answers.
+// The console of one service. It shows what the API of this service returns.
 
-export type ShowPage = (context: Context, api: Api) => Promise<Response> | Response;
-
-export interface Route {
-  method: "GET" | "POST";
-  path: string;
-  scope: Scope | "public";
-  answer: ShowPage;
-}
-
-export interface Half<Status, Counter extends string> {
-  site: Omit<Site, "pages" | "asksWho">;
-  ways: SearchBy[];
+export interface ServiceConsole<Status extends QueueStatus, Counter extends string> {
+  site: Pick<Site, "service" | "peer" | "peerUrl">;
+  searchBy: SearchBy[];
   layers: Layers;
   counters: Record<Counter, Counted>;
-  look(status: Status | undefined, samples: Samples<Counter>): Look;
-  before?: (site: Site) => Child; // in the picture
-  after?: (site: Site) => Child;
+  queue: Queue;
+  stages(status: Status | undefined, rates: Samples<Counter>): Stage[];
+  problems?(status: Status): Child[]; // besides those of the queue
+  before?: string; // what the peer does before the first stage
+  after?: string; // and after the last one
   more: { path: string; title: string; page: (site: Site) => ShowPage }[];
 }
 
-// Returns the loop that keeps its figures.
-export function addConsole<Status, Counter extends string>(
+// Returns the loop that samples the counters and sends the live figures.
+export function addConsole<Status extends QueueStatus, Counter extends string>(
   app: OpenAPIHono,
   authenticator: Authenticator,
-  half: Half<Status, Counter>,
+  own: ServiceConsole<Status, Counter>,
 ): Loop {
-  const { ways, layers, more } = half;
+  const { searchBy, layers, queue, more } = own;
   const site: Site = {
-    ...half.site,
-    asksWho: !authenticator.open,
+    ...own.site,
+    needsSignIn: !authenticator.open,
     pages: [
       { path: "/console", title: "Pipeline" },
       { path: timelinePath, title: "Timeline" },
       ...more,
       { path: deadLettersPath, title: "Dead letters" },
-      { path: operationsPath, title: "Record" },
+      { path: operationsPath, title: "Operations" },
     ],
   };
-  const api = apiOf(app, itself);
-  const samples = new Samples(readCounters(half.counters));
-  const look = () =>
-    lookAround(
-      () => api.get<Status>(`/debug/${site.service}/status`),
-      (status) => half.look(status, samples),
-    );
+  const api = apiOf(app, consoleItself);
+  const samples = new Samples(readCounters(own.counters));
+  const overview = () =>
+    overviewFrom(() => api.get<Status>(`/debug/${site.service}/status`), (status) => ({
+      stages: own.stages(status, samples),
+      problems: status ? [...queueProblems(queue, status), ...own.problems?.(status) ?? []] : [],
+      oldest: status?.oldest ?? [],
+      noun: queue.noun,
+    }));
   const live = new LiveFigures(
-    async () => fragmentsOf(await look()),
+    async () => fragmentsOf(await overview()),
     (atMs) => samples.take(atMs),
   );
-  const around = { before: half.before?.(site), after: half.after?.(site) };
+  const { before, after } = own;
   addPages(app, site, [
-    get("/console", pipelinePage({ site, ways, look, ...around })),
-    get(timelinePath, timelinePage(site, ways)),
+    get("/console", pipelinePage({ site, searchBy, overview, before, after })),
+    get(timelinePath, timelinePage(site, searchBy)),
     ...more.map(({ path, page }) => get(path, page(site))),
     get(deadLettersPath, deadLettersPage(site, layers)),
     get(deadLetterPath, deadLetterPage(site, layers)),
@@ -103,58 +98,5 @@ export function addConsole<Status, Counter extends string>(
   return { name: "console", run: (signal) => live.run(signal) };
 }
 
-// What it shows to all who watch, each of whom may see it.
-const itself: Caller = { name: "console", scopes: new Set(["debug:read"]) };
-
-const get = (path: string, answer: ShowPage): Route => ({
-  method: "GET",
-  path,
-  scope: "debug:read",
-  answer,
-});
-
-const post = (path: string, answer: ShowPage): Route => ({ ...get(path, answer), method: "POST" });
-
-function file(path: string, text: string, type: string): Route {
-  return get(path, (context) => fileAnswer(context, text, type));
-}
-
-function addPages(app: OpenAPIHono, site: Site, routes: Route[]): void {
-  for (const { method, path, scope, answer } of routes) {
-    app.on(method, path, async (context) => {
-      try {
-        if (scope !== "public") requireScope(context, scope);
-        return await answer(context, apiOf(app, context.get("caller") ?? nobody));
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        return errorPage(site, context, error);
-      }
-    });
-  }
-  for (const [path, ofPath] of Map.groupBy(routes, ({ path }) => path)) {
-    const allow = ofPath.map(({ method }) => method === "GET" ? "GET, HEAD" : method).join(", ");
-    app.all(path, ({ req }) => {
-      throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
-        Allow: allow,
-      });
-    });
-  }
-}
-
-// On a public page.
-const nobody: Caller = { name: "", scopes: new Set() };
-
-function errorPage(site: Site, context: Context, error: ApiError): Response {
-  const { status, message, headers } = error;
-  for (const [name, value] of Object.entries(headers)) context.header(name, value);
-  return pageAnswer(
-    context,
-    <ConsolePage site={site} path="" title={status === 503 ? "Not now" : "That did not work"}>
-      <p class="note bad" role="alert">{message}</p>
-      <p>
-        <a href="/console">To the pipeline</a>
-      </p>
-    </ConsolePage>,
-    status,
-  );
-}
+// Reads the figures that are shown to everyone who may see the pipeline.
+const consoleItself: Caller = { name: "console", scopes: new Set(["debug:read"]) };

@@ -1,24 +1,21 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { DeadLetter, ErrorCount, Layer } from "../operators/dead_letters.ts";
+import type { DeadLetter, LayerErrorCount } from "../operators/dead_letters.ts";
 import { pageAnswer } from "./answers.ts";
-import { type Api, queryOf } from "./ask.ts";
-import type { ShowPage } from "./console.tsx";
+import { queryOf, type ShowPage } from "./ask.ts";
 import { takeNote } from "./forms.ts";
 import { ConsolePage, Facts, Json, NextPage, type Site, Table, When } from "./layout.tsx";
+import { EventLink } from "./search.tsx";
 import { confirmPath, deadLettersPath } from "./send_back_page.tsx";
 import { age, ageOf, whole } from "./text.ts";
-import { EventLink } from "./timeline_page.tsx";
 
-// What was given up: how often for which error, one by one, and each with all that is known of it.
+// Dead letters: counted by error, listed, and each with its payload.
 
 export const deadLetterPath = `${deadLettersPath}/one`;
 
-// What is in each layer, in a sentence.
-export type Layers = Partial<Record<Layer, string>>;
+// What the dead letters of each layer are, in a sentence.
+export type Layers = Record<string, string>;
 
-type CountOfLayer = ErrorCount & { layer: string };
-
-export interface DeadLetterList {
+interface DeadLetterList {
   dead_letters: DeadLetter[];
   next_cursor?: string;
 }
@@ -29,15 +26,19 @@ export function deadLettersPage(site: Site, layers: Layers): ShowPage {
     const layer = req.query("layer") ?? Object.keys(layers)[0] ?? "";
     const error = req.query("error");
     const [{ errors }, list] = await Promise.all([
-      api.get<{ errors: CountOfLayer[] }>(`/debug/${site.service}/dead-letters/errors`),
-      listOf(api, site, { layer, error, cursor: req.query("cursor") }),
+      api.get<{ errors: LayerErrorCount[] }>(`/debug/${site.service}/dead-letters/errors`),
+      api.get<DeadLetterList>(`/debug/${site.service}/dead-letters`, {
+        layer,
+        error,
+        cursor: req.query("cursor"),
+      }),
     ]);
     return pageAnswer(
       context,
       <ConsolePage site={site} path={deadLettersPath} title="Dead letters" note={takeNote(context)}>
         <p>
-          What was given up and waits for somebody. When its cause is mended, send it back: nothing
-          is ever done twice by that.
+          These used up all their attempts and need a person. Once the cause is fixed, send them
+          back to try again. This is safe to repeat: duplicates have no effect.
         </p>
         <Errors errors={errors} />
         {Object.keys(layers).length > 1 && (
@@ -52,11 +53,11 @@ export function deadLettersPage(site: Site, layers: Layers): ShowPage {
             ))}
           </nav>
         )}
-        <h2>One by one: {layer}</h2>
-        <p class="muted">{layers[layer as Layer]}</p>
+        <h2>Layer {layer}</h2>
+        <p class="muted">{layers[layer]}</p>
         {error !== undefined && (
           <p>
-            Only those with the error <q>{error}</q>.{" "}
+            Only dead letters with the error <q>{error}</q>.{" "}
             <a href={`${deadLettersPath}${queryOf({ layer })}`}>Show all</a>
           </p>
         )}
@@ -70,15 +71,7 @@ export function deadLettersPage(site: Site, layers: Layers): ShowPage {
   };
 }
 
-function listOf(
-  api: Api,
-  { service }: Site,
-  wanted: { layer: string; error?: string | undefined; cursor?: string | undefined },
-): Promise<DeadLetterList> {
-  return api.get(`/debug/${service}/dead-letters`, wanted);
-}
-
-function Errors({ errors }: { errors: CountOfLayer[] }): JSX.Element {
+function Errors({ errors }: { errors: LayerErrorCount[] }): JSX.Element {
   return (
     <Table
       label="Errors, the most frequent first"
@@ -90,24 +83,24 @@ function Errors({ errors }: { errors: CountOfLayer[] }): JSX.Element {
         <a class="error" href={`${deadLettersPath}${queryOf({ layer, error })}`}>{error}</a>,
         <a class="button" href={`${confirmPath}${queryOf({ layer, error })}`}>Send all back…</a>,
       ])}
-      none="Nothing was given up."
+      none="There are no dead letters."
     />
   );
 }
 
 function Selection({ layer, list }: { layer: string; list: DeadLetterList }): JSX.Element {
   const { dead_letters } = list;
-  if (dead_letters.length === 0) return <p class="empty">None.</p>;
+  if (dead_letters.length === 0) return <p class="empty">No dead letters in this layer.</p>;
   return (
     <form method="get" action={confirmPath}>
       <input type="hidden" name="layer" value={layer} />
       <Table
         label="Dead letters, the oldest first"
-        columns={["Choose", "Id", "Age", "Event", "Error"]}
+        columns={["Select", "Id", "Age", "Event", "Error"]}
         rows={dead_letters.map(({ id, age_seconds, event_id, error }) => [
           <label class="choose">
             <input type="checkbox" name="id" value={id} />
-            <span class="hidden">Choose {id}</span>
+            <span class="hidden">Select {id}</span>
           </label>,
           <a href={`${deadLetterPath}${queryOf({ layer, id })}`}>
             {id === event_id ? "Show" : id}
@@ -118,7 +111,7 @@ function Selection({ layer, list }: { layer: string; list: DeadLetterList }): JS
         ])}
         none=""
       />
-      <button type="submit">Send the chosen back…</button>
+      <button type="submit">Send selected back…</button>
     </form>
   );
 }
@@ -135,10 +128,10 @@ export function deadLetterPage(site: Site, layers: Layers): ShowPage {
       context,
       <ConsolePage site={site} path={deadLettersPath} title={`Dead letter ${id}`}>
         {dead
-          ? <OneDeadLetter dead={dead} about={layers[layer as Layer]} />
-          : <p class="empty">It is no dead letter, or no longer one.</p>}
+          ? <OneDeadLetter dead={dead} about={layers[layer]} />
+          : <p class="empty">This is not a dead letter, or no longer one.</p>}
         <p>
-          <a href={`${deadLettersPath}${queryOf({ layer })}`}>All of {layer}</a>
+          <a href={`${deadLettersPath}${queryOf({ layer })}`}>All dead letters of {layer}</a>
         </p>
       </ConsolePage>,
     );
@@ -151,16 +144,20 @@ function OneDeadLetter(
   const { layer, id, event_id, error, since, age_seconds, attempts, payload } = dead;
   return (
     <article class="card">
-      <p class="muted">{about}</p>
       <p class="bad error">{error}</p>
       <Facts
         facts={[
-          ["layer", layer],
+          [
+            "layer",
+            <span>
+              {layer} <span class="muted">{about}</span>
+            </span>,
+          ],
           ["event", <EventLink id={event_id} />],
           [
             "since",
             <span>
-              <When at={since} />, for {age(age_seconds)}
+              <When at={since} />, {age(age_seconds)} ago
             </span>,
           ],
           ["attempts", attempts ?? "–"],
@@ -168,7 +165,7 @@ function OneDeadLetter(
       />
       <Json value={payload} label="Payload" />
       <p>
-        <a class="button" href={`${confirmPath}${queryOf({ layer, id })}`}>Send it back…</a>
+        <a class="button" href={`${confirmPath}${queryOf({ layer, id })}`}>Send back…</a>
       </p>
     </article>
   );

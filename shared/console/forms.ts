@@ -4,9 +4,9 @@ import { Buffer } from "node:buffer";
 import { ApiError } from "../http/errors.ts";
 import { readFields } from "../http/body.ts";
 
-// Forms that change something come from a page of this console and from nowhere else. The browser
-// says so itself, and a token that only this console's pages have is in the form and in a cookie.
-// Nothing is kept by the service, so any replica may get the form.
+// A form that changes something is accepted only from a page of this console. The browser's headers
+// must not contradict that, and the form must carry the same random token as a cookie. The service
+// stores nothing, so any replica can accept the form.
 
 const cookieName = "kenri_form";
 const tokenPattern = /^[0-9a-f]{32}$/;
@@ -28,12 +28,12 @@ export async function readForm(context: Context): Promise<URLSearchParams> {
   const fields = await readFields(req.raw);
   const token = getCookie(context, cookieName);
   if (!token || !tokenPattern.test(token) || fields.get("token") !== token) {
-    throw new ApiError("FORBIDDEN", "this form has expired, load its page again");
+    throw new ApiError("FORBIDDEN", "this form has expired, reload its page");
   }
   return fields;
 }
 
-// Where a browser says neither, the token alone decides.
+// If a browser sends neither header, the token alone decides.
 function isOwnPage(site: string | undefined, origin: string | undefined, url: string): boolean {
   if (site !== undefined) return site === "same-origin";
   if (origin === undefined) return true;
@@ -41,9 +41,9 @@ function isOwnPage(site: string | undefined, origin: string | undefined, url: st
   return host !== undefined && URL.parse(origin)?.host === host;
 }
 
-// What the next page says of what was just done, once.
+// A message about the result of a form, which the next page shows once.
 const noteName = "kenri_note";
-const maxNote = 1_500; // a browser keeps a cookie of 4 kB, and each byte may take two here
+const maxNote = 1_500; // characters; a browser keeps a cookie of 4 kB, and base64 makes it longer
 
 export function leaveNote(context: Context, note: string): void {
   const written = Buffer.from(note.slice(0, maxNote)).toString("base64url");

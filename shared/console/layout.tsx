@@ -2,21 +2,21 @@ import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { Page } from "../http/pages/page.tsx";
 
-// What all pages of the console have around them.
+// The frame of every page of the console, and the parts that pages are made of.
 
 export interface Site {
   service: string;
-  other: string;
-  peerUrl: string | undefined; // of the other service, for links
-  asksWho: boolean; // whoever comes has to sign in
+  peer: string; // the service at the other end of the stream
+  peerUrl: string | undefined; // of its console
+  needsSignIn: boolean;
   pages: { path: string; title: string }[];
 }
 
 interface PageParts {
   site: Site;
-  path: string; // which page of the site it belongs to
+  path: string; // of the page that the navigation marks as the current one
   title: string;
-  note?: string | undefined; // what has just been done
+  note?: string | undefined; // the result of the last form
   children: Child;
 }
 
@@ -41,15 +41,15 @@ export function ConsolePage({ site, path, title, note, children }: PageParts): J
         {children}
       </main>
       <footer class="muted">
-        Times are UTC. The same for programs: <a href="/docs">API</a>,{" "}
-        <a href="/metrics">metrics</a>; in a terminal: <code>deno task ops</code>.
+        All times are in UTC. The same data is in the <a href="/docs">API</a>, in the{" "}
+        <a href="/metrics">metrics</a> and in <code>deno task ops</code>.
       </footer>
     </Page>
   );
 }
 
 function Bar({ site, path }: { site: Site; path: string }): JSX.Element {
-  const { service, other, peerUrl, asksWho, pages } = site;
+  const { service, peer, peerUrl, needsSignIn, pages } = site;
   return (
     <div class="bar">
       <header>
@@ -63,14 +63,14 @@ function Bar({ site, path }: { site: Site; path: string }): JSX.Element {
             </a>
           ))}
         </nav>
-        {peerUrl && <a class="peer" href={`${peerUrl}/console`}>{other} ↗</a>}
-        {asksWho && <a class="peer" href="/console/sign-out">Sign out</a>}
+        {peerUrl && <a class="peer" href={`${peerUrl}/console`}>{peer} ↗</a>}
+        {needsSignIn && <a class="peer" href="/console/sign-out">Sign out</a>}
       </header>
     </div>
   );
 }
 
-// A place whose content is brought up to date by the script, where it runs.
+// An element whose content live.js keeps up to date.
 export function Live({ name, children }: { name: string; children: Child }): JSX.Element {
   return <div data-live={name}>{children}</div>;
 }
@@ -95,7 +95,7 @@ export function When({ at }: { at: string | null | undefined }): JSX.Element {
 
 export type Tone = "good" | "warn" | "bad" | "muted";
 
-// By its word, its shape and its colour.
+// A state is shown by its word, its shape and its colour.
 export function State({ tone, word }: { tone: Tone; word: string }): JSX.Element {
   return <span class={`state ${tone}`}>{word}</span>;
 }
@@ -118,10 +118,12 @@ export function Json({ value, label }: { value: unknown; label: string }): JSX.E
   return <pre tabindex={0} role="region" aria-label={label}>{JSON.stringify(value, null, 2)}</pre>;
 }
 
-export function Facts({ facts }: { facts: [string, Child][] }): JSX.Element {
+export type Fact = [name: string, value: Child];
+
+export function Facts({ facts }: { facts: (Fact | false)[] }): JSX.Element {
   return (
     <dl class="facts">
-      {facts.map(([name, value]) => (
+      {facts.filter((fact) => fact !== false).map(([name, value]) => (
         <div>
           <dt>{name}</dt>
           <dd>{value}</dd>
@@ -135,11 +137,11 @@ interface TableParts {
   label: string;
   columns: string[];
   rows: Child[][];
-  none: string; // what to say when there are no rows
+  none: string; // shown if there are no rows
 }
 
-// On a phone each row is a card, so each cell tells its column. The roles are said because a browser
-// forgets them where a table is not shown as one.
+// On a phone each row is a card, so each cell names its column. The roles are explicit because a
+// browser drops them if CSS displays a table as something else.
 export function Table({ label, columns, rows, none }: TableParts): JSX.Element {
   if (rows.length === 0) return <p class="empty">{none}</p>;
   return (

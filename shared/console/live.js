@@ -1,5 +1,5 @@
-// Puts what the service tells once a second into the places that are named for it. The page is whole
-// without this.
+// Once a second, puts the figures that the service sends into the elements of the page that have
+// their names. Without this script the page is complete, but does not update itself.
 const places = [...document.querySelectorAll("[data-live]")];
 const state = document.querySelector("[data-live-state]");
 const button = document.querySelector("[data-live-pause]");
@@ -14,11 +14,11 @@ function connect() {
   source = new EventSource("/console/live");
   source.onmessage = ({ data }) => {
     show(JSON.parse(data));
-    say("Live: new figures each second.");
+    showState("Live: updated every second.");
   };
   source.onerror = () => {
-    say("Not live: the service does not answer. These are the last figures it gave.");
-    // The browser tries again by itself unless it was refused.
+    showState("Not live: the service does not answer. These are the last figures received.");
+    // The browser reconnects by itself unless the service refused it.
     if (source.readyState === EventSource.CLOSED) retry = setTimeout(connect, retryMs);
   };
 }
@@ -31,33 +31,33 @@ function disconnect() {
 function show(fragments) {
   for (const place of places) {
     const html = fragments[place.dataset.live];
-    // What somebody is about to use stays where it is.
+    // An element that has the focus is not replaced under the user's hands.
     if (html === undefined || place.contains(document.activeElement)) continue;
     if (place.shown !== html) place.innerHTML = html;
     place.shown = html;
   }
 }
 
-function say(text) {
+function showState(text) {
   if (state.textContent !== text) state.textContent = text;
 }
 
-function followOrNot() {
+function update() {
   if (paused || document.hidden) disconnect();
   else connect();
-  if (paused) say("Paused.");
+  if (paused) showState("Paused.");
 }
 
 if (places.length > 0) {
   button.hidden = false;
   button.addEventListener("click", () => {
     paused = !paused;
-    button.textContent = paused ? "Go on" : "Pause";
-    followOrNot();
+    button.textContent = paused ? "Resume" : "Pause";
+    update();
   });
-  // A browser has few connections to one host, and a page that nobody sees needs none.
-  document.addEventListener("visibilitychange", followOrNot);
-  // When the page is left, the answer that ends is no failure.
+  // A browser opens few connections to one host, so a hidden page gives its connection up.
+  document.addEventListener("visibilitychange", update);
+  // Leaving the page ends the stream, which must not look like a failure.
   addEventListener("pagehide", disconnect);
-  addEventListener("pageshow", followOrNot);
+  addEventListener("pageshow", update);
 }

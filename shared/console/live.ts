@@ -3,16 +3,16 @@ import type { Caller } from "../access/caller.ts";
 import { unavailable } from "../http/errors.ts";
 import { pause } from "../process/signals.ts";
 
-// What changes on a page, by the name of its place. While somebody listens it is read once a second,
-// however many they are; while nobody does, never.
+// The changing parts of a page, by the name of their element. They are read once a second for all
+// listeners together, and not at all while nobody listens.
 
 export type Fragments = Record<string, JSX.Element>;
 
 const everyMs = 1_000;
 const maxListeners = 32;
-// One person may have a few pages open, and must leave room for others.
+// Enough for the open pages of one person, and not all of the places.
 const maxListenersOfCaller = 8;
-// Whoever takes nothing for so long is gone, or so slow that reloading serves better.
+// A listener that takes nothing for so many seconds is gone or too slow.
 const maxMissed = 30;
 
 interface Listener {
@@ -34,17 +34,16 @@ export class LiveFigures {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // A stream that stayed open, or a database that is slow to tell, would hold the end of the service
-    // up.
+    // An open stream or a slow read of the database must not delay the shutdown.
     signal.addEventListener("abort", () => this.#endAll(), { once: true });
     while (!signal.aborted) {
       await this.#sample(performance.now());
-      if (this.#listeners.size > 0) this.#tell(await this.#read());
+      if (this.#listeners.size > 0) this.#send(await this.#read());
       await pause(everyMs, signal);
     }
   }
 
-  // The figures are for a caller until its credential ends. To ask for the head alone keeps no place.
+  // A stream ends with the caller's credential. A HEAD request takes no place.
   listen({ name, expiresAtMs = Infinity }: Caller, isHead: boolean): Response {
     if (this.#ended) throw unavailable("the service is stopping");
     if (isHead) return new Response(null, { headers });
@@ -61,15 +60,15 @@ export class LiveFigures {
     return new Response(stream, { headers });
   }
 
-  // Without credentials all callers have the same name, which is none.
+  // If callers need no credential, all have the same empty name.
   #refuseTooMany(name: string): void {
     const ofCaller = [...this.#listeners].filter(({ caller }) => caller === name).length;
     if (
       this.#listeners.size >= maxListeners || (name !== "" && ofCaller >= maxListenersOfCaller)
-    ) throw unavailable("too many watch already, reload the page instead", 60);
+    ) throw unavailable("too many live pages are open, reload this page instead", 60);
   }
 
-  #tell(fragments: Fragments): void {
+  #send(fragments: Fragments): void {
     const written = Object.entries(fragments).map(([name, shown]) => [name, `${shown}`]);
     const bytes = encoder.encode(`data: ${JSON.stringify(Object.fromEntries(written))}\n\n`);
     for (const listener of this.#listeners) {
@@ -77,7 +76,7 @@ export class LiveFigures {
         this.#end(listener);
         continue;
       }
-      // Each message is whole, so whoever has not taken the last one needs no other.
+      // Each message is complete, so a slow listener may miss some.
       if ((listener.controller.desiredSize ?? 0) > 0) {
         listener.controller.enqueue(bytes);
         listener.missed = 0;

@@ -1,13 +1,19 @@
-import type { OperationRecord } from "../operators/operations.ts";
+import type { OperationRecord } from "../operators/operation_log.ts";
 import { pageAnswer } from "./answers.ts";
-import { queryOf } from "./ask.ts";
-import type { ShowPage } from "./console.tsx";
+import { queryOf, type ShowPage } from "./ask.ts";
 import { ConsolePage, Json, NextPage, type Site, Table, When } from "./layout.tsx";
 import { count } from "./text.ts";
 
-// The record: what was changed by hand or mended by the hourly check.
+// The log of what operators and the hourly reconciliation have changed.
 
 export const operationsPath = "/console/operations";
+
+const labelOf: Record<string, string> = {
+  SEND_BACK: "Dead letters sent back",
+  REPLAY: "Republished: replay",
+  MEND: "Republished: not received",
+  ERASE_USER: "User erased",
+};
 
 interface Records {
   operations: OperationRecord[];
@@ -22,14 +28,16 @@ export function operationsPage(site: Site): ShowPage {
     );
     return pageAnswer(
       context,
-      <ConsolePage site={site} path={operationsPath} title="Record of operations">
-        <p>Who changed what, when, why, and from which state. Nothing here can be changed.</p>
+      <ConsolePage site={site} path={operationsPath} title="Operations">
+        <p>Who changed what, when and why, and the state before. This log can't be edited.</p>
         <Table
           label="Operations, the newest first"
-          columns={["Time", "What", "Layer", "Who", "Why", "Items"]}
+          columns={["Time", "Kind", "Layer", "Who", "Reason", "Items"]}
           rows={operations.map(({ done_at, kind, layer, who, reason, items }) => [
             <When at={done_at} />,
-            kind,
+            <span>
+              {labelOf[kind]} <span class="muted">{kind}</span>
+            </span>,
             layer,
             who,
             reason,
@@ -38,7 +46,7 @@ export function operationsPage(site: Site): ShowPage {
               <Json value={items} label="Items" />
             </details>,
           ])}
-          none="Nothing has been changed by hand."
+          none="No operations yet."
         />
         <NextPage href={next_cursor && `${operationsPath}${queryOf({ cursor: next_cursor })}`} />
       </ConsolePage>,

@@ -2,92 +2,97 @@ import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { ApiError } from "../http/errors.ts";
 import { pageAnswer } from "./answers.ts";
-import type { ShowPage } from "./console.tsx";
+import type { ShowPage } from "./ask.ts";
 import { ConsolePage, Live, LiveState, type Site } from "./layout.tsx";
 import type { Fragments } from "./live.ts";
-import { Pipeline, type Stage, stageFragments } from "./pipeline.tsx";
-import { Search, type SearchBy } from "./timeline_page.tsx";
+import { Pipeline, stageFragments } from "./pipeline.tsx";
+import { Search, type SearchBy } from "./search.tsx";
+import type { Stage } from "./stages.tsx";
+import { type WaitingRow, WaitingTable } from "./waiting_table.tsx";
 
-// The first page: does it flow, what waits, and what asks for a person.
+// The first page: whether events flow, what is waiting, and what needs a person.
 
-export interface Look {
+export interface Overview {
   stages: Stage[];
   problems: Child[];
-  oldest: JSX.Element; // what waits longest
+  oldest: WaitingRow[];
+  noun: string; // of a waiting row
+  error?: string; // why the status could not be read
 }
 
-export interface LookWithTrouble extends Look {
-  trouble: string | undefined; // why the figures of the tables are not known
-}
-
-// Also without its database a service has something to show.
-export async function lookAround<Status>(
-  ask: () => Promise<Status>,
-  look: (status: Status | undefined) => Look,
-): Promise<LookWithTrouble> {
+// Without the status, for example while the database is down, the counters of the process remain.
+export async function overviewFrom<Status>(
+  readStatus: () => Promise<Status>,
+  overview: (status: Status | undefined) => Overview,
+): Promise<Overview> {
   try {
-    return { ...look(await ask()), trouble: undefined };
+    return overview(await readStatus());
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return { ...look(undefined), trouble: error.message };
+    return { ...overview(undefined), error: error.message };
   }
 }
 
-export function fragmentsOf({ stages, ...look }: LookWithTrouble): Fragments {
+export function fragmentsOf(overview: Overview): Fragments {
   return {
-    ...stageFragments(stages),
-    problems: <Problems {...look} />,
-    oldest: look.oldest,
+    ...stageFragments(overview.stages),
+    problems: <Problems {...overview} />,
+    oldest: <WaitingTable noun={overview.noun} rows={overview.oldest} />,
   };
 }
 
 interface PipelinePageParts {
   site: Site;
-  ways: SearchBy[];
-  look: () => Promise<LookWithTrouble>;
-  before?: Child;
-  after?: Child;
+  searchBy: SearchBy[];
+  overview: () => Promise<Overview>;
+  before: string | undefined;
+  after: string | undefined;
 }
 
-export function pipelinePage({ site, ways, look, before, after }: PipelinePageParts): ShowPage {
+export function pipelinePage(parts: PipelinePageParts): ShowPage {
+  const { site, searchBy, before, after } = parts;
   return async (context) => {
-    const { stages, oldest, ...rest } = await look();
+    const overview = await parts.overview();
     return pageAnswer(
       context,
       <ConsolePage site={site} path="/console" title="Pipeline">
         <LiveState />
         <Live name="problems">
-          <Problems {...rest} />
+          <Problems {...overview} />
         </Live>
-        <Pipeline stages={stages} before={before} after={after} />
+        <Pipeline
+          stages={overview.stages}
+          before={before && <PeerStage site={site} about={before} />}
+          after={after && <PeerStage site={site} about={after} />}
+        />
         <p class="muted">
-          Rates are those of this replica; what waits is that of all replicas together.
+          Rates are those of this replica. Backlogs are those of all replicas.
         </p>
         <h2>Where is my event?</h2>
-        <Search ways={ways} />
-        <h2>What waits longest</h2>
-        <Live name="oldest">{oldest}</Live>
+        <Search searchBy={searchBy} />
+        <h2>Oldest in the backlog</h2>
+        <Live name="oldest">
+          <WaitingTable noun={overview.noun} rows={overview.oldest} />
+        </Live>
       </ConsolePage>,
     );
   };
 }
 
-export function OtherSide({ site: { other, peerUrl }, text }: {
+function PeerStage({ site: { peer, peerUrl }, about }: {
   site: Site;
-  text: string;
+  about: string;
 }): JSX.Element {
   return (
     <>
-      <h2>{peerUrl ? <a href={`${peerUrl}/console`}>{other} ↗</a> : other}</h2>
-      <p class="muted">{text}</p>
+      <h2>{peerUrl ? <a href={`${peerUrl}/console`}>{peer} ↗</a> : peer}</h2>
+      <p class="muted">{about}</p>
     </>
   );
 }
 
-function Problems(
-  { problems, trouble }: Pick<LookWithTrouble, "problems" | "trouble">,
-): JSX.Element {
-  if (trouble !== undefined) return <p class="note bad">{trouble}</p>;
+function Problems({ problems, error }: Overview): JSX.Element {
+  if (error !== undefined) return <p class="note bad">{error}</p>;
   if (problems.length === 0) return <p class="note good">All is well.</p>;
   return (
     <ul class="note warn">

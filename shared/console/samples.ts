@@ -1,11 +1,20 @@
 import { metrics } from "../telemetry/metrics.ts";
 
-// The counters of this process, once a second, as long as a sparkline goes back. It asks nothing of
-// the database, so it goes on while nobody looks.
+// The counters of this process, sampled once a second and kept for as long as a sparkline shows.
+// Sampling does not use the database, so it continues while nobody looks.
 
 export interface Counted {
   name: string;
   labels?: Record<string, string>;
+}
+
+// The counters of a worker that settles leased rows.
+export function workerCounters(worker: string): Record<"done" | "retried", Counted> {
+  const settled = (outcome: string) => ({
+    name: "kenri_worker_settled_total",
+    labels: { worker, outcome },
+  });
+  return { done: settled("done"), retried: settled("retry") };
 }
 
 type Totals<Name extends string> = Record<Name, number | undefined>;
@@ -16,7 +25,7 @@ interface Sample<Name extends string> {
 }
 
 const keptMs = 300_000;
-const rateMs = 5_000; // enough to be calm, little enough to be now
+const rateMs = 5_000; // long enough to be steady, short enough to be current
 export const points = keptMs / rateMs;
 
 export class Samples<Name extends string> {
@@ -33,13 +42,13 @@ export class Samples<Name extends string> {
     this.#samples = this.#samples.slice(first);
   }
 
-  // A second; undefined while it is not known.
+  // Per second over the last five seconds; undefined while it is not known.
   rate(counter: Name): number | undefined {
     const last = this.#samples.at(-1);
     return last && this.#rateBetween(counter, last.atMs - rateMs, last.atMs);
   }
 
-  // The same for each five seconds of the last five minutes, the newest last.
+  // One rate for each five seconds of the last five minutes, the newest last.
   rates(counter: Name): (number | undefined)[] {
     const last = this.#samples.at(-1);
     if (!last) return [];
@@ -73,7 +82,7 @@ export function readCounters<Name extends string>(
   };
 }
 
-// Over all series that have the labels; undefined where there is no such counter.
+// The sum of all series with these labels; undefined if there is no such counter.
 async function totalOf({ name, labels = {} }: Counted): Promise<number | undefined> {
   const found = await metrics.getSingleMetric(name)?.get();
   return found?.values

@@ -2,33 +2,19 @@ import type { Context } from "hono";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { ApiError } from "../http/errors.ts";
 import { pageAnswer, seeOther } from "./answers.ts";
-import { type Api, queryOf } from "./ask.ts";
-import type { ShowPage } from "./console.tsx";
+import { type Api, queryOf, type ShowPage } from "./ask.ts";
 import { formToken, leaveNote, readForm } from "./forms.ts";
 import { ConsolePage, type Site } from "./layout.tsx";
+import { noteOf, type Selection, selectionIn, sendAllBack } from "./send_back.ts";
 import { count } from "./text.ts";
 
-// Sending back in two steps: first how many that would be, then who and why.
+// Sending dead letters back takes two steps: the first page shows how many, its form asks who and
+// why.
 
 export const deadLettersPath = "/console/dead-letters";
 export const confirmPath = `${deadLettersPath}/send-back`;
 
-// So many pages of 200 go back by one click.
-const maxPages = 50;
-const pageSize = 200;
-
-interface Wanted {
-  layer: string;
-  ids: string[];
-  error: string | undefined; // all of it
-}
-
-interface Answer {
-  dead_letters: { id: string; outcome: string; why?: string }[];
-  next_cursor?: string;
-}
-
-interface Signed {
+interface Signature {
   who?: string;
   reason?: string;
 }
@@ -36,42 +22,42 @@ interface Signed {
 export function confirmPage(site: Site): ShowPage {
   return async (context, api) => {
     const [, query] = context.req.url.split("?", 2);
-    return await askFor(context, api, site, wantedOf(new URLSearchParams(query)), {});
+    return await confirmAnswer(context, api, site, selectionIn(new URLSearchParams(query)), {});
   };
 }
 
-async function askFor(
+async function confirmAnswer(
   context: Context,
   api: Api,
   site: Site,
-  wanted: Wanted,
-  signed: Signed,
+  selection: Selection,
+  signature: Signature,
   problem?: string,
 ): Promise<Response> {
-  const { layer, ids, error } = wanted;
+  const { layer, ids, error } = selection;
   const back = `${deadLettersPath}${queryOf({ layer })}`;
-  const tried = ids.length === 0 && error === undefined
+  const dryRun = ids.length === 0 && error === undefined
     ? undefined
-    : await sendAll(api, site, wanted, { who: "nobody", reason: "a look", dry_run: true });
-  const number = tried?.counts["WOULD_BE_SENT_BACK"] ?? 0;
+    : await sendAllBack(api, site, selection, { who: "nobody", reason: "a look", dry_run: true });
+  const number = dryRun?.counts["WOULD_BE_SENT_BACK"] ?? 0;
   return pageAnswer(
     context,
     <ConsolePage site={site} path={deadLettersPath} title="Send back">
       {number === 0
         ? (
           <p class="empty">
-            {tried ? "There is no such dead letter any more." : "None is chosen."}
+            {dryRun ? "These are no longer dead letters." : "No dead letter is selected."}
           </p>
         )
         : (
           <SendBackForm
-            {...{ wanted, number, signed, problem, token: formToken(context) }}
+            {...{ selection, number, signature, problem, token: formToken(context) }}
             caller={context.get("caller")?.name ?? ""}
-            more={tried?.more ?? false}
+            more={dryRun?.more ?? false}
           />
         )}
       <p>
-        <a href={back}>Back without a change</a>
+        <a href={back}>{number === 0 ? "Back to the dead letters" : "Cancel"}</a>
       </p>
     </ConsolePage>,
     problem ? 400 : 200,
@@ -79,17 +65,18 @@ async function askFor(
 }
 
 interface FormParts {
-  wanted: Wanted;
+  selection: Selection;
   number: number;
   more: boolean;
-  signed: Signed;
+  signature: Signature;
   problem: string | undefined;
-  caller: string; // empty where nobody has to sign in
+  caller: string; // empty if callers need no credential
   token: string;
 }
 
 function SendBackForm(parts: FormParts): JSX.Element {
-  const { wanted: { layer, ids, error }, number, more, signed, problem, caller, token } = parts;
+  const { selection, number, more, signature, problem, caller, token } = parts;
+  const { layer, ids, error } = selection;
   const what = count(number, "dead letter");
   return (
     <form class="card stacked" method="post" action={confirmPath}>
@@ -101,40 +88,40 @@ function SendBackForm(parts: FormParts): JSX.Element {
           </>
         )}
       </p>
-      {more && <p>More than that are there: repeat it for the rest.</p>}
+      {more && <p>There are more. Repeat this for the rest.</p>}
       {problem && <p class="note bad" role="alert">{problem}</p>}
       <input type="hidden" name="token" value={token} />
       <input type="hidden" name="layer" value={layer} />
       {error !== undefined && <input type="hidden" name="error" value={error} />}
       {ids.map((id) => <input type="hidden" name="id" value={id} />)}
-      {caller === "" ? <Who said={signed.who ?? ""} /> : (
+      {caller === "" ? <Who value={signature.who ?? ""} /> : (
         <p>
-          You are <b>{caller}</b>.
+          You are signed in as <b>{caller}</b>.
         </p>
       )}
-      <label for="reason">Why may it succeed now?</label>
+      <label for="reason">Why will it succeed now?</label>
       <input
         id="reason"
         name="reason"
-        value={signed.reason ?? ""}
+        value={signature.reason ?? ""}
         required
         maxlength={255}
         autocomplete="off"
       />
-      <p class="muted">Both are kept in the record of operations.</p>
+      <p class="muted">Your name and the reason are kept in the log of operations.</p>
       <button type="submit">Send back {what}</button>
     </form>
   );
 }
 
-function Who({ said }: { said: string }): JSX.Element {
+function Who({ value }: { value: string }): JSX.Element {
   return (
     <>
-      <label for="who">Who are you?</label>
+      <label for="who">Your name</label>
       <input
         id="who"
         name="who"
-        value={said}
+        value={value}
         required
         maxlength={255}
         autocomplete="username"
@@ -146,68 +133,14 @@ function Who({ said }: { said: string }): JSX.Element {
 export function sendBackNow(site: Site): ShowPage {
   return async (context, api) => {
     const form = await readForm(context);
-    const wanted = wantedOf(form);
-    const signed = { who: form.get("who") ?? "", reason: form.get("reason") ?? "" };
+    const selection = selectionIn(form);
+    const signature = { who: form.get("who") ?? "", reason: form.get("reason") ?? "" };
     try {
-      const { counts, refusals, more } = await sendAll(api, site, wanted, signed);
-      leaveNote(context, noteOf(counts, refusals, more));
+      leaveNote(context, noteOf(await sendAllBack(api, site, selection, signature)));
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "BAD_REQUEST") throw error;
-      return await askFor(context, api, site, wanted, signed, error.message);
+      return await confirmAnswer(context, api, site, selection, signature, error.message);
     }
-    return seeOther(context, `${deadLettersPath}${queryOf({ layer: wanted.layer })}`);
+    return seeOther(context, `${deadLettersPath}${queryOf({ layer: selection.layer })}`);
   };
-}
-
-function wantedOf(fields: URLSearchParams): Wanted {
-  return {
-    layer: fields.get("layer") ?? "",
-    ids: fields.getAll("id"),
-    error: fields.get("error") ?? undefined,
-  };
-}
-
-interface Sent {
-  counts: Record<string, number>;
-  refusals: string[];
-  more: boolean;
-}
-
-// Page after page, as the API takes them: each is an operation of its own in the record.
-async function sendAll(
-  api: Api,
-  { service }: Site,
-  { layer, ids, error }: Wanted,
-  signed: Signed & { dry_run?: boolean },
-): Promise<Sent> {
-  const chosen = error === undefined ? { ids } : { error, limit: pageSize };
-  const sent: Sent = { counts: {}, refusals: [], more: false };
-  let cursor: string | undefined;
-  for (let page = 0; page < maxPages; page++) {
-    const answer = await api.post<Answer>(`/operations/${service}/dead-letters/send-back`, {
-      layer,
-      ...chosen,
-      ...signed,
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    for (const { id, outcome, why } of answer.dead_letters) {
-      sent.counts[outcome] = (sent.counts[outcome] ?? 0) + 1;
-      if (why !== undefined) sent.refusals.push(`${id}: ${why}`);
-    }
-    cursor = answer.next_cursor;
-    if (cursor === undefined) return sent;
-  }
-  return { ...sent, more: true };
-}
-
-function noteOf(counts: Record<string, number>, refusals: string[], more: boolean): string {
-  const sent = counts["SENT_BACK"] ?? 0;
-  const gone = counts["NOT_DEAD"] ?? 0;
-  const [first] = refusals;
-  return [
-    `${count(sent, "dead letter")} sent back.`,
-    gone > 0 && `${count(gone, "was", "were")} none any more.`,
-    first && `${count(refusals.length, "was", "were")} refused, the first as ${first}.`,
-    more && "More are left: repeat it for the rest.",
-  ].filter(Boolean).join(" ");
 }

@@ -7,17 +7,19 @@ import { isLoopback } from "../access/loopback.ts";
 import { ApiError } from "../http/errors.ts";
 import { Page } from "../http/pages/page.tsx";
 import { pageAnswer, seeOther } from "./answers.ts";
-import type { ShowPage } from "./console.tsx";
+import type { ShowPage } from "./ask.ts";
 import { formToken, readForm } from "./forms.ts";
 import { ConsolePage, type Site } from "./layout.tsx";
 
-// A person shows a credential once. What the browser keeps is a session of its own (sessions.ts).
+// A person signs in with a credential. The browser keeps only a session (sessions.ts), never the
+// credential.
 
 export function signInPage(site: Site): ShowPage {
-  return (context) => site.asksWho ? askWho(context, site) : seeOther(context, "/console");
+  return (context) =>
+    site.needsSignIn ? signInAnswer(context, site) : seeOther(context, "/console");
 }
 
-function askWho(context: Context, { service }: Site, problem?: ApiError): Response {
+function signInAnswer(context: Context, { service }: Site, problem?: ApiError): Response {
   return pageAnswer(
     context,
     <Page title={`Sign in · ${service} · Kenri`} head={head}>
@@ -26,7 +28,7 @@ function askWho(context: Context, { service }: Site, problem?: ApiError): Respon
         <form class="card stacked" method="post" action={signInPath}>
           {problem && <p class="note bad" role="alert">{problem.message}</p>}
           <input type="hidden" name="token" value={formToken(context)} />
-          <label for="credential">Your token</label>
+          <label for="credential">Token</label>
           <input
             id="credential"
             name="credential"
@@ -36,9 +38,9 @@ function askWho(context: Context, { service }: Site, problem?: ApiError): Respon
             autocomplete="current-password"
           />
           <p class="muted">
-            It needs the scope <code>debug:read</code>, and to send back{" "}
-            <code>operations:write</code>. You are signed in until you sign out or close this
-            browser, for eight hours at most.
+            It needs the scope <code>debug:read</code>, and <code>operations:write</code>{" "}
+            to send dead letters back. You stay signed in until you sign out or close this browser,
+            for eight hours at most.
           </p>
           <button type="submit">Sign in</button>
         </form>
@@ -55,7 +57,7 @@ const head = (
   </>
 );
 
-const longest = 8_000; // a form has 16 KiB
+const longest = 8_000; // characters; a form may have 16 KiB
 
 export function signIn(site: Site, authenticator: SignIns | undefined): ShowPage {
   return async (context) => {
@@ -74,7 +76,7 @@ export function signIn(site: Site, authenticator: SignIns | undefined): ShowPage
       return seeOther(context, "/console");
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error;
-      return askWho(context, site, error);
+      return signInAnswer(context, site, error);
     }
   };
 }
@@ -83,13 +85,14 @@ export const signOutPath = "/console/sign-out";
 
 export function signOutPage(site: Site): ShowPage {
   return (context) => {
+    if (!site.needsSignIn) return seeOther(context, "/console");
     const { name = "", scopes = [] } = context.get("caller") ?? {};
     return pageAnswer(
       context,
       <ConsolePage site={site} path={signOutPath} title="Sign out">
         <form class="card stacked" method="post" action={signOutPath}>
           <p>
-            You are <b>{name}</b>, with the scopes {[...scopes].join(", ")}.
+            You are signed in as <b>{name}</b>, with the scopes {[...scopes].join(", ")}.
           </p>
           <input type="hidden" name="token" value={formToken(context)} />
           <button type="submit">Sign out</button>
@@ -110,15 +113,15 @@ export function signOut(authenticator: SignIns | undefined): ShowPage {
   };
 }
 
-// Without encryption a cookie goes to this machine only. What the browser says of its way counts: a
-// proxy with TLS may call the service by an address of the loopback.
+// Without TLS, a cookie is set only for a browser on this machine. The Origin header decides,
+// because a proxy that ends TLS may call the service on a loopback address.
 function cookieFor({ req }: Context, cookies: CookieNames) {
   const { protocol, hostname = "" } = URL.parse(req.header("Origin") ?? req.url) ?? {};
   const encrypted = protocol !== "http:" || !isLoopback(hostname);
   return { name: encrypted ? cookies.encrypted : cookies.local, rules: rulesOf(encrypted) };
 }
 
-// A browser takes a name with __Host- for the whole host only.
+// A browser accepts a cookie named __Host-… only for the path /.
 function rulesOf(encrypted: boolean) {
   const path = encrypted ? "/" : "/console";
   return { path, httpOnly: true, sameSite: "Strict", secure: encrypted } as const;

@@ -31,7 +31,7 @@ export function count(number: number, one: string, several = `${one}s`): string 
   return `${whole(number)} ${number === 1 ? one : several}`;
 }
 
-// Enough of an idempotency key to know it by.
+// Enough of an idempotency key to recognize it.
 export function shortKey(key: string): string {
   return key.length > 12 ? `${key.slice(0, 8)}…` : key;
 }

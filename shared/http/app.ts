@@ -28,7 +28,7 @@ export function createApp(
   const app = new OpenAPIHono();
   app.openAPIRegistry.register("Error", errorSchema(Object.keys(errors)));
   app.use((context, next) => admitFirst(context, authenticator, next));
-  app.notFound(() => answerUnrouted(new ApiError("NOT_FOUND", "there is no such path")));
+  app.notFound(() => answerUnrouted(new ApiError("NOT_FOUND", "no such path")));
   app.onError((error, context) => answerError(toApiError(error, context, log)));
   addCommonRoutes(app, title, checks);
   return app;

@@ -25,7 +25,7 @@ export interface Page<Row> {
   next_cursor: string | undefined; // present only if there are more rows
 }
 
-// The rows found are one more than the limit if there is a next page.
+// `found` contains one row more than the limit if there is a next page.
 export function pageOf<Row>(
   found: Row[],
   limit: number,

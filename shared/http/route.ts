@@ -21,17 +21,20 @@ export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler)
   const method = route.method.toUpperCase();
   app.on(method, path, observed(method, route.path, route.scope, handler));
   const allow = method === "GET" ? "GET, HEAD" : method;
-  const refuse: Handler = ({ req }) => {
+  app.all(path, observed("other", route.path, "public", refuseMethod(allow)));
+}
+
+export function refuseMethod(allow: string): Handler {
+  return ({ req }) => {
     throw new ApiError("METHOD_NOT_ALLOWED", `${req.method} is not allowed here, only ${allow}`, {
       Allow: allow,
     });
   };
-  app.all(path, observed("other", route.path, "public", refuse));
 }
 
 const requests = histogram(
   "kenri_http_request_duration_seconds",
-  "Time from the headers of a request to its answer; `_count` counts the requests",
+  "time from the headers of a request to its answer; `_count` is the number of requests",
   shortSeconds,
   ["route", "status"],
 );

@@ -3,19 +3,18 @@ import { connect, type ConnectionOptions, type NatsConnection } from "nats";
 import { isEncryptedNats } from "../process/server_urls.ts";
 import { tlsOptions, type TlsSource } from "../postgres/tls.ts";
 
-// Where NATS is, and how it proves who it is.
 export interface NatsServers {
-  urls: string; // with commas between them
+  urls: string; // separated by commas
   tls?: TlsSource;
 }
 
-// Where answers are sent to. Each user of NATS may listen to its own only.
+// The prefix of the subjects for replies. Each user of NATS may subscribe only to its own.
 export function inboxesOf(name: string): string {
   return `_INBOX.${name}`;
 }
 
-// To any of the servers. One after the other, because the client library verifies the certificates of
-// all by one name, and without one by "localhost".
+// Connects to any of the servers. It tries one after the other, because the client library would
+// verify the certificates of all servers with one name.
 export async function connectNats(
   servers: NatsServers,
   options: ConnectionOptions & { name: string },
@@ -39,32 +38,33 @@ function optionsFor(url: string, { urls, tls }: NatsServers): ConnectionOptions 
   const { protocol, host } = new URL(url);
   return {
     ...credentials(urls),
-    // With a password in it, the client library takes a url for an IPv6 address and repeats it in its
-    // complaint.
+    // The client library would take a URL with a password for an IPv6 address and repeat it in its
+    // error.
     servers: `${protocol}//${host}`,
     reconnect: false,
-    resolve: false, // only the hosts named in the settings are permitted
+    resolve: false, // there is permission only for the hosts in the settings
     ignoreClusterUpdates: true,
-    // Without, TLS is used if the server insists.
+    // Without this, the client would use TLS if the server demanded it.
     ...(isEncryptedNats(urls) ? { tls: { ...nameIn(url), ...tlsOptions(tls) } } : {}),
   };
 }
 
-// The client reads no more than host and port from a url. The servers of a cluster share their
-// accounts, so the first url speaks for all.
+// The client library reads only host and port from a URL. The servers of a cluster share their
+// accounts, so the first URL has the credentials for all.
 function credentials(urls: string): ConnectionOptions {
   const { username, password } = new URL(urls.split(",")[0] ?? "");
   const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
   return password ? { user, pass } : username ? { token: user } : {};
 }
 
-// What the certificate must be for. An address is no server name, and is compared as the host.
+// The name that the certificate must have. An address is compared as the host, not as a server
+// name.
 function nameIn(url: string): Record<string, unknown> {
   const host = new URL(url).hostname.replace(/^\[(.+)\]$/, "$1");
   return isIP(host) ? { host, servername: undefined } : { host, servername: host };
 }
 
-// So that clients spread over the servers.
+// Spreads the clients over the servers.
 function shuffled(urls: string[]): string[] {
   return urls.map((url) => ({ url, order: Math.random() }))
     .sort((one, other) => one.order - other.order)

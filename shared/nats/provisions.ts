@@ -6,12 +6,12 @@ import { NotPermitted } from "./streams.ts";
 
 const waiting = gauge(
   "kenri_nats_unprovisioned_current",
-  "loops that wait because NATS lacks their stream or consumer, or has it with other settings",
+  "loops that wait because their stream or consumer is missing or has other settings",
 );
 
-// Whether the streams and consumers of one loop are as it needs them. A service does not start without
-// them. If they are lost while it runs, it waits until they are there again: a restart would not help,
-// and entitlement would take no changes meanwhile.
+// Whether the streams and consumers of one loop exist with the wanted settings. A service does not
+// start without them. If they are lost while it runs, the loop waits until they are back: a restart
+// would not help, and would stop everything else that the service does.
 export class Provisions {
   readonly #link: NatsLink;
   readonly #loop: string;
@@ -31,7 +31,7 @@ export class Provisions {
     waiting.set(unprovisioned.size);
   }
 
-  // Each refusal is counted and logged, so only the first attempt of a connection may ask for one.
+  // Each refusal is counted and logged, so after the first one a connection does not try again.
   async ensure<Result>(
     session: Session,
     work: (manager: JetStreamManager, mayMake: boolean) => Promise<Result>,

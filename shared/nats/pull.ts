@@ -2,10 +2,10 @@ import { createInbox, type Msg, type NatsConnection } from "nats";
 import { inboxesOf } from "./connection.ts";
 import { pause } from "../process/signals.ts";
 
-// One pull at a durable consumer. It ends when the server says so, and not by a timer here: a message
-// that arrives after such a timer would be dropped, would have used up a delivery, and would be
-// redelivered only after the ack wait. The server sends a status at the end of a pull, which
-// nats-server 2.9 sometimes forgets; then its answer to a question about the consumer marks the end.
+// One pull from a durable consumer. The server decides when it ends, not a timer here: a message
+// that arrived after such a timer would be dropped, would have used up a delivery, and would be
+// redelivered only after the ack wait. The server sends a status at the end of a pull. nats-server
+// 2.9 sometimes omits it; then its answer to a request for the state of the consumer marks the end.
 
 export interface Durable {
   connection: NatsConnection;
@@ -19,12 +19,12 @@ export interface PullLimits {
   bytes: number;
 }
 
-export const expiresMs = 1_000; // which also bounds how long a stop waits for an idle pull
-const statusWithinMs = 250; // after that
-const answerWithinMs = 5_000; // a server that is silent for longer is not there
+export const expiresMs = 1_000; // also the longest time that a stop waits for an idle pull
+const statusWithinMs = 250; // after the pull has expired
+const answerWithinMs = 5_000; // a server that is silent for longer is unavailable
 const nanosecondsPerMs = 1_000_000;
 
-// Returns when the limits or the time are reached. Rejects when the consumer can't be pulled from.
+// Returns when a limit or the time is reached. Rejects if the consumer can't be pulled from.
 export async function pull(
   durable: Durable,
   { messages, bytes }: PullLimits,
@@ -59,8 +59,9 @@ export async function pull(
   }
 }
 
-// Returns when the pull is over. When the server answers the flush it has the pull. So the question is
-// asked after the pull has expired, and its answer arrives after all messages of the pull.
+// Returns when the pull is over. After the server has answered the flush it knows the pull. The
+// request for the state is sent after the pull has expired, so its answer arrives after all of its
+// messages.
 async function askWhenSilent(
   { connection, stream, name, refused }: Durable,
   pulling: string,
@@ -68,14 +69,14 @@ async function askWhenSilent(
 ): Promise<void> {
   const flushed = connection.flush().then(() => true);
   const hasPull = await Promise.race([flushed, pause(answerWithinMs, over)]);
-  if (!hasPull && !over.aborted) throw new Error("The server does not answer");
+  if (!hasPull && !over.aborted) throw new Error("NATS does not answer");
   await pause(expiresMs + statusWithinMs, over);
   if (over.aborted) return;
   const subject = `$JS.API.CONSUMER.INFO.${stream}.${name}`;
   const answer = await connection.request(subject, "", { timeout: answerWithinMs });
   const { error } = answer.json<{ error?: { code: number; description: string } }>();
   if (error) throw cannotPull(error.code, error.description);
-  // A pull that is not permitted is not answered at all.
+  // NATS does not answer a pull that it does not permit.
   if (refused?.has(pulling)) throw new Error("NATS does not permit pulling from the consumer");
 }
 
@@ -83,7 +84,7 @@ function cannotPull(code: number | undefined, description: string): Error {
   return new Error(`The consumer can't be pulled from: ${code} ${description}`);
 }
 
-// What the server says to the pull itself: that it is over, as it should be, or that it is no use.
+// A status of the pull itself: its regular end, or an error.
 function endBy(status: Msg, ended: PromiseWithResolvers<void>): void {
   const code = status.headers?.code;
   const description = status.headers?.description ?? "";
@@ -92,11 +93,11 @@ function endBy(status: Msg, ended: PromiseWithResolvers<void>): void {
   else ended.reject(cannotPull(code, description));
 }
 
-// A message of a pull, and the ways to answer it. Only the first answer counts.
+// A message of a pull. Only the first answer to it counts.
 export class Pulled {
   readonly data: Uint8Array;
   readonly sequence: number; // in the stream
-  readonly deliveries: number; // with this one
+  readonly deliveries: number; // including this one
   readonly #message: Msg;
   readonly #termReasons: boolean;
   #answered = false;
@@ -123,12 +124,12 @@ export class Pulled {
     this.#answer(`-NAK ${JSON.stringify({ delay: Math.round(ms) * nanosecondsPerMs })}`);
   }
 
-  // Never to be delivered again.
+  // The message will not be delivered again.
   terminate(reason: string): void {
     this.#answer(this.#termReasons ? `+TERM ${reason}` : "+TERM");
   }
 
-  // The time in which an answer is expected begins anew.
+  // Restarts the time within which an answer is expected.
   stillWorking(): void {
     if (!this.#answered) this.#message.respond("+WPI");
   }
@@ -140,7 +141,7 @@ export class Pulled {
   }
 }
 
-// Since 2.10.4. An older server ignores a TERM with a reason altogether.
+// True since 2.10.4. An older server ignores a TERM that has a reason.
 export function readsTermReasons(version = ""): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);
   return major > 2 || (major === 2 && (minor > 10 || (minor === 10 && patch >= 4)));

@@ -14,8 +14,9 @@ import { reasonOf } from "../process/reason.ts";
 import { StartRefused } from "../process/start_refused.ts";
 import type { Log } from "../process/log.ts";
 
-// Streams and durable consumers are verified, and made or changed where NATS permits it: for services
-// on an open server, and for `deno task provision`, but not for services with the users of deploy/.
+// Streams and durable consumers are verified, and created or changed if NATS permits it. It permits
+// that to `deno task provision`, and to services on a server without users, but not to services
+// with the users of deploy/.
 
 export interface WantedStream {
   name: string;
@@ -41,16 +42,16 @@ export class NotPermitted extends StartRefused {
 const nanosecondsPerMs = 1_000_000;
 const maxAgeMs = 7 * 24 * 3_600_000;
 
-// With these settings somebody could make the stream drop or change events, or copy events in or out.
-// The operator decides about its size (max_bytes).
+// With other values of these settings somebody could make the stream drop or change events, or copy
+// events in or out. The size (max_bytes) is up to the operator.
 const foreignToStreams: Partial<Record<keyof StreamConfig, unknown>> = {
   ...{ max_msgs: -1, max_msgs_per_subject: -1, max_msg_size: -1 },
   ...{ no_ack: false, sealed: false, allow_rollup_hdrs: false },
   ...{ mirror: undefined, sources: undefined, republish: undefined, subject_transform: undefined },
 };
 
-// Makes the stream if it is missing and brings it to the wanted settings if it differs. Without mayMake
-// it does not try again what NATS has refused.
+// Creates a missing stream, and changes one whose settings differ. Without mayMake it only
+// verifies, because NATS has refused the rest before.
 export async function ensureStream(
   manager: JetStreamManager,
   wanted: WantedStream,
@@ -77,14 +78,14 @@ export async function ensureStream(
       ? await manager.streams.update(wanted.name, { ...info.config, ...config })
       : await manager.streams.add({ name: wanted.name, ...config });
   } catch (error) {
-    // Another replica may have made it a moment ago.
+    // Another replica may have created it a moment ago.
     if (!info && errorCode(error) === streamNameInUse) return ensureStream(manager, wanted);
     throw asRefusal(error, name, problem);
   }
 }
 
-// Settings with which somebody could keep messages from a pull consumer, or change how they are
-// delivered.
+// With other values of these settings somebody could keep messages from a pull consumer, or change
+// how they are delivered.
 const foreignToConsumers: Partial<ConsumerConfig> = {
   ...Object.fromEntries(
     ["filter_subject", "filter_subjects", "headers_only", "backoff", "inactive_threshold"]
@@ -95,7 +96,7 @@ const foreignToConsumers: Partial<ConsumerConfig> = {
   replay_policy: ReplayPolicy.Instant,
 };
 
-// Likewise for a durable pull consumer of the stream.
+// The same for a durable pull consumer of the stream.
 export async function ensureConsumer(
   manager: JetStreamManager,
   stream: string,
@@ -112,7 +113,7 @@ export async function ensureConsumer(
   if (!mayMake) throw new NotPermitted(problem);
   try {
     if (info) await manager.consumers.update(stream, durable, { ...info.config, ...config });
-    else await manager.consumers.add(stream, wanted); // the same again is no error
+    else await manager.consumers.add(stream, wanted); // adding the same consumer again is no error
   } catch (error) {
     throw asRefusal(error, name, problem);
   }
@@ -136,7 +137,7 @@ function differences<Config extends object>(found: Config, wanted: Partial<Confi
     .join(", ");
 }
 
-// The server leaves out what has no effect, or writes it as false or empty.
+// The server leaves out settings without effect, or returns them as false or empty.
 function shown(value: unknown): string {
   const isEmpty = value === undefined || value === null || value === false ||
     Array.isArray(value) && value.length === 0;
@@ -148,13 +149,13 @@ const streamNotFound = 10059;
 const streamNameInUse = 10058;
 const consumerNotChanged = 10012;
 const streamNotChanged = 10052;
-const noCluster = 10074; // several replicas are wanted of a server that is alone
+const noCluster = 10074; // several replicas were asked of a single server
 
 function errorCode(error: unknown): number | undefined {
   return error instanceof NatsError ? error.api_error?.err_code : undefined;
 }
 
-// An error that trying again would not help becomes a reason not to start.
+// An error that a retry would not fix stops the start.
 function asRefusal(error: unknown, name: string, problem: string): unknown {
   if (isNotPermitted(error)) return new NotPermitted(problem);
   if (!isAboutSettings(error)) return error;
@@ -165,19 +166,19 @@ function isNotPermitted(error: unknown): boolean {
   return error instanceof NatsError && error.code === ErrorCode.PermissionsViolation;
 }
 
-// 400 is the server's word that the settings are at fault; these errors say so too, but come with 500.
+// The server reports wrong settings with code 400, but these errors with 500.
 function isAboutSettings(error: unknown): boolean {
   if (!(error instanceof NatsError)) return false;
   const { code, err_code = 0 } = error.api_error ?? {};
   return code === 400 || [consumerNotChanged, streamNotChanged, noCluster].includes(err_code);
 }
 
-// Says once, in one line, how this setup can lose what it acknowledged.
+// Warns if this setup can lose acknowledged events.
 export function warnOfLoss(info: StreamInfo, log: Log): void {
   if (info.config.num_replicas > 1) return;
   log.warn(
     "Stream {stream} has one replica: a lost disk, or a power failure unless nats-server runs " +
-      "with sync_interval: always, loses acknowledged events until the relay publishes them again",
+      "with sync_interval: always, loses acknowledged events until the relay republishes them",
     { stream: info.config.name },
   );
 }

@@ -7,18 +7,11 @@ import { ApiError } from "../http/errors.ts";
 import { errorAnswer, textSchema } from "../http/fields.ts";
 import { valid } from "./operations.ts";
 
-// What was given up and waits for somebody, in one form for all layers.
-//   outbox     an event that is FAILED: it never reached the stream
-//   advisory   a message that JetStream does not deliver any more
-//   delivery   a notification that is FAILED: its user was not told
+// Dead letters: rows and messages whose attempts are used up and that need a person. Each layer of
+// a service keeps its own, and all are listed in one form.
 
-export type Layer = "outbox" | "advisory" | "delivery";
-
-// The oldest are found first, after the given id; with an error only those of exactly that one; by ids
-// those that are dead letters.
 export interface DeadLetters extends DeadRows<DeadLetter> {
-  layer: Layer;
-  idSchema: z.ZodType<string>;
+  layer: string;
 }
 
 const deadLetterSchema = z.object({
@@ -34,18 +27,31 @@ const deadLetterSchema = z.object({
 
 export type DeadLetter = z.infer<typeof deadLetterSchema>;
 
-const countSchema = z.object({
+const pageSchema = z.object({
+  dead_letters: z.array(deadLetterSchema),
+  next_cursor: z.string().optional(),
+});
+
+export type DeadLetterPage = z.infer<typeof pageSchema>;
+
+export const countSchema = z.object({
   layer: z.string(),
   error: z.string(),
   count: z.int(),
   oldest: z.string(),
 }).openapi("DeadLettersOfError");
 
+const countsSchema = z.object({ errors: z.array(countSchema) });
+
+export type DeadLetterCounts = z.infer<typeof countsSchema>;
+
 export interface ErrorCount extends Record<string, unknown> {
   error: string;
   count: number;
   oldest: string;
 }
+
+export type LayerErrorCount = ErrorCount & { layer: string };
 
 const listRequest = z.object({
   layer: z.string().optional(),
@@ -54,24 +60,22 @@ const listRequest = z.object({
   ...pageFields(),
 });
 
+export type DeadLettersQuery = z.input<typeof listRequest>;
+
 export function deadLettersRoute(service: string): ScopedRoute {
-  const schema = z.object({
-    dead_letters: z.array(deadLetterSchema),
-    next_cursor: z.string().optional(),
-  });
   return {
     method: "get",
     path: `/debug/${service}/dead-letters`,
     scope: "debug:read",
     summary: "Dead letters",
-    description: "What was given up, the oldest first; by layer, error or id",
+    description: "The oldest first; filtered by layer, error or id",
     request: { query: listRequest },
     responses: {
       200: {
-        description: "next_cursor is there when there are more",
-        content: { "application/json": { schema } },
+        description: "next_cursor is present if there are more",
+        content: { "application/json": { schema: pageSchema } },
       },
-      400: errorAnswer("The layer, id, limit or cursor is bad"),
+      400: errorAnswer("The layer, id, limit or cursor is invalid"),
     },
   };
 }
@@ -102,11 +106,11 @@ export function tableOf<Table extends DeadLetters>(
 
 export function readId({ idSchema }: DeadLetters, id: string): string {
   const { success, data } = idSchema.safeParse(id);
-  if (!success) throw new ApiError("BAD_REQUEST", "id is not one of this layer");
+  if (!success) throw new ApiError("BAD_REQUEST", "id is not an id of this layer");
   return data;
 }
 
-// Of so many the errors are counted; more of them tell nothing new.
+// Enough to see which errors are frequent, and few enough to count at any time.
 const countedAtMost = 10_000;
 
 export function errorsRoute(service: string): ScopedRoute {
@@ -115,11 +119,11 @@ export function errorsRoute(service: string): ScopedRoute {
     path: `/debug/${service}/dead-letters/errors`,
     scope: "debug:read",
     summary: "Dead letters by error",
-    description: `How many were given up for which error, of the oldest ${countedAtMost} a layer`,
+    description: `Number of dead letters by error, among the oldest ${countedAtMost} of each layer`,
     responses: {
       200: {
         description: "The most frequent first",
-        content: { "application/json": { schema: z.object({ errors: z.array(countSchema) }) } },
+        content: { "application/json": { schema: countsSchema } },
       },
     },
   };
@@ -129,9 +133,7 @@ export function listErrors(tables: DeadLetters[]): Handler {
   return async () => Response.json({ errors: await countErrors(tables) });
 }
 
-export async function countErrors(
-  tables: DeadLetters[],
-): Promise<(ErrorCount & { layer: Layer })[]> {
+export async function countErrors(tables: DeadLetters[]): Promise<LayerErrorCount[]> {
   const counts = await Promise.all(tables.map(async ({ layer, countByError }) => {
     const found = await countByError(countedAtMost);
     return found.map((count) => ({ layer, ...count }));

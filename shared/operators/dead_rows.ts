@@ -1,35 +1,48 @@
+import { z } from "@hono/zod-openapi";
 import type { ErrorCount } from "./dead_letters.ts";
 import { listOf } from "../queue/leases.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 
-// Where the dead letters of a layer stand, and the look-ups that all layers have in common.
+// Where a layer keeps its dead letters, and the queries that all layers have in common.
 
 export interface DeadTable {
   name: string;
-  id: string; // the oldest has the lowest
+  id: string; // ascending in time: the oldest row has the lowest
   idType: "uuid" | "bigint";
-  beforeAll: string; // lower than any id
-  isDead: string; // as the index of the dead has it
+  isDead: string; // the condition of the index on dead letters
   error: string;
   since: string;
   columns: string;
 }
 
+const idTypes = {
+  uuid: {
+    beforeAll: "00000000-0000-0000-0000-000000000000",
+    schema: z.uuid().transform((id) => id.toLowerCase()),
+  },
+  bigint: { beforeAll: "0", schema: z.string().regex(/^[1-9]\d{0,17}$/) },
+};
+
 export interface DeadRows<Row> {
+  idSchema: z.ZodType<string>;
+  // The oldest after the given id; with an error only those with exactly this error.
   find(wanted: { after: string | undefined; error: string | undefined; limit: number }): Promise<
     Row[]
   >;
+  // Those of the ids that are dead letters.
   findByIds(ids: string[]): Promise<Row[]>;
   countByError(limit: number): Promise<ErrorCount[]>;
 }
 
 export function deadRows<Row extends object>(
   database: Database,
-  { name, id, idType, beforeAll, isDead, error: errorOf, since, columns }: DeadTable,
+  { name, id, idType, isDead, error: errorOf, since, columns }: DeadTable,
 ): DeadRows<Row> {
   const selected = `${columns}, ${errorOf} as error, ${utc(since)} as since,
        extract(epoch from now() - ${since})::float8 as age_seconds`;
+  const { beforeAll, schema: idSchema } = idTypes[idType];
   return {
+    idSchema,
     find: ({ after, error, limit }) =>
       query<Row & Record<string, unknown>>(
         database,

@@ -1,43 +1,47 @@
 import { z } from "@hono/zod-openapi";
-import type { Context } from "hono";
+import type { Context, Handler } from "hono";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { ApiError } from "../http/errors.ts";
 import { fieldSchema } from "../http/fields.ts";
 import { operationFields, operationRoute, readOperation } from "./operations.ts";
+import { query, type Transaction } from "../postgres/postgres.ts";
 import { uuidv7 } from "../process/uuid.ts";
 
-// A user is erased in each service by itself. What is left of them is a pseudonym, which is made of
-// the operation's id: so a row that was erased leads to who did it and why, and to nobody else.
+// Each service erases a user from its own database. A pseudonym takes the user's place. It is made
+// from the id of the operation, so an erased row leads to who erased it and why, and to nobody
+// else.
 
-export function pseudonymOf(operationId: string): string {
-  return `erased-${operationId}`;
-}
-
-const pseudonym = /^erased-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const pseudonymPattern = /^erased-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const bodySchema = z.object({
   user_id: fieldSchema(),
-  // The database writes it in small letters, and pseudonyms are made of it in both places.
+  // PostgreSQL writes UUIDs in lower case, and it makes pseudonyms of them as well.
   operation_id: z.uuid().transform((id) => id.toLowerCase()).optional().openapi({
-    description: "Of the erasure that this goes on with, in this service or the other one",
+    description: "The erasure to continue, begun in this or in another service",
   }),
   cursor: z.string().optional(),
   ...operationFields,
 });
 
+export type ErasureBody = z.input<typeof bodySchema>;
+
 const answerSchema = z.object({
   operation_id: z.uuid(),
   outcome: z.enum(["ERASED", "WOULD_BE_ERASED", "WAITING"]),
-  waiting: z.int().openapi({ description: "Events on their way; nothing is erased before that" }),
-  rows: z.record(z.string(), z.int()).openapi({ description: "How many of each table" }),
+  waiting: z.int().openapi({
+    description: "Events of the user still on their way; nothing is erased until there are none",
+  }),
+  rows: z.record(z.string(), z.int()).openapi({ description: "Number of rows by table" }),
   next_cursor: z.string().optional(),
 }).openapi("Erased");
+
+export type ErasureAnswer = z.infer<typeof answerSchema>;
 
 export function eraseUserRoute(service: string): ScopedRoute {
   return operationRoute(
     `/operations/${service}/erase-user`,
     "Erase a user",
-    "Puts a pseudonym in place of the user, and forgets what leads to the person",
+    "Replaces the user with a pseudonym and removes what identifies the person",
     bodySchema,
     answerSchema,
   );
@@ -46,29 +50,11 @@ export function eraseUserRoute(service: string): ScopedRoute {
 export interface Erasure {
   userId: string;
   operationId: string;
+  pseudonym: string;
   cursor: string | undefined;
   who: string;
   reason: string;
   dryRun: boolean;
-}
-
-export async function readErasure(context: Context): Promise<Erasure> {
-  const body = await readOperation(context, bodySchema);
-  const { user_id: userId, who, reason } = body;
-  if (pseudonym.test(userId)) {
-    throw new ApiError("BAD_REQUEST", "user_id is the pseudonym of a user who was erased");
-  }
-  // The record of the operation stays.
-  if (names(reason, userId)) throw new ApiError("BAD_REQUEST", "reason must not name the user");
-  const operationId = body.operation_id ?? uuidv7();
-  return { userId, operationId, cursor: body.cursor, who, reason, dryRun: body.dry_run };
-}
-
-// As a word of its own: a user may be called as some words begin.
-function names(text: string, userId: string): boolean {
-  const word = "[\\p{L}\\p{N}]";
-  const literal = userId.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-  return new RegExp(`(?<!${word})${literal}(?!${word})`, "u").test(text);
 }
 
 export type ErasedRows = Record<string, number>;
@@ -79,7 +65,47 @@ export interface Erased {
   next_cursor?: string | undefined;
 }
 
-export function erasedAnswer({ operationId, dryRun }: Erasure, done: Erased): Response {
-  const outcome = done.waiting > 0 ? "WAITING" : dryRun ? "WOULD_BE_ERASED" : "ERASED";
-  return Response.json({ operation_id: operationId, outcome, ...done });
+export function eraseUserWith(erase: (erasure: Erasure) => Promise<Erased>): Handler {
+  return async (context) => {
+    const erasure = await readErasure(context);
+    const { operationId, dryRun } = erasure;
+    const erased = await erase(erasure);
+    const outcome = erased.waiting > 0 ? "WAITING" : dryRun ? "WOULD_BE_ERASED" : "ERASED";
+    return Response.json({ operation_id: operationId, outcome, ...erased });
+  };
+}
+
+async function readErasure(context: Context): Promise<Erasure> {
+  const body = await readOperation(context, bodySchema);
+  const { user_id: userId, operation_id: operationId = uuidv7(), cursor, who, reason } = body;
+  if (pseudonymPattern.test(userId)) {
+    throw new ApiError("BAD_REQUEST", "user_id is the pseudonym of a user who was erased");
+  }
+  // The operation and its reason stay in the log.
+  if (names(reason, userId)) throw new ApiError("BAD_REQUEST", "reason must not name the user");
+  const pseudonym = `erased-${operationId}`;
+  return { userId, operationId, pseudonym, cursor, who, reason, dryRun: body.dry_run };
+}
+
+// Only as a word of its own, because a user id may also be a part of common words.
+function names(text: string, userId: string): boolean {
+  const word = "[\\p{L}\\p{N}]";
+  const literal = userId.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  return new RegExp(`(?<!${word})${literal}(?!${word})`, "u").test(text);
+}
+
+// The log states that a user was erased, and not which one. An erasure of several calls is logged
+// once.
+export async function recordErasure(
+  tx: Transaction,
+  { operationId, who, reason }: Erasure,
+  rows: ErasedRows,
+): Promise<void> {
+  await query(
+    tx,
+    `insert into operations (operation_id, kind, layer, who, reason, items)
+     values ($1, 'ERASE_USER', 'user', $2, $3, jsonb_build_array($4::jsonb))
+     on conflict (operation_id) do nothing`,
+    [operationId, who, reason, JSON.stringify(rows)],
+  );
 }

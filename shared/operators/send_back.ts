@@ -13,9 +13,9 @@ import {
   readOperation,
 } from "./operations.ts";
 
-// Sends dead letters back to where they were given up: one, several, or all of an error, a page at a
-// time. Each table changes only what is a dead letter at that moment, so whoever asks twice, or at
-// the same time as somebody else, does no more than one who asks once.
+// Sends dead letters back, so that they are tried again with all their attempts: one, several, or
+// all with one error, a page at a time. Each table changes only rows that are dead letters at that
+// moment, so a repeated or concurrent request has no further effect.
 
 export interface SendBack extends DeadLetters {
   sendBack(dead: DeadLetter[], operation: Operation): Promise<SentBack>;
@@ -23,7 +23,7 @@ export interface SendBack extends DeadLetters {
 
 export interface SentBack {
   moved: string[];
-  refused?: Map<string, string>; // id → why
+  refused?: Map<string, string>; // reason by id
 }
 
 const maxIds = 200;
@@ -39,6 +39,8 @@ const bodySchema = z.object({
   ...pageFields(),
 });
 
+export type SendBackBody = z.input<typeof bodySchema>;
+
 const answerSchema = z.object({
   operation_id: z.uuid().nullable(),
   dead_letters: z.array(z.object({
@@ -52,11 +54,13 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("SentBack");
 
+export type SendBackAnswer = z.infer<typeof answerSchema>;
+
 export function sendBackRoute(service: string): ScopedRoute {
   return operationRoute(
     `/operations/${service}/dead-letters/send-back`,
     "Send dead letters back",
-    "Those of the ids, or a page of those with the error",
+    "Tries them again: those with the ids, or one page of those with the error",
     bodySchema,
     answerSchema,
   );

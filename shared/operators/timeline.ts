@@ -3,7 +3,8 @@ import type { ScopedRoute } from "../http/openapi.ts";
 import { ApiError } from "../http/errors.ts";
 import { errorAnswer, fieldSchema, problemsOf } from "../http/fields.ts";
 
-// What became of an event, step by step. Each service tells its own half, in this one form.
+// What happened to an event, step by step. Each service reports the steps that it has seen, in one
+// form.
 
 const stepSchema = z.object({
   at: z.string(),
@@ -34,6 +35,10 @@ const eventSchema = z.object({
 export type Step = z.infer<typeof stepSchema>;
 export type EventTimeline = z.infer<typeof eventSchema>;
 
+const timelineSchema = z.object({ events: z.array(eventSchema) });
+
+export type Timeline = z.infer<typeof timelineSchema>;
+
 export const maxEvents = 100;
 
 const uuid = z.uuid();
@@ -41,13 +46,13 @@ const eventIds = z.string().transform((list) => list.toLowerCase().split(","))
   .refine((ids) => ids.length <= maxEvents, `must be at most ${maxEvents}`)
   .refine(
     (ids) => ids.every((id) => uuid.safeParse(id).success),
-    "must be UUIDs, with commas between them",
-  ).openapi({ type: "string", description: "One or more, with commas between them" });
+    "must be UUIDs, separated by commas",
+  ).openapi({ type: "string", description: "One or more, separated by commas" });
 
 const storedKeys = z.string().regex(
   /^([\x21-\x7e]{1,300} )?[\x21-\x7e]{1,255}$/,
   "must be a key, or a caller's name, a space, and the key",
-).openapi({ description: "Of a named caller: the name, a space, and the key" });
+).openapi({ description: "The key; with a named caller the name, a space, and the key" });
 
 const idSchemas = { event_id: eventIds, user_id: fieldSchema(), idempotency_key: storedKeys };
 type By = keyof typeof idSchemas;
@@ -57,7 +62,7 @@ export type Asked<Allowed extends By> = {
 }[Allowed];
 
 export function timelineRoute(service: string, allowed: readonly By[], extra = {}): ScopedRoute {
-  const answer = z.object({ events: z.array(eventSchema), ...extra }).openapi("Timeline");
+  const answer = timelineSchema.extend(extra).openapi("Timeline");
   const query = z.object(
     Object.fromEntries(allowed.map((name) => [name, idSchemas[name].optional()])),
   );
@@ -66,14 +71,14 @@ export function timelineRoute(service: string, allowed: readonly By[], extra = {
     path: `/debug/${service}/timeline`,
     scope: "debug:read",
     summary: "Timeline of events",
-    description: `What became of events in this service, by one of ${allowed.join(", ")}`,
+    description: `What happened to events in this service, by one of ${allowed.join(", ")}`,
     request: { query },
     responses: {
       200: {
         description: `At most ${maxEvents} events, the newest first; none is no error`,
         content: { "application/json": { schema: answer } },
       },
-      400: errorAnswer("Not exactly one of them is given, or it is bad"),
+      400: errorAnswer("Not exactly one of them is given, or it is invalid"),
     },
   };
 }
@@ -93,7 +98,28 @@ export function readAsked<Allowed extends By>(
   return { by, value: value.data[by] } as Asked<Allowed>;
 }
 
-// By time; of steps at the same time the one that is named first came first.
+// A leased row, as far as its timeline shows it.
+export interface TimelineRow extends Record<string, unknown> {
+  event_id: string;
+  type: string;
+  status: string;
+  attempt_count: number;
+  next_retry_at: string | null;
+  created_at: string;
+  locked_at: string | null;
+  locked_by: string | null;
+}
+
+// The step of a row that a worker has claimed and not yet settled.
+export function claimedStep(
+  { status, locked_at, locked_by }: TimelineRow,
+  claimed: string,
+): Step | undefined {
+  if (status !== claimed || locked_at === null) return undefined;
+  return { at: locked_at, step: claimed, worker: locked_by };
+}
+
+// Sorted by time; steps of the same time stay in the given order.
 export function inOrder(steps: (Step | undefined)[]): Step[] {
   return steps.filter((step) => step !== undefined)
     .sort((a, b) => a.at < b.at ? -1 : a.at > b.at ? 1 : 0);

@@ -4,16 +4,18 @@ import { tlsOptions, type TlsSource } from "./tls.ts";
 
 export type Database = pg.Pool;
 export type Transaction = pg.PoolClient;
+export type Session = pg.PoolClient; // a connection outside of a transaction
 
 const poolSize = 10;
-// A request waits this long for a connection and for a statement; then it is better told to retry.
+// How long a request waits for a connection and for a statement; then the client should retry.
 const connectTimeoutMs = 3_000;
 const statementTimeoutMs = 10_000;
 
-// The services only look rows up by key and claim by index. A plan that was made while a table was
-// small must not read all of it when it has grown, and plans are kept as long as the connection
-// lives: so rows are found by an index or, in a join, by an index for each of the few rows in hand.
-// A frozen process must not keep its locks: the server ends a transaction that says nothing.
+// The services only look up rows by key and claim by index. A plan is kept as long as its
+// connection lives, so a plan that was made for a small table must not scan it after it has grown.
+// Therefore rows are found only by an index or, in a join, by an index look-up for each of a few
+// rows. A frozen process must not keep its locks, so the server ends a transaction that is idle for
+// too long.
 const session = `
   set enable_seqscan = off;
   set enable_hashjoin = off;
@@ -38,25 +40,25 @@ export function openDatabase(url: string, name: string, tls?: TlsSource): Databa
     pipeline: true, // statements sent without awaiting travel together
     types,
     connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: statementTimeoutMs + 2_000, // for a server that does not answer at all
+    query_timeout: statementTimeoutMs + 2_000, // in case the server does not answer at all
     keepAlive: true,
     onConnect: (client) => void client.query(session).catch(() => {}),
   });
-  // Lost connections show in the statement that needed them; without listeners they end the process.
+  // The statement that uses a lost connection fails; without a listener the process would end, too.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
-// The url says whether the connection is encrypted. With the mode still in it, the client would have
-// it overrule what is given beside it.
+// The URL decides whether the connection is encrypted. The mode is removed from it, because the
+// client library would let it override the options beside it.
 export function serverOf(url: string, tls?: TlsSource): pg.ClientConfig {
   const connectionString = url.replace(/\?.*$/, "");
   if (!isEncryptedDatabase(url)) return { connectionString, ssl: false };
   return { connectionString, ssl: tlsOptions(tls) };
 }
 
-// Statements are prepared once per connection, under a name that follows from their text.
+// Each text of a statement has one name, under which it is prepared once per connection.
 const names = new Map<string, string>();
 
 export async function query<Row extends pg.QueryResultRow>(
@@ -69,7 +71,7 @@ export async function query<Row extends pg.QueryResultRow>(
   return (await on.query<Row>({ name, text, values })).rows;
 }
 
-// A time as the APIs write it: RFC 3339, in UTC, to the microsecond.
+// Formats a time as the APIs do: RFC 3339, in UTC, with microseconds.
 export function utc(column: string): string {
   return `to_char((${column}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
@@ -98,7 +100,8 @@ const unavailableStates = /^(08|53|57P|25006|25P03|55P03|57014)/; // 25006: it b
 const unavailableMessages =
   /timeout|timed out|terminated|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|not queryable|closed|refused|reset|certificate|SSL/i;
 
-// Whether the database is to blame and not the statement: away, starting, full, or too slow.
+// Whether the database caused the error and not the statement: it is down, starting, full or too
+// slow.
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
@@ -106,12 +109,13 @@ export function isUnavailable(error: unknown): boolean {
   return unavailableMessages.test(`${code ?? ""} ${error.message}`);
 }
 
-// The server is there, but lets nobody in by this url: no such role, password or database.
+// The server answers but refuses this URL: the role, password or database is wrong.
 export function isNotAdmitted(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(28|3D000)/.test(String(error.code));
 }
 
-// The migrations the service was built for have been applied; newer ones may be there as well.
+// Whether the migrations that the service needs were applied. Newer ones may have been applied,
+// too.
 export async function schemaIsCurrent(database: Database, version: number): Promise<boolean> {
   const [row] = await query<{ current: boolean }>(
     database,

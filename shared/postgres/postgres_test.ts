@@ -14,17 +14,17 @@ const away: Record<string, string> = {
   "57P03": "it is starting",
   "25006": "it became a standby",
   "25P03": "the transaction was idle for too long",
-  "55P03": "a lock could not be had in time",
+  "55P03": "a lock was not granted in time",
   "57014": "the statement took too long",
 };
 const ofStatement: Record<string, string> = {
-  "22P02": "a text is no number",
-  "23505": "a key is there already",
-  "23514": "a check says no",
+  "22P02": "a text is not a number",
+  "23505": "a key exists already",
+  "23514": "a check fails",
   "40P01": "a deadlock",
-  "42501": "a right is missing",
-  "25001": "the statement does not fit into a transaction",
-  "57000": "something else of an operator",
+  "42501": "a privilege is missing",
+  "25001": "the statement can't run in a transaction",
+  "57000": "an operator intervened in some other way",
 };
 
 for (const [code, meaning] of Object.entries(away)) {
@@ -39,7 +39,7 @@ for (const [code, meaning] of Object.entries(ofStatement)) {
   });
 }
 
-Deno.test("an error of the connection is one of the database, any other is a bug", () => {
+Deno.test("a connection error means that the database is unavailable, any other error is a bug", () => {
   const messages = [
     "Connection terminated unexpectedly",
     "timeout exceeded when trying to connect",
@@ -52,14 +52,14 @@ Deno.test("an error of the connection is one of the database, any other is a bug
   assert.equal(isUnavailable(Object.assign(new Error(""), { code: "ECONNRESET" })), true);
   assert.equal(isUnavailable(new TypeError("undefined is not a function")), false);
   assert.equal(isUnavailable("timeout"), false);
-  // What a server says of a statement is no sign that the server is away, whatever the words.
+  // An error that the server returned does not mean that it is unavailable, whatever its text.
   const refused = Object.assign(new pg.DatabaseError("timeout refused", 8, "error"), {
     code: "23514",
   });
   assert.equal(isUnavailable(refused), false);
 });
 
-Deno.test("who is not let in is told from a server that is away", () => {
+Deno.test("a refused login is distinguished from an unavailable server", () => {
   for (const code of ["28P01", "28000", "3D000"]) assert.equal(isNotAdmitted(answered(code)), true);
   for (const code of ["08006", "3F000", "42501"]) {
     assert.equal(isNotAdmitted(answered(code)), false);

@@ -1,24 +1,30 @@
 import { z } from "zod";
-import { environmentName, SettingsError, text } from "../process/settings.ts";
+import { environmentName, SettingsError } from "../process/settings.ts";
+import { text } from "../process/setting_kinds.ts";
 import { isEncryptedDatabase, isEncryptedNats } from "../process/server_urls.ts";
 
-// How servers prove who they are, and we to them. Whether a connection is encrypted at all, its url
-// says; then the server's certificate is always verified, with its host's name.
+// The certificates by which a server is verified, and by which it verifies us. The URL decides
+// whether a connection is encrypted; if it is, the server's certificate and host name are always
+// verified.
 
 export const tlsSettings = {
-  "tls-ca": pemOrPath("CERTIFICATE").optional(),
-  "tls-cert": pemOrPath("CERTIFICATE").optional(),
-  "tls-key": pemOrPath("PRIVATE KEY").optional(),
+  "tls-ca": pemOrPath("CERTIFICATE").optional().describe(
+    "Authority that signed the server's certificate, see [TLS](#tls)",
+  ),
+  "tls-cert": pemOrPath("CERTIFICATE").optional().describe(
+    "Client certificate, for a server that requires one",
+  ),
+  "tls-key": pemOrPath("PRIVATE KEY").optional().describe("Private key of the client certificate"),
 };
 
 type Name = "ca" | "cert" | "key";
 const names: Name[] = ["ca", "cert", "key"];
 
-// Each as PEM text, or as the path of a file with it.
+// Each is PEM text or the path of a PEM file.
 export interface TlsSource {
-  setting: string; // below which they stand
-  ca?: string | undefined; // authorities that are trusted instead of the public ones
-  cert?: string | undefined; // ours, for a server that asks for one
+  setting: string; // the prefix of these settings
+  ca?: string | undefined; // authorities to trust instead of the public ones
+  cert?: string | undefined; // client certificate, for a server that requires one
   key?: string | undefined;
 }
 
@@ -36,7 +42,7 @@ export function tlsSource<Setting extends string>(
 
 type Check = z.core.$ZodCheck<Record<string, unknown>>;
 
-// What is set for TLS must be used: silence would be taken for safety.
+// A TLS setting without effect is an error, because it would give a false sense of security.
 export function databaseTlsIsUsed(setting: string): Check[] {
   return tlsIsUsed(setting, "?sslmode=verify-full", isEncryptedDatabase);
 }
@@ -68,9 +74,9 @@ function tlsIsUsed(
   ];
 }
 
-// For any number of connections. Files are read anew for each, so that replaced ones need no restart;
-// one that can't be read just then is what it was, because the PostgreSQL client would take the
-// process along with an error here.
+// Options for any number of connections. Files are read again for each connection, so replaced
+// files need no restart. If a file can't be read, its last content is used, because an error here
+// would end the process in the PostgreSQL client.
 export function tlsOptions(source: TlsSource = { setting: "" }): { [N in Name]?: string } {
   const options = {};
   for (const name of names) {
@@ -79,7 +85,7 @@ export function tlsOptions(source: TlsSource = { setting: "" }): { [N in Name]?:
     let last = readPem(given);
     if (last === undefined) {
       const setting = environmentName(`${source.setting}.tls-${name}`);
-      throw new SettingsError([`${setting} names a file that can't be read, or that is no PEM`]);
+      throw new SettingsError([`${setting} names a file that can't be read or is not PEM`]);
     }
     const get = () => last = readPem(given) ?? last;
     Object.defineProperty(options, name, { get, enumerable: true, configurable: true });
@@ -101,7 +107,7 @@ function isPem(value: string): boolean {
   return value.includes("-----BEGIN ");
 }
 
-// A permission is made of the path: so it begins at the root, and has no comma.
+// A permission is made from the path, so it must be absolute and without commas.
 function pemOrPath(kind: string): z.ZodString {
   return text().refine(
     (value) => isPem(value) ? value.includes(`${kind}-----`) : /^\/[^,\0]*$/.test(value),
@@ -109,7 +115,7 @@ function pemOrPath(kind: string): z.ZodString {
   );
 }
 
-// Trying again does not help: somebody has to give one of both sides another certificate.
+// A retry does not help: one side needs another certificate.
 export function isDistrust(error: unknown): boolean {
   return error instanceof Error && "code" in error && /CERT|SIGNATURE/.test(String(error.code));
 }

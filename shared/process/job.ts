@@ -2,20 +2,20 @@ import type { Backoff } from "../queue/backoff.ts";
 import type { LeaseOptions } from "../queue/rows_in_hand.ts";
 import type { Step } from "../telemetry/tracing.ts";
 
-// What a worker is given to do, and what it says of it.
+// What a worker does with a row, and how the work can end.
 
 export interface Claimed {
   id: string;
   key: string; // rows of one key are worked on one after the other, in the order of the claim
-  attempts: number; // failed ones so far; a lease that ran out is one of them
+  attempts: number; // failed attempts so far; an expired lease counts as one
   takenOver: boolean;
 }
 
 export type Outcome<Result> =
   | { kind: "done"; result: Result }
-  | { kind: "retry"; error: string } // this row failed, later it may not
-  | { kind: "failed"; error: string } // this row fails whenever it is tried
-  | { kind: "unavailable"; error: string }; // the other side is away: no row is to blame
+  | { kind: "retry"; error: string } // this row failed, but may succeed later
+  | { kind: "failed"; error: string } // this row will never succeed
+  | { kind: "unavailable"; error: string }; // the destination is unavailable: not the fault of the row
 
 export type Settlement<Row, Result> =
   | { row: Row; kind: "done"; result: Result }
@@ -25,17 +25,17 @@ export type Settlement<Row, Result> =
 
 export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   name: string;
-  worker: string; // whose leases they are, for people
+  worker: string; // name in the leases, for people to read
   batchSize: number;
   pollIntervalMs: number;
   maxAttempts: number;
   backoff: Backoff;
   claim(limit: number): Promise<Row[]>;
-  // While traces are written: under which traceparent it goes on.
+  // With tracing, `traceparent` is the parent of the next step.
   work(row: Row, traceparent?: string): Promise<Outcome<Result>>;
   // Returns the ids of the rows that were still leased to this worker.
   settle(settlements: Settlement<Row, Result>[]): Promise<Set<string>>;
-  step: Step; // what its work is in a trace
+  step: Step; // the work on a row, in a trace
   traceparentOf(row: Row): string | null;
-  about(row: Row): Record<string, unknown>; // for the log
+  about(row: Row): Record<string, unknown>; // more fields for the log
 }

@@ -6,14 +6,16 @@ import { printableJson } from "./printable.ts";
 
 export type Log = Logger;
 
-// Personal data: whoever may read the log is not always one who may know whom it is about.
+// User ids are personal data, and not everybody who reads the log may see them.
 const userIds = ["shown", "hashed", "hidden"] as const;
 export type UserIds = typeof userIds[number];
 
 export const logSettings = {
   "log.user-ids": z.enum(userIds, {
     error: ({ input }) => `must be ${userIds.join(" or ")}, not ${JSON.stringify(input)}`,
-  }).prefault("shown"),
+  }).prefault("shown").describe(
+    "User ids in the log: `shown`, `hashed` (SHA-256) or `hidden`, see [privacy.md](privacy.md)",
+  ),
 };
 
 // The only place that prints: one JSON object a line, to standard output.

@@ -8,14 +8,14 @@ export interface Loop {
   run(signal: AbortSignal): Promise<void>;
 }
 
-// Starts a loop with the process. Its cron job is the watchdog: each minute it starts the loop
-// again in case it ended. Resolves when the loop has ended after the stop signal.
+// Starts a loop. Each minute its cron job, the watchdog, starts it again if it has ended. Resolves
+// when the loop has ended after the stop signal.
 export async function keepRunning(loop: Loop, log: Log, stop: AbortSignal): Promise<void> {
   let running: Promise<void> | undefined;
   const start = () => {
     running ??= loop.run(stop)
       .catch((error) => {
-        log.error("The loop {loop} ended: {error}", { loop: loop.name, error: reasonOf(error) });
+        log.error("Loop {loop} ended: {error}", { loop: loop.name, error: reasonOf(error) });
         if (error instanceof StartRefused) Deno.exit(1);
       })
       .finally(() => running = undefined);

@@ -1,14 +1,14 @@
-// Text from outside must not control a terminal, hide, or change the order of the text beside it:
-// control characters (ESC, and U+009B, which is as good as ESC), those that change the direction of
-// text, line and paragraph separators, and whatever has no width.
+// Text from outside must not control a terminal, be invisible, or reorder the text beside it. So
+// these are escaped: control characters (ESC, and U+009B, which works like ESC), characters that
+// change the direction of text, line and paragraph separators, and characters without width.
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** For one line: also a line break is shown as `\u{a}`. */
+/** For one line: a line break is escaped too, as `\u{a}`. */
 export function printable(text: string): string {
   return text.replace(unprintable, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`);
 }
 
-/** For a text of several lines, whose parts may have come from outside. */
+/** For text of several lines. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }

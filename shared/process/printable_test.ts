@@ -13,7 +13,7 @@ const steering = [
   ...[0xd800, 0xdfff, 0xe000, 0xf0000], // half a character, and nobody's
 ];
 
-Deno.test("what could steer a terminal or hide is shown by its number", () => {
+Deno.test("characters that could control a terminal or be invisible are escaped", () => {
   for (const code of steering) {
     const shown = `a\\u{${code.toString(16)}}b`;
     assert.equal(printable(`a${String.fromCodePoint(code)}b`), shown);
@@ -21,7 +21,7 @@ Deno.test("what could steer a terminal or hide is shown by its number", () => {
   assert.equal(printable("\x1b]52;c;cm0gLXJm\x07"), "\\u{1b}]52;c;cm0gLXJm\\u{7}");
 });
 
-Deno.test("what people write stays as it is", () => {
+Deno.test("ordinary text stays as it is", () => {
   for (
     const text of ["Ann O'Hara <ann@example.org>", "größe", "ключ", "鍵 🔑", "مفتاح", "e\u0301"]
   ) {
@@ -30,11 +30,11 @@ Deno.test("what people write stays as it is", () => {
   }
 });
 
-Deno.test("of several lines only the breaks between them are left", () => {
+Deno.test("in several lines only the line breaks are not escaped", () => {
   assert.equal(printableLines("one\r\ntwo\x1b[2J\n"), "one\\u{d}\ntwo\\u{1b}[2J\n");
 });
 
-Deno.test("JSON says the same as before, in characters that can be printed", () => {
+Deno.test("JSON keeps its content, in printable characters", () => {
   const value = { texts: steering.map((code) => `a${String.fromCodePoint(code)}b`), "\u202e": 1 };
   for (const json of [JSON.stringify(value), JSON.stringify(value, null, 2)]) {
     const shown = printableJson(json);

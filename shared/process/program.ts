@@ -1,6 +1,6 @@
-// What a program may do follows from its settings: its own address, its servers, the files with which
-// they prove who they are, the names of its settings. Nothing here needs a package, because the
-// launcher computes permissions before any sandbox exists (tools/run_service.ts).
+// The permissions of a program follow from its settings: its own address, the addresses of its
+// servers, its certificate files, the names of its settings. Nothing here needs a package, because
+// the launcher computes permissions before any sandbox exists (tools/run_service.ts).
 
 export type Read = (name: string) => string | undefined;
 
@@ -10,11 +10,11 @@ export interface Program {
   settings: readonly string[];
   /** It listens on `prefix_HOST` and `prefix_PORT`, by default on this port of the loopback. */
   http?: { prefix: string; port: number };
-  /** It connects to the servers in these settings; of each list, the first that is set counts. */
+  /** It connects to the servers in these settings. In each list the first that is set counts. */
   servers: readonly (readonly string[])[];
   /** It reads the files in `prefix_TLS_CA`, `prefix_TLS_CERT` and `prefix_TLS_KEY`. */
   tls: readonly string[];
-  /** It reads these folders, which stand beside it. */
+  /** It reads these folders, which are beside it. */
   folders?: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface Needs {
   read: string[];
 }
 
-// The PostgreSQL client reads these by itself. It must find them unset.
+// The PostgreSQL client reads these variables by itself, so they must be hidden from it.
 const ignoredEnvironment = [
   ...["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGDATABASE", "PGAPPNAME"],
   ...["PGOPTIONS", "PGBINARY", "PGSSLMODE", "PGSSLNEGOTIATION", "PGCLIENT_ENCODING"],
@@ -31,7 +31,7 @@ const ignoredEnvironment = [
   ...["USER", "USERNAME", "HOME", "APPDATA"],
 ];
 
-// Those that are the same for all settings.
+// The flags that do not depend on the settings.
 export const fixedFlags = [`--ignore-env=${ignoredEnvironment.join()}`, "--allow-sys=hostname"];
 
 /** The flags with which `deno run` gives the program what it needs, and no more. */
@@ -43,7 +43,7 @@ export function permissionFlags(program: Program, read: Read, folder: string): s
   ];
 }
 
-/** Only those that differ with the values of the settings. */
+/** Only the flags that depend on the values of the settings. */
 export function settingFlags(program: Program, read: Read, folder: string): string[] {
   const needs = needsOf(program, read, folder);
   return [
@@ -52,8 +52,8 @@ export function settingFlags(program: Program, read: Read, folder: string): stri
   ];
 }
 
-// A value that makes no permission is passed over here: the program reports it when it reads its
-// settings, together with everything else that is wrong with them.
+// Skips values of which no permission can be made: the program reports them when it reads its
+// settings, together with everything else that is wrong.
 export function needsOf(
   { http, servers, tls, folders = [] }: Program,
   read: Read,
@@ -70,7 +70,7 @@ export function needsOf(
   };
 }
 
-/** The program was started with flags that were made for other settings, or with none. */
+/** The program was started with flags for other settings, or with none. */
 export class MissingFlags extends Error {
   override readonly name = "MissingFlags";
 
@@ -131,7 +131,7 @@ function addressOf(written: string): string {
   return url ? `${url.hostname}:${url.port || defaultPorts[url.protocol]}` : "";
 }
 
-// Nothing may slip into a list of permissions.
+// A value must not add entries to a list of permissions.
 function isAddress(address: string): boolean {
   return /^([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(address);
 }

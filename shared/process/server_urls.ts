@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { serverUrl, serverUrls } from "./settings.ts";
+import { serverUrl, serverUrls } from "./setting_kinds.ts";
 
-// Where servers are, and whether the connection to them is encrypted. Either it is, and then the
-// server is verified, or it is not: there is nothing between.
+// The URL of a server also decides whether the connection is encrypted. If it is, the server is
+// always verified.
 
-// The client library would read a host, a port, a password and files out of parameters, for which
-// no permission is made, and knows modes that encrypt to whoever answers.
+// Other parameters are refused: the client library would take a host, a port, a password or files
+// from them, for which there is no permission, and some modes encrypt without verifying the server.
 export function databaseUrl(): z.ZodString {
   return serverUrl("postgres:", "postgresql:").refine(
     (value) => /^[^?]*(\?sslmode=(disable|verify-full))?$/.test(value),

@@ -29,7 +29,7 @@ function problemsOf(given: Record<string, string>): string[] {
   }
 }
 
-Deno.test("a connection is encrypted and verified, or not encrypted: no url is between", () => {
+Deno.test("a url means an encrypted and verified connection or an unencrypted one, nothing between", () => {
   for (const urls of [plain, encrypted]) assert.deepEqual(problemsOf(urls), []);
   const disabled = { ...plain, DATABASE_URL: `${plain.DATABASE_URL}?sslmode=disable` };
   assert.deepEqual(problemsOf(disabled), []);
@@ -55,7 +55,7 @@ Deno.test("a connection is encrypted and verified, or not encrypted: no url is b
   }
 });
 
-Deno.test("a database url leads to no other host, port, role or file by its parameters", () => {
+Deno.test("the parameters of a database url can't lead to another host, port, role or file", () => {
   for (
     const search of [
       ...["host=evil", "port=1", "user=owner", "password=secret", "options=-c", "ssl=true"],
@@ -80,7 +80,7 @@ Deno.test("a database url leads to no other host, port, role or file by its para
   }
 });
 
-Deno.test("what is set for TLS needs a connection that uses it, and a certificate its key", () => {
+Deno.test("a TLS setting needs a connection that uses it, and a certificate needs its key", () => {
   const ca = "-----BEGIN CERTIFICATE-----";
   assert.deepEqual(problemsOf({ ...encrypted, DATABASE_TLS_CA: ca, NATS_TLS_CA: "/ca.crt" }), []);
   assert.deepEqual(problemsOf({ ...plain, DATABASE_TLS_CA: ca, NATS_TLS_CA: ca }), [

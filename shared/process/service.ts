@@ -3,12 +3,12 @@ import { reasonOf } from "./reason.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
 import { MissingFlags, type Program, type Read, readWithin } from "./program.ts";
-import { observeProcess } from "../telemetry/scrape.ts";
+import { observeProcess } from "../telemetry/process_metrics.ts";
 import type { App } from "../http/handle_request.ts";
 import { type HttpOptions, serve } from "../http/serve.ts";
 import { aborted, pause } from "./signals.ts";
 
-// The life of a service: settings → HTTP and loops → stop signal → what is in hand is finished.
+// The life of a service: settings → HTTP and loops → stop signal → work in hand is finished.
 
 interface Settings {
   http: HttpOptions;
@@ -18,7 +18,7 @@ interface Settings {
 
 interface Life {
   log: Log;
-  abandon: AbortSignal; // what is not finished by now is given back
+  abandon: AbortSignal; // work that is not finished by now is released
 }
 
 interface Service {
@@ -35,8 +35,8 @@ export async function runService<Config extends Settings>(
   const { name } = program;
   const log = startLog(name);
   observeProcess(name);
-  surviveBrokenSockets(log);
-  keepDebuggerShut(log);
+  surviveSocketErrors(log);
+  preventDebugger(log);
   const config = orExit(() => readWithin(program, readConfig, environment), log);
   startLog(name, config.logUserIds);
   const stop = stopOnSignals(log);
@@ -47,18 +47,22 @@ export async function runService<Config extends Settings>(
   const running = loops.map((loop) => keepRunning(loop, log, stop));
   await aborted(stop);
 
-  // The end of the grace is for giving back to its table what could not be finished.
-  const giveBackMs = Math.min(1_000, config.shutdownGraceMs / 4);
+  // The last part of the grace is for releasing the rows that could not be finished.
+  const releaseMs = Math.min(1_000, config.shutdownGraceMs / 4);
   const finished = Promise.all([serving, ...running]).then(() => true);
-  const inTime = await Promise.race([finished, graceOver(config.shutdownGraceMs - giveBackMs)]);
+  const inTime = await Promise.race([finished, afterGrace(config.shutdownGraceMs - releaseMs)]);
   abandon.abort();
-  if (!inTime) log.warn("Not all was finished within {ms} ms", { ms: config.shutdownGraceMs });
-  await Promise.race([finished.then(close), graceOver(giveBackMs)]);
+  if (!inTime) {
+    log.warn("Shutdown grace of {ms} ms ended with work unfinished", {
+      ms: config.shutdownGraceMs,
+    });
+  }
+  await Promise.race([finished.then(close), afterGrace(releaseMs)]);
   log.info("Stopped");
   Deno.exit(0);
 }
 
-// Settings also show to be wrong when they are used: a file that they name can't be read.
+// Settings can also turn out wrong when they are used, for example if a file can't be read.
 function orExit<Result>(work: () => Result, log: Log): Result {
   try {
     return work();
@@ -70,22 +74,23 @@ function orExit<Result>(work: () => Result, log: Log): Result {
   }
 }
 
-// By this signal Deno opens a debugger on the loopback, to whoever is on the machine. Not where somebody
-// listens to it.
-function keepDebuggerShut(log: Log): void {
-  Deno.addSignalListener("SIGUSR1", () => log.warn("SIGUSR1 opens no debugger here"));
+// On SIGUSR1 Deno opens a debugger on the loopback, for everybody on the machine, unless the
+// process handles the signal itself.
+function preventDebugger(log: Log): void {
+  Deno.addSignalListener("SIGUSR1", () => log.warn("SIGUSR1 ignored: it would open a debugger"));
 }
 
-// A server that refuses us, by password or certificate, may break the connection at a moment when the
-// client library listens to no errors on it. Whoever uses the connection finds out by itself.
-function surviveBrokenSockets(log: Log): void {
+// A server that refuses a password or certificate may close the connection at a moment when the
+// client library does not listen for errors. Such an error must not end the process; the code that
+// uses the connection gets an error of its own.
+function surviveSocketErrors(log: Log): void {
   globalThis.addEventListener("error", (event) => {
     const { code } = Object(event.error) as { code?: unknown };
     if (!/^(ECONN|EPIPE|EPERM)/.test(String(code)) && !event.message.includes("fatal alert")) {
       return;
     }
     event.preventDefault();
-    log.warn("A connection broke: {reason}", { reason: reasonOf(event.error) });
+    log.warn("Connection lost: {reason}", { reason: reasonOf(event.error) });
   });
 }
 
@@ -100,7 +105,7 @@ function stopOnSignals(log: Log): AbortSignal {
   return stop.signal;
 }
 
-async function graceOver(ms: number): Promise<boolean> {
+async function afterGrace(ms: number): Promise<boolean> {
   await pause(ms, new AbortController().signal);
   return false;
 }

@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { environmentName, notAbove, parseSettings, prefixed, SettingsError } from "./settings.ts";
 import {
   duration,
-  environmentName,
   flag,
   host,
-  notAbove,
+  natsName,
+  natsSubject,
   number,
-  parseSettings,
   port,
-  prefixed,
   serverUrl,
-  SettingsError,
   text,
-} from "./settings.ts";
+} from "./setting_kinds.ts";
 
 function parsed(schema: z.ZodType, value?: string): unknown {
   const read = (name: string) => name === "A_SETTING" ? value : undefined;
@@ -44,7 +42,7 @@ Deno.test("durations are read in their unit", () => {
   }
 });
 
-Deno.test("what is not a duration above zero is refused and quoted", () => {
+Deno.test("a value that is not a duration above zero is refused and quoted", () => {
   for (
     const bad of ["0s", "0ms", "-1s", "1", "s", "1 s", "1.5s", "1S", "1w", "1s1s", "1e3s", "٣s"]
   ) {
@@ -55,7 +53,7 @@ Deno.test("what is not a duration above zero is refused and quoted", () => {
   }
 });
 
-Deno.test("a duration that no timer can hold is refused, not cut", () => {
+Deno.test("a duration that is too long for a timer is refused, not shortened", () => {
   assert.match(problemOf(duration(), "3651d"), /is too long/);
   assert.match(problemOf(duration(1_000), "1001ms"), /is too long/);
   assert.match(problemOf(duration(), "9999999999d"), /^A_SETTING /);
@@ -72,14 +70,24 @@ Deno.test("numbers are whole and within their bounds", () => {
   assert.match(problemOf(port(), "65536"), /from 0 to 65535/);
 });
 
-Deno.test("a flag is true or false, in these words", () => {
+Deno.test("a flag is the word true or the word false", () => {
   assert.deepEqual([parsed(flag(), "true"), parsed(flag(), "false")], [true, false]);
   for (const bad of ["True", "yes", "1", "on"]) {
     assert.equal(problemOf(flag(), bad), `A_SETTING must be true or false, not "${bad}"`);
   }
 });
 
-Deno.test("a blank setting is refused, also where there is a default", () => {
+Deno.test("a name for NATS has no separator and no wildcard, a subject no wildcard", () => {
+  for (const bad of ["a.b", "a b", "a*", "a/b"]) {
+    assert.match(problemOf(natsName(), bad), /^A_SETTING must not contain white space or any of/);
+  }
+  for (const bad of ["a.>", "a..b"]) {
+    assert.match(problemOf(natsSubject(), bad), /^A_SETTING must be names joined by dots/);
+  }
+  assert.deepEqual([parsed(natsName(), "a-b"), parsed(natsSubject(), "a.b")], ["a-b", "a.b"]);
+});
+
+Deno.test("a blank setting is refused, even if it has a default", () => {
   for (
     const schema of [text(), duration().prefault("1s"), port().prefault("1"), text().optional()]
   ) {
@@ -89,7 +97,7 @@ Deno.test("a blank setting is refused, also where there is a default", () => {
   }
 });
 
-Deno.test("of one setting one problem is named, the first", () => {
+Deno.test("only the first problem of a setting is named", () => {
   assert.equal(problemOf(serverUrl("nats:"), " "), "A_SETTING must not be blank");
 });
 
@@ -100,7 +108,7 @@ Deno.test("two settings with a bound between them may be the same", () => {
   assert.deepEqual(parseSettings(schema, (name) => given[name]), { low: 3, high: 3 });
 });
 
-Deno.test("a required setting that is not there is named", () => {
+Deno.test("a missing required setting is named", () => {
   assert.equal(problemOf(text()), "A_SETTING is required");
   assert.equal(problemOf(serverUrl("nats:")), "A_SETTING is required");
 });
@@ -129,7 +137,7 @@ Deno.test("a bad url is refused without being repeated, because it may hold a pa
   }
 });
 
-Deno.test("everything that is wrong is said at once", () => {
+Deno.test("all wrong settings are reported at once", () => {
   const schema = z.object({
     ...prefixed("a", { "url": serverUrl("nats:"), "wait": duration(), "name": text() }),
     ...prefixed("a.jitter", { min: number({ min: 0, max: 9 }), max: number({ min: 0, max: 9 }) }),

@@ -1,10 +1,10 @@
-// Waiting that ends early: every wait of the services ends at once when its signal is aborted.
+// Every wait in the services ends at once when its signal is aborted.
 
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Wakeup().wait(ms, signal);
 }
 
-// Resolves when the signal is aborted. Ends itself with the other signal, to leave no listener.
+// Resolves when the signal is aborted.
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) =>
@@ -12,7 +12,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
   );
 }
 
-// One caller waits, others trigger. A trigger while nobody waits is kept for the next wait.
+// One caller waits, others trigger. A trigger while nobody waits ends the next wait.
 export class Wakeup {
   #isTriggered = false;
   #wake: (() => void) | undefined;

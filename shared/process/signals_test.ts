@@ -9,7 +9,7 @@ Deno.test("a pause ends after its time", async () => {
   assert.ok(performance.now() - from >= 15);
 });
 
-Deno.test("a pause ends at once when its signal is aborted, before it or meanwhile", async () => {
+Deno.test("a pause ends at once when its signal is aborted, before or during it", async () => {
   const stop = new AbortController();
   const pausing = pause(never, stop.signal);
   stop.abort();
@@ -26,7 +26,7 @@ Deno.test("a trigger ends the wait", async () => {
   await waiting;
 });
 
-Deno.test("a trigger while nobody waits is kept, once", async () => {
+Deno.test("a trigger while nobody waits ends the next wait, and only that one", async () => {
   const wake = new Wakeup();
   const { signal } = new AbortController();
   wake.trigger();
@@ -37,7 +37,7 @@ Deno.test("a trigger while nobody waits is kept, once", async () => {
   assert.ok(performance.now() - from >= 15);
 });
 
-Deno.test("no wait leaves a listener behind on a signal that lives on", async () => {
+Deno.test("no wait leaves a listener on a signal that outlives it", async () => {
   const listeners = countListeners(new AbortController().signal);
   const wake = new Wakeup();
   for (let i = 0; i < 100; i++) {

@@ -1,7 +1,8 @@
 import { reasonOf } from "./reason.ts";
 
-// Tells of a trouble once when it begins and once when it has ended, however often it was met. What
-// shares a cause shares a trouble: it ends when everything that failed has worked again.
+// Reports a problem once when it begins and once when it ends, however often it occurs. Operations
+// that fail for the same cause share one: it ends when all operations that failed have succeeded
+// again.
 export class Trouble {
   readonly #begins: (reason: string) => void;
   readonly #ends: () => void;

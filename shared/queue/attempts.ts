@@ -2,7 +2,7 @@ import { listOf } from "./leases.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import type { Step } from "../operators/timeline.ts";
 
-// What befell rows besides success, as steps of their timeline.
+// What happened to rows, except success, as steps of their timeline.
 
 interface AttemptRow extends Step {
   id: string;

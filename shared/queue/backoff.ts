@@ -6,7 +6,7 @@ export interface Backoff {
   jitterMax: number;
 }
 
-// The pause before the next try, after attempt number 1, 2, 3 and so on has failed.
+// The pause after attempt number `attempt` has failed; the first attempt is number 1.
 export function backoffMs(backoff: Backoff, attempt: number, random = Math.random()): number {
   const { baseMs, maxMs, minMs, jitterMin, jitterMax } = backoff;
   const grown = Math.min(maxMs, baseMs * 2 ** (attempt - 1));

@@ -1,17 +1,17 @@
-// Natural batching. A caller hands over one item and gets a promise of its result, as if it were
-// alone. While a flush is under way the next items gather, and then go together in one call: an idle
-// batch flushes at once, a busy one grows with its load.
+// Natural batching. A caller adds one item and gets a promise of its result, as if it were alone.
+// While a flush is under way the next items gather, and are then flushed together: an idle batch
+// flushes at once, and under load its flushes grow.
 
 export class BatchFull extends Error {
   override readonly name = "BatchFull";
 }
 
 export interface BatchOptions<Item, Result> {
-  // Results come in the order of the items. A rejection is the rejection of every item.
+  // Returns the results in the order of the items. If it rejects, every item is rejected.
   flush(items: Item[]): Promise<Result[]>;
   // Items that share a key are never under way at the same time: the later one waits.
   keysOf?(item: Item): readonly string[];
-  // Whether one item may be to blame for a failed flush; then each is tried alone.
+  // Whether a single item may have caused the failure of a flush; then each is tried alone.
   mayBeOneItem?(error: unknown): boolean;
   maxItems: number;
   maxFlushes: number;
@@ -27,13 +27,13 @@ interface Waiting<Item, Result> {
 
 const noKeys: readonly string[] = [];
 
-// A flush that waits for a lock must not hold up those that came after it.
+// A flush that waits for a lock must not hold up later items for longer than this.
 const gatherMs = 5;
 
 export class Batch<Item, Result> {
   readonly #options: BatchOptions<Item, Result>;
   readonly #ready: Waiting<Item, Result>[] = [];
-  // Key → those who wait for it. A key that is present is taken.
+  // Key → the items that wait for it. A key in the map is in use.
   readonly #held = new Map<string, Waiting<Item, Result>[]>();
   #waiting = 0;
   #flushes = 0;
@@ -45,12 +45,12 @@ export class Batch<Item, Result> {
     this.#options = options;
   }
 
-  // Items handed over whose flush has not begun.
+  // The number of items whose flush has not begun.
   get waiting(): number {
     return this.#waiting;
   }
 
-  // The next one will be refused.
+  // Whether the next item will be refused.
   get full(): boolean {
     return this.#waiting >= this.#options.maxWaiting;
   }
@@ -65,8 +65,8 @@ export class Batch<Item, Result> {
     return promise;
   }
 
-  // An item is ready once it holds all of its keys, and until then waits in line for the first
-  // one that is taken. It never holds some keys while it waits for others, so no ring can form.
+  // An item is ready once it has all of its keys; until then it waits for the first one that is in
+  // use. It never has some keys while it waits for others, so items can't deadlock.
   #admit(waiting: Waiting<Item, Result>): void {
     for (const key of waiting.keys) {
       const line = this.#held.get(key);
@@ -85,7 +85,7 @@ export class Batch<Item, Result> {
     }
   }
 
-  // Flushing waits for the end of this turn, so that all that arrived in it goes together.
+  // The flush begins at the end of this turn of the event loop, with all items that arrived in it.
   #schedule(): void {
     if (this.#scheduled || !this.#mayFlush) return;
     if (!this.#enough) {
@@ -104,8 +104,8 @@ export class Batch<Item, Result> {
     return this.#ready.length > 0 && this.#flushes < this.#options.maxFlushes;
   }
 
-  // Beside another a flush begins with as many as are under way. With fewer it would pay for a few
-  // what is paid once for all, and the many that come next would wait for it.
+  // A second flush begins only when as many items are ready as are under way. With fewer it would
+  // pay the fixed cost of a flush for a few items, and the many that come next would wait for it.
   get #enough(): boolean {
     return this.#ready.length >= Math.min(this.#underWay, this.#options.maxItems);
   }
@@ -133,7 +133,9 @@ export class Batch<Item, Result> {
   async #settle(batch: Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#options.flush(batch.map(({ item }) => item));
-      if (results.length !== batch.length) throw new Error("A flush must answer every item");
+      if (results.length !== batch.length) {
+        throw new Error("A flush must return a result for every item");
+      }
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
       if (batch.length > 1 && this.#options.mayBeOneItem?.(error)) await this.#settleEach(batch);
@@ -141,7 +143,7 @@ export class Batch<Item, Result> {
     }
   }
 
-  // One by one, up to a failure that no item is to blame for: the rest would only wait to meet it.
+  // Stops at a failure that no single item causes, because the rest would fail in the same way.
   async #settleEach(batch: Waiting<Item, Result>[]): Promise<void> {
     let unavailable: unknown;
     for (const { item, resolve, reject } of batch) {

@@ -66,7 +66,7 @@ Deno.test("items of one key go in the order in which they came", async () => {
   assert.deepEqual(flushed, [1, 2, 3, 4, 5]);
 });
 
-Deno.test("what comes past the bound is refused at once", async () => {
+Deno.test("an item beyond the bound is refused at once", async () => {
   const gate = Promise.withResolvers<void>();
   const batch = new Batch({
     flush: async (some: number[]) => {
@@ -88,7 +88,7 @@ Deno.test("what comes past the bound is refused at once", async () => {
   assert.equal(batch.full, false);
 });
 
-Deno.test("a failure that no item is to blame for ends the trying one by one", async () => {
+Deno.test("trying items one by one ends at a failure that no single item causes", async () => {
   let flushes = 0;
   const batch = new Batch({
     flush: (_some: number[]): Promise<number[]> => {
@@ -108,7 +108,7 @@ Deno.test("a failure that no item is to blame for ends the trying one by one", a
   assert.equal(flushes, 3);
 });
 
-Deno.test("beside another a flush begins with as many items as are under way", async () => {
+Deno.test("a second flush begins with as many items as are under way", async () => {
   const flushes: { size: number; end: () => void }[] = [];
   const batch = new Batch({
     flush: async (some: number[]) => {
@@ -141,7 +141,7 @@ Deno.test("beside another a flush begins with as many items as are under way", a
   await Promise.all(all);
 });
 
-Deno.test("a flush that takes long holds up nobody for long", async () => {
+Deno.test("a slow flush does not hold up later items for long", async () => {
   const gate = Promise.withResolvers<void>();
   const batch = new Batch({
     flush: async (some: string[]) => {
@@ -159,7 +159,7 @@ Deno.test("a flush that takes long holds up nobody for long", async () => {
   await Promise.all(slow);
 });
 
-Deno.test("a flush that does not answer every item is an error of each", async () => {
+Deno.test("a flush without a result for every item is an error of each item", async () => {
   const batch = new Batch({
     flush: (some: number[]) => Promise.resolve(some.slice(1)),
     maxItems: 10,
@@ -170,7 +170,7 @@ Deno.test("a flush that does not answer every item is an error of each", async (
   assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
 });
 
-Deno.test("an item that is alone is not flushed again when it fails", async () => {
+Deno.test("an item that fails alone is not flushed again", async () => {
   let flushes = 0;
   const batch = new Batch({
     flush: (_some: number[]): Promise<number[]> => {

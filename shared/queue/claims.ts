@@ -9,7 +9,7 @@ import {
 } from "./leases.ts";
 import { type Database, query } from "../postgres/postgres.ts";
 
-// How rows come to be leased, in every table of leased rows.
+// The claim: how the rows of a table are leased to a worker.
 
 interface ClaimedRow extends ReturnedRow {
   attempt_count: number;
@@ -26,8 +26,8 @@ export async function claimDue<Content>(
   return (await leaseDue<Content>(database, table, lease, limit, everything)).rows;
 }
 
-// From where in the index of the oldest a scan begins: at a time, as PostgreSQL writes it, or so long
-// before the scan, by the database's clock.
+// Where a scan of the index of the oldest rows begins: at a time, as PostgreSQL writes it, or some
+// time before now, by the database's clock.
 type Since = string | { msAgo: number };
 
 const everything = "-infinity";
@@ -37,8 +37,8 @@ interface Leased<Content> {
   oldest: string | undefined; // when the oldest was created, as PostgreSQL writes it
 }
 
-// Leases the oldest rows that are due. A row is left alone while an earlier one of its key is not
-// due, or is in the hands of a claim that runs at this moment (and was therefore skipped here).
+// Leases the oldest rows that are due. A row is skipped while an earlier row of its key is not due,
+// or is locked by another claim at this moment (and was therefore skipped, too).
 async function leaseDue<Content>(
   database: Database,
   table: LeasedTable,
@@ -98,11 +98,11 @@ async function leaseDue<Content>(
   };
 }
 
-// Claims for a worker that comes again and again. While some other transaction is held open the index
-// keeps an entry for each row that was finished since, and a scan from its beginning passes them all.
-// So only one scan per poll interval begins there. The others begin where the last one found its oldest
-// row; in a table without backlog some time before that, because commits overtake each other. If the
-// whole scan found nothing, they begin that long before the scan.
+// Claims for a worker that claims again and again. While some transaction stays open, the index
+// keeps an entry for each row that was finished since, and a scan from the beginning reads them
+// all. So only one scan per poll interval begins there. The others begin where the last one found
+// its oldest row or, in a table without backlog, some time before it, because commits can overtake
+// each other. If the whole scan found nothing, they begin that long before its time.
 export function claimRepeatedly<Content>(
   database: Database,
   table: LeasedTable,
@@ -133,11 +133,12 @@ function before(created: string): string {
   return new Date(Date.parse(created) - overtakingMs).toISOString();
 }
 
-// Rows that are due, locked, as `found`. By their place in the table, which a locked row keeps.
+// The rows that are due, locked, as `found`. They are identified by their place in the table
+// (ctid), which does not change while a row is locked.
 //
-// `offset 0` keeps each look at a key a look-up of its own. Where little waits among much that is
-// finished, the planner takes the index of what waits for empty, and would rather join with all of
-// it; and plans are kept, while thousands come to wait. See also isUnfinishedByKey.
+// `offset 0` makes PostgreSQL look up each key on its own. When few of many rows are unfinished,
+// the planner believes that the index of unfinished rows is empty and prefers a join with all of
+// it; the plan is kept even when thousands of rows wait. See also isUnfinishedByKey.
 function findDue({ name, positionColumn, claimOrder }: LeasedTable): string {
   const isDue =
     `((row.status = 'PENDING' and (row.next_retry_at is null or row.next_retry_at <= now()))
@@ -162,8 +163,8 @@ function findDue({ name, positionColumn, claimOrder }: LeasedTable): string {
        limit $1
        for update skip locked`;
   if (claimOrder === positionColumn) return `found as materialized (${oldest})`;
-  // The oldest of a key need not be its earliest, so the earlier ones are fetched to them: else a
-  // batch of rows that all wait for younger ones would be found again and again.
+  // The oldest row of a key need not be the first by position, so the earlier ones are added.
+  // Otherwise a batch of rows that all wait for younger ones would be found again and again.
   return `due as materialized (${oldest}
      ), earlier as materialized (
        select row.*

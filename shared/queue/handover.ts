@@ -1,9 +1,9 @@
 import type { Lease } from "./leases.ts";
 import { Wakeup } from "../process/signals.ts";
 
-// Between those who write new rows and the worker that waits for them in the same process. While the
-// worker keeps up, new rows are written as leased to it and handed over after their commit: they
-// need no claim. All others it is called to claim.
+// The way from the code that writes new rows to the worker of the same process. While the worker
+// keeps up, new rows are written as leased to it and handed over after their commit, so they need
+// no claim. For all other new rows the worker is woken to claim them.
 
 export interface NewLease extends Lease {
   token: string;
@@ -11,11 +11,11 @@ export interface NewLease extends Lease {
 
 export interface Offer<Row> {
   lease: NewLease;
-  take(rows: Row[]): void; // exactly once, also when nothing was written
+  take(rows: Row[]): void; // called exactly once, even if nothing was written
 }
 
 export interface Taker<Row> {
-  // For at most so many rows; none when they would have to wait.
+  // A lease for at most this many rows; undefined if they would have to wait.
   offer(rows: number): Offer<Row> | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Written<Row, Result> {
 
 export class Handover<Row> {
   readonly wake = new Wakeup();
-  taker: Taker<Row> | undefined; // while it runs
+  taker: Taker<Row> | undefined; // the worker, while it runs
 
   async write<Result>(
     rows: number,

@@ -19,7 +19,7 @@ Deno.test("rows that are written as leased are worked on without being claimed",
   ]);
 });
 
-Deno.test("and the worker is not called to claim where nothing else waits", async () => {
+Deno.test("the worker is not woken when all new rows were handed over", async () => {
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
@@ -31,7 +31,7 @@ Deno.test("and the worker is not called to claim where nothing else waits", asyn
   await run.stop();
 });
 
-Deno.test("for the others the worker is called to claim", async () => {
+Deno.test("the worker is woken to claim the new rows that were not handed over", async () => {
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
@@ -44,7 +44,7 @@ Deno.test("for the others the worker is called to claim", async () => {
   await run.stop();
 });
 
-Deno.test("no lease is offered to more than it would start on at once, nor behind a backlog", async () => {
+Deno.test("no lease is offered for more rows than the worker would start on at once, or behind a backlog", async () => {
   const table = new Table([]);
   const run = start(table, done);
   await leaseIsOffered(run.handover);
@@ -67,7 +67,7 @@ Deno.test("no lease is offered to more than it would start on at once, nor behin
   await behind.stop();
 });
 
-Deno.test("a claim that came back full says that there is a backlog, though there is room", async () => {
+Deno.test("a full claim counts as a backlog, even if the worker has capacity for more", async () => {
   const table = new Table([]);
   const offers: boolean[] = [];
   const run = start(table, ({ id }) => {
@@ -84,7 +84,7 @@ Deno.test("a claim that came back full says that there is a backlog, though ther
   assert.deepEqual(offers, Array(10).fill(false));
 });
 
-Deno.test("nor while the other side is away, nor after the end", async () => {
+Deno.test("no lease is offered while the destination is unavailable, or after the end", async () => {
   const table = new Table(["1"]);
   const run = start(table, () => Promise.resolve({ kind: "unavailable", error: "away" }));
   await table.untilSettled(1);
@@ -93,7 +93,7 @@ Deno.test("nor while the other side is away, nor after the end", async () => {
   assert.equal(await offeredFor(run.handover, 1), undefined);
 });
 
-Deno.test("the end waits for a commit that is under way, and for its rows", async () => {
+Deno.test("a stop waits for a commit that is under way, and for its rows", async () => {
   const table = new Table([]);
   const run = start(table, done);
   await leaseIsOffered(run.handover);
@@ -106,7 +106,7 @@ Deno.test("the end waits for a commit that is under way, and for its rows", asyn
   assert.deepEqual(table.settled.map(({ kind }) => kind), ["done"]);
 });
 
-Deno.test("a commit that fails gives its lease back", async () => {
+Deno.test("a failed commit returns its offer", async () => {
   const table = new Table([]);
   const run = start(table, done);
   await leaseIsOffered(run.handover);

@@ -1,18 +1,18 @@
 import type { Claimed, Settlement } from "../process/job.ts";
 import { type Database, query } from "../postgres/postgres.ts";
 
-// The moves that every table of leased rows has in common once they are claimed (claims.ts): try
-// again, release, give up, and the heartbeat. What it means to be done the owner of the table says.
+// The statements that all tables of leased rows share after the claim (claims.ts): retry, release,
+// give up, and the heartbeat. Each table defines for itself what it means to be done.
 
 export interface LeasedTable {
   name: string;
   id: string;
-  attempts: string; // the table of what befell its rows besides success
-  working: string; // the status of a row that is leased
-  positionColumn: string; // rows of one aggregate_key go by this column
-  claimOrder: string; // as in the index of unfinished rows
-  columns: string; // what a claimed row carries to its work
-  endsWithClaim?: string; // what a claim sets besides
+  attempts: string; // the table that records what happened to its rows, except success
+  working: string; // the status of a leased row
+  positionColumn: string; // the order of rows with the same aggregate_key
+  claimOrder: string; // the order of the index of unfinished rows
+  columns: string; // what the work on a claimed row needs
+  endsWithClaim?: string; // another column that a claim sets
 }
 
 export interface LeasedRow<Content> extends Claimed {
@@ -26,7 +26,7 @@ export interface Lease {
   leaseMs: number;
 }
 
-// A row as a statement returns it that leased it.
+// A row as returned by the statement that leased it.
 export interface ReturnedRow {
   id: string;
   aggregate_key: string;
@@ -49,8 +49,9 @@ export function leasedRow<Content>(
   };
 }
 
-// For an insert of new rows: these columns, these values, and where the values come from. Without a
-// lease, or behind an unfinished row of its key, or not `where` it may be leased, a row is PENDING.
+// For an insert of new rows: the columns, their values, and the join that supplies the values. A
+// row is PENDING if there is no lease, if an earlier row of its key is unfinished, or if `where` is
+// false.
 export const leaseColumns = "status, locked_by, locked_at, lease_until, claim_token";
 export const leaseValues = `coalesce(lease.status, 'PENDING'), lease.locked_by, lease.locked_at,
          lease.lease_until, lease.claim_token`;
@@ -75,13 +76,13 @@ export function leaseOfNew(
        ) as lease on true`;
 }
 
-// The same as `unfinished`, in words that only the index of keys knows: with that one the planner would
-// also take the index of the oldest, which looks as empty.
+// Means `unfinished`, but written so that it matches only the index of keys. With `unfinished` the
+// planner might take the index of the oldest rows, which looks just as empty.
 export function isUnfinishedByKey(row: string): string {
   return `${row}.unfinished::int = 1`;
 }
 
-// What every settle does besides.
+// Every settle also ends the lease.
 export const leaseEnds =
   "locked_by = null, locked_at = null, lease_until = null, claim_token = null";
 
@@ -95,8 +96,8 @@ function ofKind<Row, Result, Kind extends Settlement<Row, Result>["kind"]>(
   );
 }
 
-// Each outcome has its own statement; all are sent at once. What it means to be done or to have
-// failed the owner of the table says. Returns the ids that were still ours.
+// Sends one statement for each outcome, all at once. The caller defines what it means to be done or
+// to have failed. Returns the ids of the rows whose lease this worker still had.
 export async function settleEach<Row extends LeasedRow<unknown>, Result>(
   database: Database,
   table: LeasedTable,
@@ -140,7 +141,7 @@ async function scheduleRetry<Row extends LeasedRow<unknown>>(
   );
 }
 
-// Back as if never claimed: nothing was tried, so nothing is counted.
+// Puts rows back as if never claimed. Nothing was tried, so nothing is counted.
 async function release<Row extends LeasedRow<unknown>>(
   database: Database,
   { name, id }: LeasedTable,
@@ -161,7 +162,7 @@ async function release<Row extends LeasedRow<unknown>>(
   );
 }
 
-// The parts of a settle that gives rows up; what the dead letter needs can be returned too.
+// The parts of a settle that gives rows up. It can also return what the dead letter needs.
 export function givesUp(table: LeasedTable, alsoReturning = ""): string {
   const { name, id } = table;
   return `changed as (
@@ -179,8 +180,8 @@ export function givesUp(table: LeasedTable, alsoReturning = ""): string {
   }`;
 }
 
-// The part of a statement that writes down what came of attempts. Each part sees the tables as they
-// were before the statement, so here the row still says who held it and since when.
+// The part of a statement that records the outcome of attempts. Each part sees the tables as they
+// were before the statement, so here the row still contains who held it and since when.
 export function recordsAttempt(
   { name, id, attempts }: LeasedTable,
   outcome: "RETRIED" | "GAVE_UP" | "TAKEN_OVER",
@@ -192,8 +193,8 @@ export function recordsAttempt(
        join ${name} before on before.${id} = changed.id)`;
 }
 
-// The heartbeat: rows that are still in hand keep their lease. Returns the ids of those that do. It
-// waits for no lock: it could deadlock with a settle of the same rows.
+// The heartbeat: extends the leases of rows in hand, and returns the ids of those that were still
+// leased. It skips locked rows, because waiting could deadlock with a settle of the same rows.
 export async function extendLeases<Row extends LeasedRow<unknown>>(
   database: Database,
   { name, id }: LeasedTable,
@@ -221,8 +222,8 @@ export async function extendLeases<Row extends LeasedRow<unknown>>(
   return new Set(kept);
 }
 
-// One statement for all the rows: $1 are their ids, $2 the tokens that it has to present, and then
-// come its own values. Its part `changed` returns the ids of the rows that it changed.
+// Runs one statement for all rows. $1 are their ids and $2 their tokens; its own values follow. Its
+// part `changed` must return the ids of the rows that it changed.
 export async function settleRows(
   database: Database,
   settled: { row: LeasedRow<unknown> }[],
@@ -234,7 +235,7 @@ export async function settleRows(
   const tokens = settled.map(({ row }) => row.token);
   const [changed] = await query<{ some: string[] | null }>(
     database,
-    // Most often all were changed, and then there is no need to name them.
+    // Usually all rows were changed; then their ids need not be returned.
     `with ${parts}
      select case when count(*) < cardinality($1::uuid[]) then coalesce(array_agg(id::text), '{}') end as some
      from changed`,
@@ -243,7 +244,7 @@ export async function settleRows(
   return changed?.some ?? ids;
 }
 
-// An array for PostgreSQL, of what needs no quotes.
+// An array literal for PostgreSQL. The items must not need quotes.
 export function listOf(items: (string | number)[]): string {
   return `{${items.join()}}`;
 }

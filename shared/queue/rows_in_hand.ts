@@ -8,8 +8,8 @@ export interface InHand<Row> {
 
 export interface LeaseOptions<Row> {
   leaseMs: number;
-  // Returns the ids of the rows that were still leased to this worker. May leave out rows that are
-  // being settled at this moment.
+  // Returns the ids of the rows that are still leased to this worker. It may leave out rows that
+  // are being settled at this moment.
   extend(rows: Row[]): Promise<Set<string>>;
 }
 
@@ -33,7 +33,7 @@ export class RowsInHand<Row extends { id: string }> {
     return added;
   }
 
-  // No longer so when it was dropped, or lost and then claimed again under another lease.
+  // False if the row was dropped, or was lost and then claimed again under another lease.
   has(held: InHand<Row>): boolean {
     return this.#rows.get(held.row.id) === held;
   }
@@ -48,7 +48,7 @@ export class RowsInHand<Row extends { id: string }> {
     return rows;
   }
 
-  // A lease runs out in our hands when the process was frozen, or the table away for long.
+  // A lease can expire in hand if the process was frozen or the table was unavailable for long.
   get anyRanOut(): boolean {
     return this.#all().some((held) => this.ranOut(held));
   }
@@ -65,7 +65,7 @@ export class RowsInHand<Row extends { id: string }> {
     return this.has(held) && !held.lost;
   }
 
-  // Whoever asks while a renewal is under way gets the result of that one.
+  // A call while a renewal is under way gets the result of that one.
   renew(): Promise<void> {
     this.#renewing ??= this.#renewOnce().finally(() => this.#renewing = undefined);
     return this.#renewing;

@@ -6,7 +6,7 @@ interface Row {
   token: string;
 }
 
-Deno.test("a row that was lost and claimed again is another one than before", () => {
+Deno.test("a row that was lost and claimed again counts as another one", () => {
   const hand = new RowsInHand<Row>({ leaseMs: 60_000, extend: keepAll });
   const [before] = hand.add([{ id: "1", token: "old" }], performance.now());
   const [again] = hand.add([{ id: "1", token: "new" }], performance.now());
@@ -46,7 +46,7 @@ Deno.test("a renewal keeps what is still leased and marks the rest as lost", asy
   assert.equal(hand.size, 2, "it stays in hand until its outcome is settled");
 });
 
-Deno.test("a lease counts from before it was renewed", async () => {
+Deno.test("a renewed lease counts from before the renewal", async () => {
   const answered = Promise.withResolvers<void>();
   const hand = new RowsInHand<Row>({
     leaseMs: 30,
@@ -64,7 +64,7 @@ Deno.test("a lease counts from before it was renewed", async () => {
   assert.ok(hand.ranOut(held), "the table counts from when it was asked, or earlier");
 });
 
-Deno.test("who asks while a renewal is under way gets the result of that one", async () => {
+Deno.test("a call while a renewal is under way gets the result of that one", async () => {
   let calls = 0;
   const answered = Promise.withResolvers<void>();
   const hand = new RowsInHand<Row>({

@@ -11,7 +11,7 @@ import { inSpan, linked, tracing } from "../telemetry/tracing.ts";
 import { secondsSince, WorkerReport } from "./worker_report.ts";
 
 // Claim → work → settle, for rows that wait in a table. A claim leases rows to this worker under a
-// fresh token; each settle presents the token, so a worker that lost its lease leaves no effect.
+// fresh token; each settle presents the token, so a worker that lost its lease changes nothing.
 
 interface Finished<Row, Result> {
   held: InHand<Row>;
@@ -25,16 +25,16 @@ export class Worker<Row extends Claimed, Result> {
   readonly #job: Job<Row, Result>;
   readonly #abandon: AbortSignal;
   readonly #held: RowsInHand<Row>;
-  readonly #room = new Wakeup();
+  readonly #capacity = new Wakeup();
   readonly #settling: Batch<Finished<Row, Result>, void>;
   readonly #report: WorkerReport<Row, Result>;
   #wake: Wakeup | undefined;
   #wakeWhenSettled = false;
-  #otherSideAway: string | undefined; // why
-  #keepsUp = false; // the last claim was answered, and left nothing
+  #destinationError: string | undefined; // set while the destination is unavailable
+  #keepsUp = false; // the last claim succeeded and left no due row behind
   #offered = 0;
 
-  // `abandon` bounds how long rows in hand may still be worked on after the end of a run.
+  // After the end of a run, rows in hand may be worked on until `abandon` is aborted.
   constructor(job: Job<Row, Result>, log: Log, abandon: AbortSignal) {
     this.#job = job;
     this.#abandon = abandon;
@@ -49,7 +49,7 @@ export class Worker<Row extends Claimed, Result> {
     });
   }
 
-  // Works until the signal, then finishes what is in hand.
+  // Claims and works until the signal, then finishes the rows in hand.
   async run(handover: Handover<Row>, signal: AbortSignal): Promise<void> {
     const wake = this.#wake = handover.wake;
     handover.taker = this;
@@ -57,16 +57,16 @@ export class Worker<Row extends Claimed, Result> {
     const heartbeat = this.#keepLeases(ended.signal);
     while (!signal.aborted) {
       const idleMs = await this.runOnce(signal);
-      if (this.#otherSideAway) this.#report.otherSide.fails("work", this.#otherSideAway);
-      else this.#report.otherSide.works("work");
+      if (this.#destinationError) this.#report.destination.fails("work", this.#destinationError);
+      else this.#report.destination.works("work");
       if (idleMs === 0) continue;
-      // New rows are no reason to ask the other side more often whether it is back.
-      if (this.#otherSideAway) await pause(idleMs, signal);
+      // A new row is no reason to try an unavailable destination more often.
+      if (this.#destinationError) await pause(idleMs, signal);
       else await wake.wait(idleMs, signal);
     }
     handover.taker = undefined;
     while (this.#held.size + this.#offered > 0 && !this.#abandon.aborted) {
-      await this.#room.wait(1_000, this.#abandon);
+      await this.#capacity.wait(1_000, this.#abandon);
     }
     await this.#releaseHeld();
     ended.abort();
@@ -77,22 +77,22 @@ export class Worker<Row extends Claimed, Result> {
   async runOnce(signal: AbortSignal): Promise<number> {
     const { batchSize, pollIntervalMs } = this.#job;
     while (this.#held.size > (batchesInHand - 1) * batchSize) {
-      await this.#room.wait(pollIntervalMs, signal);
+      await this.#capacity.wait(pollIntervalMs, signal);
       if (signal.aborted) return 0;
     }
-    const probing = this.#otherSideAway !== undefined;
-    const limit = probing ? 1 : batchSize; // one row finds out whether it is back
-    // This claim finds no rows behind those in hand, but the next one may, once these are settled.
+    const probing = this.#destinationError !== undefined;
+    const limit = probing ? 1 : batchSize; // one row is enough to find out whether the destination is back
+    // Skips rows whose predecessors are in hand; the next claim finds them once these are settled.
     this.#wakeWhenSettled = this.#held.size > 0;
     const claimed = await this.#claim(limit);
     return claimed === limit && !probing ? 0 : pollIntervalMs;
   }
 
-  // A lease for rows that are about to be written, if it would start on them at once.
+  // A lease for rows that are about to be written, if this worker would start on them at once.
   offer(rows: number): Offer<Row> | undefined {
     const { worker, leaseMs, batchSize } = this.#job;
-    const room = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
-    if (rows > room || !this.#keepsUp || this.#otherSideAway) return undefined;
+    const capacity = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
+    if (rows > capacity || !this.#keepsUp || this.#destinationError) return undefined;
     this.#offered += rows;
     const leasedFrom = performance.now();
     return {
@@ -101,14 +101,14 @@ export class Worker<Row extends Claimed, Result> {
         this.#offered -= rows;
         this.#report.claimed(written);
         this.#start(this.#held.add(written, leasedFrom));
-        this.#room.trigger();
+        this.#capacity.trigger();
       },
     };
   }
 
   async #claim(limit: number): Promise<number> {
     try {
-      if (this.#held.anyRanOut) await this.#held.renew(); // or we would take over our own rows
+      if (this.#held.anyRanOut) await this.#held.renew(); // so that we don't take over our own rows
       const leasedFrom = performance.now();
       const rows = await this.#job.claim(limit);
       this.#report.table.works("claim");
@@ -130,7 +130,7 @@ export class Worker<Row extends Claimed, Result> {
     for (const line of lines.values()) void this.#workOn(line);
   }
 
-  // A row that has to wait holds back those behind it; one that failed for good does not.
+  // A row that has to wait holds back the later rows of its key; one that failed for good does not.
   async #workOn(line: InHand<Row>[]): Promise<void> {
     let waits = false;
     for (const held of line) {
@@ -146,11 +146,11 @@ export class Worker<Row extends Claimed, Result> {
   async #workOnOne(row: Row): Promise<Settlement<Row, Result>> {
     const { maxAttempts, backoff } = this.#job;
     if (row.attempts >= maxAttempts) {
-      const error = "Its lease ran out too often: it may end its worker";
+      const error = "Lease expired too often; this row may be crashing its worker";
       return { row, kind: "failed", error, attempted: false };
     }
     const outcome = await this.#outcomeOf(row);
-    this.#otherSideAway = outcome.kind === "unavailable" ? outcome.error : undefined;
+    this.#destinationError = outcome.kind === "unavailable" ? outcome.error : undefined;
     switch (outcome.kind) {
       case "done":
         return { row, kind: "done", result: outcome.result };
@@ -167,7 +167,7 @@ export class Worker<Row extends Claimed, Result> {
     }
   }
 
-  // What is thrown is a bug, most likely one that only this row meets.
+  // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
   async #outcomeOf(row: Row): Promise<Outcome<Result>> {
     const { step, traceparentOf } = this.#job;
     const from = performance.now();
@@ -181,10 +181,10 @@ export class Worker<Row extends Claimed, Result> {
     }
   }
 
-  // Outcomes are kept until the table took them: what was done must not be done again.
+  // An outcome is kept until the table has it, so that finished work is not repeated.
   #finish(finished: Finished<Row, Result>): void {
     const { held } = finished;
-    if (!this.#held.has(held)) return; // given back meanwhile
+    if (!this.#held.has(held)) return; // released meanwhile
     this.#settling.add(finished).catch(async (error) => {
       this.#report.table.fails(held.row.id, error);
       await pause(this.#job.pollIntervalMs, this.#abandon);
@@ -207,7 +207,7 @@ export class Worker<Row extends Claimed, Result> {
       this.#report.table.works(held.row.id);
     }
     this.#report.inHand(this.#held.size);
-    this.#room.trigger();
+    this.#capacity.trigger();
     if (this.#wakeWhenSettled && settlements.some(({ kind }) => kind !== "released")) {
       this.#wakeWhenSettled = false;
       this.#wake?.trigger();
@@ -222,7 +222,7 @@ export class Worker<Row extends Claimed, Result> {
     }
   }
 
-  // A row that somebody else took over meanwhile is not worked on.
+  // False if another worker has taken the row over meanwhile.
   async #isLeasedAgain(held: InHand<Row>): Promise<boolean> {
     while (this.#held.ranOut(held) && !this.#abandon.aborted) {
       if (!await this.#renewLeases()) await pause(this.#job.pollIntervalMs, this.#abandon);

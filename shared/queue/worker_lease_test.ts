@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { start, Table } from "./worker_testing.ts";
 
-Deno.test("a row that was lost before its turn is not worked on", async () => {
+Deno.test("a row whose lease was lost before its turn is not worked on", async () => {
   const table = new Table(["a1", "a2"], () => "a");
   const gate = Promise.withResolvers<void>();
   const worked: string[] = [];

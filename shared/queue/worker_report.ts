@@ -15,12 +15,12 @@ import { Trouble } from "../process/trouble.ts";
 const claimed = counter("kenri_worker_claimed_total", "rows claimed or handed over", ["worker"]);
 const takenOver = counter(
   "kenri_worker_lease_expired_total",
-  "rows claimed because the lease of another worker had run out",
+  "rows claimed because an earlier lease had expired",
   ["worker"],
 );
 const leaseLost = counter(
   "kenri_worker_lease_lost_total",
-  "settles that changed nothing, because the lease was lost",
+  "settles that changed nothing because the lease was lost",
   ["worker"],
 );
 const settled = counter(
@@ -30,7 +30,7 @@ const settled = counter(
 );
 const phases = histogram(
   "kenri_worker_phase_seconds",
-  "`claim` and `settle`: each statement for a batch; `work`: each row",
+  "duration of `claim` and `settle` for a batch, and of `work` for a row",
   shortSeconds,
   ["worker", "phase"],
 );
@@ -43,10 +43,10 @@ const inHand = gauge(
 type Kind = Settlement<unknown, unknown>["kind"];
 const kinds: Kind[] = ["done", "retry", "failed", "released"];
 
-// What a worker tells of itself: figures of all it does, and a line of each trouble and of each row
+// What a worker reports: metrics of all it does, and a log line for each problem and for each row
 // that it gave up.
 export class WorkerReport<Row extends Claimed, Result> {
-  readonly otherSide: Trouble;
+  readonly destination: Trouble;
   readonly table: Trouble;
   readonly claimSeconds: Series;
   readonly workSeconds: Series;
@@ -63,9 +63,9 @@ export class WorkerReport<Row extends Claimed, Result> {
     const worker = job.name;
     this.#job = job;
     this.#log = log;
-    this.otherSide = new Trouble(
-      (error) => log.warn("{worker} waits for the other side: {error}", { worker, error }),
-      () => log.info("{worker} goes on", { worker }),
+    this.destination = new Trouble(
+      (error) => log.warn("{worker} paused, destination unavailable: {error}", { worker, error }),
+      () => log.info("{worker} resumed", { worker }),
     );
     this.table = new Trouble(
       (error) => log.error("{worker} can't use its table: {error}", { worker, error }),

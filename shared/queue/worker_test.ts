@@ -29,7 +29,7 @@ Deno.test("each outcome becomes the settlement of its row", async () => {
     last: { kind: "failed", error: "still not", attempted: true },
     dead: {
       kind: "failed",
-      error: "Its lease ran out too often: it may end its worker",
+      error: "Lease expired too often; this row may be crashing its worker",
       attempted: false,
     },
     broken: { kind: "retry", error: "a bug", delayMs: 10 },
@@ -37,7 +37,7 @@ Deno.test("each outcome becomes the settlement of its row", async () => {
   assert.ok(!worked.includes("dead"));
 });
 
-Deno.test("rows of one key are worked on one after the other, other keys meanwhile", async () => {
+Deno.test("rows of one key are worked on one after the other, rows of other keys at the same time", async () => {
   const table = new Table(["a1", "b1", "a2", "b2", "a3"], (id) => id.slice(0, 1));
   const done: string[] = [];
   const underWay = new Set<string>();
@@ -58,7 +58,7 @@ Deno.test("rows of one key are worked on one after the other, other keys meanwhi
   assert.deepEqual(done.filter((id) => id.startsWith("b")), ["b1", "b2"]);
 });
 
-Deno.test("a row to be tried again holds back those behind it, a failed one does not", async () => {
+Deno.test("a row that waits for a retry holds back the later rows of its key, a failed one does not", async () => {
   const table = new Table(["r1", "r2", "f1", "f2"], (id) => id.slice(0, 1));
   const run = start(table, ({ id }) => {
     if (id === "r1") return Promise.resolve({ kind: "retry", error: "x" });
@@ -71,7 +71,7 @@ Deno.test("a row to be tried again holds back those behind it, a failed one does
   assert.deepEqual(kinds, { r1: "retry", r2: "released", f1: "failed", f2: "done" });
 });
 
-Deno.test("while the other side is away one row finds out, at the pace of polling", async () => {
+Deno.test("while the destination is unavailable one row is tried, at the pace of polling", async () => {
   const table = new Table(Array.from({ length: 40 }, (_, i) => `${i}`));
   let away = true;
   const run = start(
@@ -85,11 +85,13 @@ Deno.test("while the other side is away one row finds out, at the pace of pollin
   away = false;
   await table.until(() => table.settled.filter(({ kind }) => kind === "done").length === 40);
   await run.stop();
-  const said = run.log.map((line) => line.replace(/:.*/, ""));
-  assert.deepEqual(said, ["warn test waits for the other side", "info test goes on"]);
+  assert.deepEqual(run.log.map((line) => line.replace(/:.*/, "")), [
+    "warn test paused, destination unavailable",
+    "info test resumed",
+  ]);
 });
 
-Deno.test("outcomes are kept while the table is away, and are told once", async () => {
+Deno.test("outcomes are kept while the table is unavailable, and the outage is logged once", async () => {
   const table = new Table(["1", "2", "3"]);
   table.failWith = new Error("Connection terminated");
   let worked = 0;
@@ -108,7 +110,7 @@ Deno.test("outcomes are kept while the table is away, and are told once", async 
   ]);
 });
 
-Deno.test("a row that the table refuses does not hold up those beside it", async () => {
+Deno.test("a row that the table refuses does not hold up the other rows of its batch", async () => {
   const table = new Table(["good1", "bad", "good2"]);
   table.refuses = "bad";
   const run = start(table, ({ id }) => Promise.resolve({ kind: "done", result: id }));
@@ -119,7 +121,7 @@ Deno.test("a row that the table refuses does not hold up those beside it", async
   assert.deepEqual(table.settled.map(({ row }) => row.id), ["good1", "good2", "bad"]);
 });
 
-Deno.test("the end waits for what is in hand, and then no row is claimed", async () => {
+Deno.test("a stop waits for the rows in hand, and claims no more", async () => {
   const table = new Table(["1", "2"]);
   const gate = Promise.withResolvers<void>();
   const run = start(table, async ({ id }) => {
@@ -136,7 +138,7 @@ Deno.test("the end waits for what is in hand, and then no row is claimed", async
   assert.equal(table.limits.length, claims);
 });
 
-Deno.test("what is abandoned is given back, and what stood behind it not begun", async () => {
+Deno.test("abandoned rows are released, and the later rows of their keys are not begun", async () => {
   const table = new Table(["a1", "a2"], () => "a");
   const gate = Promise.withResolvers<void>();
   const worked: string[] = [];
@@ -157,7 +159,7 @@ Deno.test("what is abandoned is given back, and what stood behind it not begun",
   assert.deepEqual(worked, ["a1"]);
 });
 
-Deno.test("new rows are taken only after a claim that found nothing left, and a failed one found nothing out", async () => {
+Deno.test("new rows are handed over only after a claim that left no backlog; a failed claim does not count", async () => {
   const table = new Table(["1"]);
   const run = start(table, ({ id }) => Promise.resolve({ kind: "done", result: id }));
   const isTaken = () => {
@@ -175,7 +177,7 @@ Deno.test("new rows are taken only after a claim that found nothing left, and a 
   await run.stop();
 });
 
-Deno.test("a row that could not be tried holds back those behind it", async () => {
+Deno.test("a row that could not be tried holds back the later rows of its key", async () => {
   const table = new Table(["a1", "a2"], () => "a");
   const worked: string[] = [];
   const run = start(table, ({ id }) => {
@@ -191,7 +193,7 @@ Deno.test("a row that could not be tried holds back those behind it", async () =
   ]);
 });
 
-Deno.test("what stood behind rows in hand is claimed as soon as these are settled", async () => {
+Deno.test("rows behind rows in hand are claimed as soon as these are settled", async () => {
   const table = new Table(["1"]);
   const gate = Promise.withResolvers<void>();
   const run = start(table, async ({ id }) => {
@@ -207,7 +209,7 @@ Deno.test("what stood behind rows in hand is claimed as soon as these are settle
   await run.stop();
 });
 
-Deno.test("while the table is away a settle is tried as a whole and not row by row", async () => {
+Deno.test("while the table is unavailable a settle is tried as a whole and not row by row", async () => {
   const table = new Table(Array.from({ length: 10 }, (_, i) => `${i}`));
   table.failWith = new Error("Connection terminated");
   const run = start(

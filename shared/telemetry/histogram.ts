@@ -1,6 +1,6 @@
-// A histogram for the way that every request and every event takes. prom-client's own writes the labels
-// into a text and looks it up for each value; here whoever observes keeps the series at hand, and a
-// value costs a few additions. The registry asks it like any other metric.
+// A histogram for code that every request and every event passes. The one of prom-client makes a
+// text of the labels and looks it up for each value. Here the caller keeps the series, and a value
+// costs a few additions. The registry reads it like any other metric.
 
 export class Histogram {
   readonly name: string;
@@ -16,7 +16,7 @@ export class Histogram {
     this.#bounds = bounds;
   }
 
-  // In the order of the names; the same series for the same labels.
+  // Takes the values in the order of the names. The same labels get the same series.
   labels(...values: string[]): Series {
     const key = JSON.stringify(values);
     let series = this.#series.get(key);
@@ -37,7 +37,7 @@ export class Histogram {
 export class Series {
   readonly #labels: Record<string, string>;
   readonly #bounds: readonly number[];
-  readonly #counts: Float64Array; // of each bucket alone; the last is above all bounds
+  readonly #counts: Float64Array; // one for each bucket, not cumulative; the last is above all bounds
   #sum = 0;
 
   constructor(labels: Record<string, string>, bounds: readonly number[]) {

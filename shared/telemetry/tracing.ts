@@ -12,11 +12,11 @@ import {
 } from "@opentelemetry/api";
 import { reasonOf } from "../process/reason.ts";
 
-// Spans by Deno's own OpenTelemetry. A trace goes with its event: each step is the child of the one
-// before, by the traceparent that the row or the message carries. A statement that serves many at
-// once is a span of its own, linked with all of them.
+// Spans with Deno's own OpenTelemetry. A trace follows its event: each step is the child of the one
+// before, by the traceparent in the row or the message. A statement for a batch is a span of its
+// own, linked to the traces of all items.
 //
-// Unless OTEL_DENO is true nothing here makes an object: `tracing` is asked first, everywhere.
+// Everything checks `tracing` first, so nothing is allocated unless OTEL_DENO is true.
 
 const tracer = trace.getTracer("kenri");
 export const tracing: boolean = isSpanContextValid(tracer.startSpan("probe").spanContext());
@@ -38,14 +38,14 @@ function below(parent: SpanContext | undefined): Context {
   return parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
 }
 
-// Of the request that is being answered.
+// The traceparent of the current request.
 export function activeTraceparent(): string | undefined {
   const span = tracing ? trace.getActiveSpan() : undefined;
   return span && traceparentOf(span);
 }
 
-// Deno has made a span of the request already, named by its method only, and with a path that names a
-// user.
+// Deno has already begun a span for the request. Its name is only the method, and its path may
+// contain a user id, so both are replaced.
 export function nameRequest(method: string, route: string): void {
   const span = tracing ? trace.getActiveSpan() : undefined;
   span?.updateName(`${method} ${route}`);
@@ -62,7 +62,7 @@ export interface Step {
   kind: "producer" | "client";
 }
 
-// One step of one event. The work is told the traceparent under which it goes on.
+// One step of one event. `work` gets the traceparent for the next step.
 export async function inSpan<Outcome extends { kind: string }>(
   { name, kind }: Step,
   parent: string | null,
@@ -87,8 +87,8 @@ export async function inSpan<Outcome extends { kind: string }>(
   }
 }
 
-// One statement for many. Each of them has a step of its own in its own trace, whose traceparent it
-// carries from then on; all those steps and the statement's own span are linked.
+// One statement for many items. Each item gets a step in its own trace, and that step's
+// traceparent; all these steps and the span of the statement are linked.
 export async function stepTogether<Item extends { traceparent?: string | null }, Result>(
   name: string,
   items: Item[],
@@ -113,7 +113,7 @@ export async function stepTogether<Item extends { traceparent?: string | null },
   });
 }
 
-// The same without a step in each of the traces.
+// One statement for many items, without a step in each of their traces.
 export async function linked<Result>(
   name: string,
   traceparents: () => (string | null)[],

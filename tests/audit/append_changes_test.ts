@@ -1,4 +1,5 @@
-// Changes are appended by a function of the database's owner, which takes nothing that does not follow.
+// Changes are appended by a function of the database's owner, which refuses those that do not
+// follow.
 import assert from "node:assert/strict";
 import { migrate } from "../../migrations/migrate.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
@@ -7,7 +8,7 @@ import { migrationsOf } from "../../tools/servers/databases.ts";
 import { freshDatabase, withClient } from "../support/databases.ts";
 import { changeAsBefore } from "../database/release_before.ts";
 
-// What a service that was taken over could tell it.
+// Changes that an attacker who controls the service could try to append.
 const notFollowing: [what: string, change: Record<string, unknown>, at?: string][] = [
   ["the version it has", { action: "REVOKE", version: 1 }],
   ["a version that leaves one out", { action: "REVOKE", version: 3 }],
@@ -23,7 +24,7 @@ const notFollowing: [what: string, change: Record<string, unknown>, at?: string]
   ["the time it has", { action: "REVOKE", version: 2 }, "(select updated_at from entitlements)"],
 ];
 
-Deno.test("the owner appends no change that does not follow, or is not of this moment", async (t) => {
+Deno.test("append_changes refuses a change that does not follow the one before, or is not of this moment", async (t) => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
     await service.query(append(change));
@@ -44,7 +45,7 @@ Deno.test("the owner appends no change that does not follow, or is not of this m
     await t.step("twice at once", () => assert.rejects(service.query(twice)));
     const { rows } = await service.query("select from entitlement_audit");
     assert.equal(rows.length, 1);
-    // A clock that was set back: times still grow.
+    // If the clock was set back, the times still increase.
     await withClient(
       database.ownerUrl,
       (owner) => owner.query("update entitlements set updated_at = now() + interval '1 hour'"),
@@ -54,7 +55,7 @@ Deno.test("the owner appends no change that does not follow, or is not of this m
   });
 });
 
-Deno.test("of two changes at once that both follow one, one is appended", async () => {
+Deno.test("of two concurrent changes that both follow the same one, one is appended", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, (one) =>
     withClient(database.serviceUrl, async (other) => {
@@ -70,10 +71,10 @@ Deno.test("of two changes at once that both follow one, one is appended", async 
     }));
 });
 
-Deno.test("a transaction that somebody has held open can't backdate a change", async () => {
+Deno.test("a change can't be backdated by a transaction that was held open", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
-    // Sooner than there, so that nobody has to wait for it.
+    // A shorter limit than the real one, so that the test need not wait for it.
     await withClient(database.ownerUrl, async (owner) => {
       const { rows: [{ made }] } = await owner.query(
         "select pg_get_functiondef('append_changes'::regproc) as made",
@@ -91,8 +92,8 @@ Deno.test("a transaction that somebody has held open can't backdate a change", a
   });
 });
 
-// While the release before is being replaced.
-Deno.test("until a day after the migration the service may write by itself, of this moment", async () => {
+// Replicas of the previous release write the audit themselves while they are being replaced.
+Deno.test("until a day after the migration the service may write the audit itself, with the current time", async () => {
   await using database = await freshDatabase("entitlement");
   const until = (time: string) =>
     withClient(

@@ -1,4 +1,4 @@
-// A change as the service hands it to the owner of the database.
+// A change as the service passes it to the function of the owner of the database.
 
 export const change = {
   ...{ user_id: "ann", stock_keeping_unit: "book", action: "GRANT", version: 1 },

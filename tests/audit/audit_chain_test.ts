@@ -16,7 +16,7 @@ import {
 import { read } from "../support/pages.ts";
 import { runCommand } from "../operators/runbook.ts";
 
-Deno.test("an audit that nobody touched is what was written, on many pages and in long chains", async () => {
+Deno.test("an audit that nobody has changed is verified, over many pages and long chains", async () => {
   await using place = await openPlace();
   const users = Array.from({ length: 230 }, (_, i) => `user-${i}`);
   await Promise.all(users.map((user_id) => grant(place.url, { user_id })));
@@ -31,7 +31,7 @@ Deno.test("an audit that nobody touched is what was written, on many pages and i
   assert.deepEqual([ofAnn.entitlements, ofAnn.rows, ofAnn.code], [1, 430, 0]);
 });
 
-// Each of a user with three rows.
+// Each user has three rows before the tampering.
 const tamperings: [user: string, kind: string, sql: Tampering][] = [
   ["who", "CHANGED", row(2, "user_id = 'eve'")],
   ["item", "CHANGED", row(2, "stock_keeping_unit = 'film'")],
@@ -76,7 +76,7 @@ const tamperings: [user: string, kind: string, sql: Tampering][] = [
      from entitlement_audit ${ofUser(user, 3)}`],
 ];
 
-Deno.test("each way to meddle with the audit is found, and named by its user", async (t) => {
+Deno.test("each way to tamper with the audit is found, and reported with its user", async (t) => {
   await using place = await openPlace();
   for (const [user] of tamperings) await place.change(user, 3);
   await place.change("honest", 3);
@@ -96,11 +96,23 @@ Deno.test("each way to meddle with the audit is found, and named by its user", a
   }
   const section = "The audit is not what was written";
   const settings = { ENTITLEMENT_HTTP_PORT: new URL(place.url).port, USER_ID: "purchase" };
-  assert.match(await runCommand(section, 0, settings, 1), /^\d+ places where the audit is not/m);
+  assert.match(
+    await runCommand(section, 0, settings, 1),
+    /^The audit was changed: \d+ problems found/m,
+  );
   assert.match(await runCommand(section, 1, settings, 1), /^CHANGED .* purchase +book +2 /m);
 });
 
-Deno.test("rows that look erased are found when no operation says that they were", async () => {
+Deno.test("a row that was added is found though all chains are complete", async () => {
+  await using place = await openPlace();
+  await place.change("ann", 3);
+  const [, , added] = tamperings.find(([user]) => user === "added") ?? [];
+  await ask(place.ownerUrl, added?.("ann") ?? "");
+  const { code, problems } = await place.verify();
+  assert.deepEqual([code, problems.map(({ kind }) => kind)], [1, ["STRAY"]]);
+});
+
+Deno.test("rows that look erased are found if no operation on record has erased them", async () => {
   await using place = await openPlace();
   await place.change("ann", 2);
   const operation = crypto.randomUUID();
@@ -126,7 +138,7 @@ Deno.test("rows that look erased are found when no operation says that they were
   assert.deepEqual([code, erased], [0, 2]);
 });
 
-Deno.test("the statement of docs/audit.md shows the same without the service", async () => {
+Deno.test("the statement of docs/audit.md finds the same without the service", async () => {
   await using place = await openPlace();
   const [, statement = ""] = /```sql\n([^]*?);\n```/.exec(read("docs/audit.md")) ?? [];
   const found = () => ask<{ user_id: string }>(place.ownerUrl, statement);
@@ -138,12 +150,12 @@ Deno.test("the statement of docs/audit.md shows the same without the service", a
   assert.deepEqual([...users].sort(), ["gone", "reason"]);
 });
 
-Deno.test("what the release before wrote is a gap that is named, and a hash that is gone is not", async () => {
+Deno.test("rows of the previous release are counted as unhashed, and a removed hash is a problem", async () => {
   await using place = await openPlace();
-  await place.asBefore("ann", 1); // before the chain
+  await place.asBefore("ann", 1); // before there were chains
   await place.asBefore("bob", 1);
   await place.change("ann", 2, 2);
-  await place.asBefore("ann", 4); // in the middle of a rolling update
+  await place.asBefore("ann", 4); // during a rolling update
   await place.change("ann", 1, 5);
   await place.asBefore("ann", 6);
   const verified = await place.verify();
@@ -153,13 +165,13 @@ Deno.test("what the release before wrote is a gap that is named, and a hash that
     const url = `${place.url}/debug/entitlement/audit/${path}?before=${verified.before}`;
     return (await (await fetch(url)).json()).marks;
   };
-  assert.equal(await marksOf("rows"), await marksOf("chains")); // or each row is searched for
+  assert.equal(await marksOf("rows"), await marksOf("chains")); // else all rows are searched
   await ask(place.ownerUrl, row(3, "hash = null")("ann"));
   const [problem] = (await place.verify()).problems;
   assert.deepEqual([problem?.kind, problem?.version], ["HASH_REMOVED", 3]);
 });
 
-Deno.test("long after the update nothing is written without a hash", async () => {
+Deno.test("a row without a hash from long after the update is a problem", async () => {
   await using place = await openPlace();
   await place.asBefore("ann", 1);
   await place.change("bob", 1);
@@ -171,11 +183,11 @@ Deno.test("long after the update nothing is written without a hash", async () =>
   assert.equal(code, 1);
   assert.deepEqual(problems.map(({ kind, user_id }) => [kind, user_id]), [
     ["UNHASHED", "ann"],
-    ["UNHASHED", "ann"], // the entitlement, and the row
+    ["UNHASHED", "ann"], // once for the entitlement and once for the row
   ]);
 });
 
-Deno.test("a chain begins after the partitions that were dropped, and not after those that were not", async () => {
+Deno.test("a chain may begin after dropped partitions, and not after partitions that still exist", async () => {
   await using place = await openPlace();
   for (const user of ["ann", "bob"]) {
     await place.change(user, 2);
@@ -196,7 +208,7 @@ Deno.test("a chain begins after the partitions that were dropped, and not after 
   assert.deepEqual(problems.map(({ kind, user_id }) => [kind, user_id]), [["MISSING", "bob"]]);
 });
 
-Deno.test("an anchor that was kept elsewhere shows chains that the owner has made anew", async () => {
+Deno.test("an anchor that was kept elsewhere shows that the owner has written chains anew", async () => {
   await using place = await openPlace();
   for (const user of ["ann", "bob"]) await place.change(user, 2);
   const { anchor } = await place.verify("--anchor");

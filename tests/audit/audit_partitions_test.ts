@@ -1,10 +1,10 @@
-// The audit has a partition for each month: made ahead of time, dropped when it is old.
+// The audit has a partition for each month, which is made ahead of time and dropped when it is old.
 import assert from "node:assert/strict";
 import pg from "pg";
 import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase, withClient } from "../support/databases.ts";
 
-Deno.test("this month and the coming ones have a partition from the start", async () => {
+Deno.test("this month and the next three have a partition from the start", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
     assert.deepEqual(await monthsOf(service), [0, 1, 2, 3]);
@@ -20,7 +20,7 @@ Deno.test("the service makes the missing partitions, and only those", async () =
   });
 });
 
-Deno.test("eight replicas at once make each partition once", async () => {
+Deno.test("eight replicas that run at once make each partition once", async () => {
   await using database = await freshDatabase("entitlement");
   const made = await Promise.all(Array.from(
     { length: 8 },
@@ -29,7 +29,7 @@ Deno.test("eight replicas at once make each partition once", async () => {
   assert.deepEqual(made.sort(), [0, 0, 0, 0, 0, 0, 0, 3]);
 });
 
-Deno.test("a stray row moves to the partition of its month when that is made", async () => {
+Deno.test("a row of the default partition moves to the partition of its month when that is made", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
     const soon = await insertRow(database.ownerUrl, 4);
@@ -45,7 +45,7 @@ Deno.test("a stray row moves to the partition of its month when that is made", a
 Deno.test("the first and the last moment of a month are in its partition", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
-    await service.query("set timezone = 'Pacific/Kiritimati'"); // months are those of UTC
+    await service.query("set timezone = 'Pacific/Kiritimati'"); // months are still those of UTC
     await makePartitions(service, 6);
     const first = await insertRow(database.ownerUrl, 5);
     const last = await insertRow(database.ownerUrl, 6, "-1 microsecond");
@@ -54,7 +54,7 @@ Deno.test("the first and the last moment of a month are in its partition", async
   });
 });
 
-Deno.test("dropping keeps exactly the wanted months", async () => {
+Deno.test("dropping old partitions keeps exactly the wanted months", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.ownerUrl, (owner) => makeOldPartitions(owner, 20));
   await withClient(database.serviceUrl, async (service) => {
@@ -69,7 +69,7 @@ Deno.test("dropping keeps exactly the wanted months", async () => {
   });
 });
 
-Deno.test("the running month can't be dropped", async () => {
+Deno.test("the current month can't be dropped", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
     await assert.rejects(dropPartitions(service, 0), /keep_months must be at least 1, not 0/);

@@ -1,4 +1,4 @@
-// An entitlement service with a verification at hand, and the ways to meddle with its audit.
+// An entitlement service whose audit can be verified, and ways to tamper with it.
 import assert from "node:assert/strict";
 import { auditHash } from "../../entitlement/audit/hash.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
@@ -36,7 +36,7 @@ export interface Place extends AsyncDisposable {
   ownerUrl: string;
   serviceUrl: string;
   verify(...options: string[]): Promise<Verified>;
-  /** So many changes of a user's book, in turns. */
+  /** Grants and revokes a user's book in turns, so many times. */
   change(user: string, times: number, from?: number): Promise<void>;
   asBefore(user: string, version: number): Promise<void>;
 }
@@ -74,7 +74,7 @@ export async function openPlace(): Promise<Place> {
   };
 }
 
-/** The first change of a user, as if it had been so long ago, sealed as it would have been then. */
+/** Makes the first change of a user so old, sealed as it would have been then. */
 export async function age(ownerUrl: string, user: string, ago: string): Promise<void> {
   await ask(
     ownerUrl,

@@ -1,5 +1,5 @@
-// A forged history of an entitlement: the service's own role can't write it, and `ops audit verify`
-// finds it where somebody else has.
+// The role of the service can't write a forged history of an entitlement, and `ops audit verify`
+// finds one that somebody else has written.
 import assert from "node:assert/strict";
 import { auditHash } from "../../entitlement/audit/hash.ts";
 import { ask } from "../../tools/servers/asking.ts";
@@ -15,7 +15,7 @@ interface Forged {
   item?: string;
 }
 
-/** A row with a seal that is right, of a change that never happened. */
+/** A row with a correct seal, for a change that never happened. */
 const audited = (
   { at = "now()", version = 4, previous = "head.hashed_at, head.last_hash", item = "book" }: Forged,
 ): Tampering =>
@@ -34,7 +34,7 @@ const audited = (
      cross join lateral (select ${previous}) as forged (previous_at, previous_hash)
    ) as entry`;
 
-/** The same, and the entitlement says so. */
+/** The same, with an entitlement that agrees with the row. */
 const granted = (forged: Forged): Tampering => (user) =>
   `with audited as (${audited(forged)(user)} returning *)
    insert into entitlements
@@ -50,7 +50,8 @@ const granted = (forged: Forged): Tampering => (user) =>
 
 const nothing = "null::timestamptz, null::bytea";
 
-// Each of a user whose book has three rows. Where nothing stands, only the service's role is stopped.
+// Each user's book has three rows before the forgery. Without a kind, only the role of the service
+// is refused.
 const forgeries: [user: string, kind: string | undefined, sql: Tampering][] = [
   ["before-christ", "STRAY", audited({ at: "timestamptz '0044-03-15 BC'" })],
   ["from-eternity", "STRAY", audited({ at: "timestamptz '-infinity'" })],
@@ -103,7 +104,7 @@ const forgeries: [user: string, kind: string | undefined, sql: Tampering][] = [
   ],
 ];
 
-Deno.test("the service's own role can forge no history", async (t) => {
+Deno.test("the role of the service can't forge a history", async (t) => {
   await using place = await openPlace();
   for (const [user] of forgeries) await place.change(user, 3);
   await withClient(place.serviceUrl, async (service) => {
@@ -113,13 +114,13 @@ Deno.test("the service's own role can forge no history", async (t) => {
   assert.deepEqual([code, problems], [0, []]);
 });
 
-Deno.test("a history that somebody else has forged is found, and named by its user", async (t) => {
+Deno.test("a history that somebody else has forged is found, and reported with its user", async (t) => {
   await using place = await openPlace();
   const [, statement = ""] = /```sql\n([^]*?);\n```/.exec(read("docs/audit.md")) ?? [];
   await place.change("honest", 3);
   for (const [user, kind, sql] of forgeries.filter(([, kind]) => kind !== undefined)) {
     await place.change(user, 3);
-    // One at a time: what is found of one must not lead to the next.
+    // One forgery at a time, so that what is found belongs to it.
     await t.step(`${user}: ${kind}`, async () => {
       await ask(place.ownerUrl, sql(user));
       const { code, problems } = await place.verify();

@@ -1,4 +1,4 @@
-// A role sets what it likes for its sessions. The functions of the owner do the same by any of it.
+// A role can choose the settings of its sessions. The functions of the owner do not depend on them.
 import assert from "node:assert/strict";
 import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase, withClient } from "../support/databases.ts";
@@ -23,7 +23,7 @@ for (const service of ["entitlement", "notification"] satisfies ServiceName[]) {
   });
 }
 
-Deno.test("partitions begin and end with a month, whatever the role has set", async () => {
+Deno.test("partitions begin and end with a month, whatever settings the role has", async () => {
   await using plain = await freshDatabase("entitlement");
   await using odd = await freshDatabase("entitlement");
   const make = (url: string, settings: string[]) =>
@@ -33,7 +33,8 @@ Deno.test("partitions begin and end with a month, whatever the role has set", as
       await service.query("select drop_audit_partitions(13)");
     });
   await make(plain.serviceUrl, []);
-  await make(odd.serviceUrl, ["datestyle = 'SQL, DMY'", "timezone = 'UTC+167'"]); // written as if it were UTC
+  // This time zone is written as if it were UTC.
+  await make(odd.serviceUrl, ["datestyle = 'SQL, DMY'", "timezone = 'UTC+167'"]);
   const bounds = (url: string) =>
     ask(
       url,

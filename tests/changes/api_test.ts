@@ -1,6 +1,6 @@
-// The HTTP API of the entitlement service: its rules of state, its idempotency, its shape.
+// The HTTP API of the entitlement service: rules of state, idempotency, and the form of answers.
 import assert from "node:assert/strict";
-import { lockNumber } from "../../entitlement/commit_changes.ts";
+import { lockNumber } from "../../entitlement/change_locks.ts";
 import { type Answer, assertError, grant, list, post, revoke, someFields } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
@@ -35,12 +35,12 @@ Deno.test("each change answers with the entitlement after it, one version higher
   }
 });
 
-Deno.test("a revoke of what was never granted is a change: the refund overtook the purchase", async () => {
+Deno.test("an item that was never granted can be revoked, because a refund may overtake its purchase", async () => {
   const { status, json } = await revoke(url, newUser());
   assert.deepEqual([status, json.status, json.version], [200, "REVOKED", 1]);
 });
 
-Deno.test("the same state again is refused, and nothing but the refusal is stored", async () => {
+Deno.test("a change to the current state is refused, and only the refusal is stored", async () => {
   const user = newUser();
   for (
     const [change, message] of [[grant, "already ACTIVE"], [revoke, "already REVOKED"]] as const
@@ -67,7 +67,7 @@ function assertReplay(replay: Answer, first: Answer): void {
   assert.equal(replay.text, first.text);
 }
 
-Deno.test("a repeated request gets the first answer byte for byte, also when the state has moved on", async () => {
+Deno.test("a repeated request gets the first answer byte for byte, even after later changes", async () => {
   const user = newUser();
   const first = await grant(url, user, "replay-1");
   assertReplay(await grant(url, user, "replay-1"), first);
@@ -77,7 +77,7 @@ Deno.test("a repeated request gets the first answer byte for byte, also when the
   assert.deepEqual(await counts(), before);
 });
 
-Deno.test("a refusal is replayed also when the request would succeed by now", async () => {
+Deno.test("a refusal is replayed even if the request would succeed now", async () => {
   const user = newUser();
   await grant(url, user);
   const refusal = await grant(url, user, "replay-2");
@@ -85,7 +85,7 @@ Deno.test("a refusal is replayed also when the request would succeed by now", as
   assertReplay(await grant(url, user, "replay-2"), refusal);
 });
 
-Deno.test("what does not count to a request's identity may differ in its repetition", async () => {
+Deno.test("a repeated request may differ in fields and headers that do not identify it", async () => {
   const user = newUser();
   const first = await post(url, "grants", { ...someFields, ...user }, "replay-3");
   const body = JSON.stringify({ unknown: [1], ...user, ...someFields, ...user }, null, 2);
@@ -113,7 +113,7 @@ Deno.test("a key used for another request is refused, and the refusal is not sto
   assertReplay(await grant(url, user, "conflict-1"), first);
 });
 
-Deno.test("a key is free again when it has expired, and not before", async () => {
+Deno.test("a key can be used again once it has expired, and not before", async () => {
   const user = newUser();
   await grant(url, user, "expires-1");
   const [ttl] = await kenri.rows<{ hours: number }>(
@@ -128,18 +128,18 @@ Deno.test("a key is free again when it has expired, and not before", async () =>
   assertReplay(await revoke(url, user, "expires-1"), second);
 });
 
-Deno.test("so it is while clients repeat their requests in waves", async () => {
+Deno.test("an expired key can be used again while clients repeat their requests in waves", async () => {
   const user = newUser();
   await grant(url, user, "expires-2");
   const revoked = await revoke(url, user, "expires-3");
   await kenri.rows("update idempotency_keys set expires_at = now() where idem_key = 'expires-2'");
-  assertReplay(await revoke(url, user, "expires-3"), revoked); // from now on replays are expected
+  assertReplay(await revoke(url, user, "expires-3"), revoked); // now replays are looked for first
   const again = await grant(url, user, "expires-2");
   assert.deepEqual([again.status, again.json.version], [200, 3], again.text);
   assert.equal(again.headers.get("Idempotency-Replayed"), null);
 });
 
-Deno.test("after the clock of the database was set back, times still grow from change to change", async () => {
+Deno.test("each change is later than the one before, even if the clock of the database was set back", async () => {
   const user = newUser();
   const first = (await grant(url, user)).json;
   const [before] = await kenri.rows<{ updated_at: string }>(
@@ -165,7 +165,7 @@ Deno.test("after the clock of the database was set back, times still grow from c
   assert.deepEqual(events.map(({ version }) => version), [1, 2, 3]);
 });
 
-Deno.test("requests with one key at the same time are one change: the others wait for its answer", async () => {
+Deno.test("concurrent requests with one key are one change, and the others wait for its answer", async () => {
   const user = newUser();
   const before = await counts();
   const answers = await Promise.all(Array.from({ length: 20 }, () => grant(url, user, "at-once")));
@@ -175,12 +175,12 @@ Deno.test("requests with one key at the same time are one change: the others wai
   assert.equal((await counts()).outbox_events, before.outbox_events + 1);
 });
 
-Deno.test("a key's lock number begins its SHA-256", () => {
+Deno.test("the lock number of a key is the beginning of its SHA-256", () => {
   assert.equal(lockNumber("idem-1"), -3433042825297469223n);
   assert.equal(lockNumber("idem-2"), 3499153717498652205n);
 });
 
-Deno.test("another holder of a key's lock makes its request wait, and others not", async () => {
+Deno.test("a request waits while another transaction holds the lock of its key, and other requests do not", async () => {
   await withClient(kenri.database.ownerUrl, async (holder) => {
     await holder.query("begin; select pg_advisory_xact_lock(-3433042825297469223)");
     let answered = false;
@@ -199,7 +199,7 @@ Deno.test("another holder of a key's lock makes its request wait, and others not
   });
 });
 
-Deno.test("the list has the newest change first, and revoked ones too", async () => {
+Deno.test("the list has the most recently changed entitlement first and includes revoked ones", async () => {
   const user = newUser();
   const changed = [];
   for (const change of [grant, revoke]) {
@@ -225,7 +225,7 @@ Deno.test("an unknown user has an empty list", async () => {
   assert.deepEqual((await list(url, user.user_id)).json, { ...user, entitlements: [] });
 });
 
-Deno.test("any text is a user's name and a stock keeping unit's, whatever it means elsewhere", async () => {
+Deno.test("any text can name a user or a stock keeping unit, whatever it means elsewhere", async () => {
   const names = [
     "a/b?c#d&e",
     "100%",

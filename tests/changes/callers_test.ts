@@ -1,4 +1,5 @@
-// Idempotency keys are a caller's own: two clients neither collide nor see each other's answers.
+// Each caller has its own idempotency keys: two clients neither collide nor see each other's
+// answers.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, assertError, post, someFields } from "../support/api.ts";
@@ -22,7 +23,7 @@ Deno.test("the same key of two callers is two changes, each with an answer of it
   }
 });
 
-Deno.test("nobody gets the answer of another caller, or of one without a name", async () => {
+Deno.test("no caller gets the answer of another caller, or of a caller without a name", async () => {
   await using place = await openPlace();
   await place.grant("shop", "key", { user_id: "ann" });
   await place.grant("", "open", { user_id: "bob" });
@@ -48,7 +49,7 @@ Deno.test("a client's tokens share its keys, so that it can rotate them in the m
   assert.deepEqual([again.text, again.headers.get("Idempotency-Replayed")], [first.text, "true"]);
 });
 
-Deno.test("a key is stored after its caller, and as it is of one without a name", async () => {
+Deno.test("a key is stored with the name of its caller before it, or alone if the caller has no name", async () => {
   await using place = await openPlace();
   const key = "k".repeat(255);
   const callers = { "": "", "shop": "shop", "longest": `jwt:${"n".repeat(250)}` };
@@ -91,7 +92,7 @@ Deno.test("a client of the issuer is not the user who has its name", async () =>
   }
 });
 
-Deno.test("the timeline finds a key by its caller, and says whose it was", async () => {
+Deno.test("the timeline finds a key by its caller, and names the caller", async () => {
   await using place = await openPlace();
   await place.grant("shop", "key", { user_id: "ann" });
   await place.grant("", "key", { user_id: "bob" });
@@ -109,7 +110,7 @@ Deno.test("the timeline finds a key by its caller, and says whose it was", async
 });
 
 interface Place extends AsyncDisposable {
-  openUrl: string; // of a replica that asks nobody for a credential
+  openUrl: string; // of a replica that requires no credential
   ownerUrl: string;
   grant(caller: string, key: string, fields: { user_id: string }): Promise<Answer>;
 }

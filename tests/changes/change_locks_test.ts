@@ -1,33 +1,26 @@
-// Changes take their advisory locks in one order, whatever order they came in: by number. So replicas
-// wait for each other in a line and never in a ring.
+// Changes take their advisory locks in the order of the lock numbers, whatever order they arrived
+// in. So replicas can't deadlock.
 import assert from "node:assert/strict";
-import { commitChanges, lockEntitlements } from "../../entitlement/commit_changes.ts";
-import type { Change } from "../../entitlement/entitlement.ts";
+import { lockEntitlements } from "../../entitlement/change_locks.ts";
+import { commitChanges } from "../../entitlement/commit_changes.ts";
 import { type Database, transaction } from "../../shared/postgres/postgres.ts";
 import { openFresh, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { advisoryLocksHeld, waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { changeOf } from "./change.ts";
 
-const changes = ["ann", "bob", "cem", "dan", "eve"].map((userId, i): Change => ({
-  action: "GRANT",
-  userId,
-  stockKeepingUnit: "book",
-  reason: "purchase",
-  purchaseId: "p-1",
-  caller: "",
-  idempotencyKey: `key-${i}`,
-  traceId: "trace",
-  traceparent: null,
-}));
+const changes = ["ann", "bob", "cem", "dan", "eve"].map((userId, i) =>
+  changeOf({ userId, idempotencyKey: `key-${i}` })
+);
 
 Deno.test("a batch of changes takes its advisory locks in ascending order", async () => {
   const options = { idempotencyTtlMs: 60_000, maxPerUser: 10 };
-  const count = 3 * changes.length; // the key, the entitlement, and the user, who is counted
+  const count = 3 * changes.length; // key, entitlement and user
   await assertAscending(count, (database) => commitChanges(database, changes, options));
 });
 
-Deno.test("so does who changes entitlements otherwise", async () => {
+Deno.test("code that changes entitlements without a request takes their locks in ascending order", async () => {
   await assertAscending(
     changes.length,
     (database) => transaction(database, (tx) => lockThenRead(tx, changes)),
@@ -42,7 +35,7 @@ async function lockThenRead(
   await tx.query("select from entitlements");
 }
 
-/** Holds each of the locks in turn, and looks which of the others the work has when it waits. */
+/** Holds each of the locks in turn, and checks which other locks the work has while it waits. */
 async function assertAscending(
   count: number,
   work: (database: Database) => Promise<unknown>,
@@ -59,7 +52,7 @@ async function assertAscending(
   });
   assert.equal(all.length, count);
   for (const number of all) {
-    await ask(ownerUrl, "delete from idempotency_keys"); // answers that are found need no lock
+    await ask(ownerUrl, "delete from idempotency_keys"); // a stored answer needs no lock
     await withClient(ownerUrl, async (owner) => {
       await owner.query("begin");
       await owner.query("select pg_advisory_xact_lock($1)", [`${number}`]);

@@ -1,4 +1,5 @@
-// What happens at the same time happens one after the other, and what fails fails alone.
+// Concurrent changes have the effect of changes one after another, and a change that fails fails
+// alone.
 import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
 import { entitlementApp } from "../../entitlement/app.ts";
@@ -13,10 +14,10 @@ import { freshDatabase, type TestDatabase, withClient } from "../support/databas
 import { waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("one key from 50 clients on two replicas is one change, and all get its bytes", async () => {
+Deno.test("50 requests with one key on two replicas are one change, and all get the same bytes", async () => {
   await using database = await freshDatabase("entitlement");
   await using service = await startReplicas(2, database.serviceUrl);
-  // The first one is held up in its transaction, so that the other replica comes to wait for it.
+  // The table is locked, so that the first transaction waits and the other replica waits for it.
   const seen = await whileTableIsLocked(database.ownerUrl, "idempotency_keys", async (release) => {
     const sending = times(50, (i) => sendChange(service.urls[i % 2] as string, grant()));
     await until("both replicas wait", async () => await waitingForLocks(database.ownerUrl) >= 2);
@@ -29,7 +30,7 @@ Deno.test("one key from 50 clients on two replicas is one change, and all get it
   await assertExplained(database, seen);
 });
 
-Deno.test("one entitlement from 50 clients with keys of their own is changed one by one", async () => {
+Deno.test("50 concurrent changes of one entitlement happen one after another", async () => {
   await using database = await freshDatabase("entitlement");
   await using service = await startReplicas(2, database.serviceUrl);
   const seen = await Promise.all(times(50, (i) => {
@@ -41,7 +42,7 @@ Deno.test("one entitlement from 50 clients with keys of their own is changed one
   assert.deepEqual(await transactionsIn(database.ownerUrl), { rolledBack: 0, deadlocks: 0 });
 });
 
-Deno.test("one key for 50 different requests at once is one change and 49 conflicts", async () => {
+Deno.test("50 concurrent requests that share one key are one change and 49 conflicts", async () => {
   await using database = await freshDatabase("entitlement");
   await using service = await startReplicas(1, database.serviceUrl);
   const requests = times(50, (i) => grant({ sku: `sku-${i}` }));
@@ -52,7 +53,7 @@ Deno.test("one key for 50 different requests at once is one change and 49 confli
   assert.deepEqual(await transactionsIn(database.ownerUrl), { rolledBack: 0, deadlocks: 0 });
 });
 
-Deno.test("an expired key is free for another request, once", async () => {
+Deno.test("an expired key can be used for one other request", async () => {
   await using database = await freshDatabase("entitlement");
   await using service = await startReplicas(2, database.serviceUrl);
   const first = await sendChange(service.urls[0] as string, grant());
@@ -94,7 +95,7 @@ Deno.test("a change that the database refuses fails alone", async () => {
   assert.equal(rolledBack, 2, "the batch failed as a whole, then the bad one alone");
 });
 
-Deno.test("past the bound of waiting changes callers shall try again, and nothing is lost", async () => {
+Deno.test("when too many changes wait, callers are asked to try again, and no change is lost", async () => {
   await using database = await freshDatabase("entitlement");
   const pool = openDatabase(database.serviceUrl, "test");
   const send = changesOf(pool);
@@ -105,7 +106,7 @@ Deno.test("past the bound of waiting changes callers shall try again, and nothin
     "idempotency_keys",
     async (release) => {
       const sending = requests.map(send);
-      await Promise.any(sending); // nothing but a refusal can be answered now
+      await Promise.any(sending); // only refusals can be answered now
       await release();
       return await Promise.all(sending);
     },
@@ -124,9 +125,9 @@ Deno.test("past the bound of waiting changes callers shall try again, and nothin
   await pool.end();
 });
 
-const plugs = 2; // commits that a replica may have under way
+const plugs = 2; // the number of concurrent commits of a replica
 
-/** While so many commits are held up, the others gather behind them, to be committed together. */
+/** While these commits wait, the other changes gather behind them and are committed together. */
 function sendTogether(
   { ownerUrl }: TestDatabase,
   url: string,
@@ -139,14 +140,14 @@ function sendTogether(
       await until("it waits", async () => await waitingForLocks(ownerUrl) === sending.length);
     }
     sending.push(...requests.map((request) => sendChange(url, request)));
-    const arrived = await fetch(`${url}/livez`); // after all of them
+    const arrived = await fetch(`${url}/livez`); // answered after all of them have arrived
     await arrived.body?.cancel();
     await release();
     return await Promise.all(sending);
   });
 }
 
-/** The application without its server: ten thousand sockets would only show their own limits. */
+/** The application without its server: ten thousand sockets would have limits of their own. */
 function changesOf(database: Database): (request: ChangeRequest) => Promise<Response> {
   const app = entitlementApp({
     database,

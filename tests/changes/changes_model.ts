@@ -1,5 +1,5 @@
-// The model of the state rules and of idempotency. Given all that the clients saw, it shows that
-// some serial order explains every answer, and says what the tables must hold after it.
+// The model of the state rules and of idempotency. From all answers that the clients saw, it checks
+// that a serial order explains every answer, and computes what the tables must contain after it.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import type { Answer } from "../../tools/load/repeating_client.ts";
@@ -7,19 +7,19 @@ import type { ChangeRequest } from "../../tools/load/change_request.ts";
 import type { Observation } from "../support/changes.ts";
 import type { Tables } from "./changes_tables.ts";
 
-/** What one key stands for: the one request that was carried out under it, and its answer. */
+/** The one request that was carried out under a key, and its answer. */
 interface Owner {
   request: ChangeRequest;
   traceId: string;
   answer: Answer;
   version: number; // 0 for a refusal
   updatedAt: string;
-  // It was carried out at some moment between these two.
+  // The request was carried out between these two times.
   from: number;
   to: number;
 }
 
-/** Throws unless the answers can be explained; returns the tables they have to have led to. */
+/** Throws unless a serial order explains the answers. Returns the tables that it leads to. */
 export function explain(observations: Observation[]): Tables {
   const owners = [...Map.groupBy(observations, ({ request }) => request.key).values()]
     .flatMap((sameKey) => ownerOf(sameKey) ?? []);
@@ -67,7 +67,7 @@ function ownerOf(sameKey: Observation[]): Owner | undefined {
   return { request, traceId, answer, version, updatedAt: updated_at, from, to };
 }
 
-/** The changes of one entitlement in order, once all its answers have been explained. */
+/** The changes of one entitlement in their order. Checks that they explain all its answers. */
 function historyOf(owners: Owner[]): Owner[] {
   const [changes, refusals] = partition(owners, ({ answer }) => answer.status === 200);
   changes.sort((a, b) => a.version - b.version);
@@ -100,7 +100,7 @@ function historyOf(owners: Owner[]): Owner[] {
   return changes;
 }
 
-/** When each change can have happened: in the order of the versions, while its client waited. */
+/** When each change may have happened: in the order of versions, while its client waited. */
 function momentsOf(changes: Owner[]): { earliest: number; latest: number }[] {
   const moments = changes.map(({ from, to }) => ({ earliest: from, latest: to }));
   for (let i = 1; i < moments.length; i++) {

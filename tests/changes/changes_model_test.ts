@@ -1,5 +1,5 @@
-// Whatever many clients do at once to the same few users and keys, some serial order explains every
-// answer, and the tables hold exactly what that order leads to.
+// Many clients change the same few users under the same few keys at once. A serial order must
+// explain every answer, and the tables must contain exactly what that order leads to.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type pg from "pg";
@@ -14,7 +14,7 @@ interface Step {
   action: ChangeRequest["action"];
   user: number;
   sku: number;
-  variant: number; // of the rest of the body
+  variant: number; // selects the other fields of the body
   replica: number;
   copies: number; // sent at the same time, to the replicas in turn
 }
@@ -41,7 +41,7 @@ function plans({ clients, steps, keys, users, skus }: Sizes, exactly = false): f
     replica: below(2),
     copies: fc.constantFrom(1, 1, 1, 2, 5),
   });
-  // Most keys are reused for what they were used for before, so that there are replays.
+  // Most keys are reused for the same request, so that there are replays.
   const faithful = any.map((step): Step => ({
     ...step,
     action: step.key % 2 === 0 ? "GRANT" : "REVOKE",
@@ -96,7 +96,7 @@ async function holds(plan: Plan, urls: string[], owner: pg.Client): Promise<Obse
   return observations;
 }
 
-Deno.test("any few clients on two replicas can be explained by a serial order", async () => {
+Deno.test("the answers to a few clients on two replicas can be explained by a serial order", async () => {
   await using database = await freshDatabase("entitlement");
   await using service = await startReplicas(2, database.serviceUrl);
   const small = { clients: 6, steps: 6, keys: 5, users: 2, skus: 2 };
@@ -108,7 +108,7 @@ Deno.test("any few clients on two replicas can be explained by a serial order", 
   });
 });
 
-Deno.test("so can 64 clients with hot users, without a deadlock or a failed commit", async () => {
+Deno.test("so can the answers to 64 clients with hot users, without a deadlock or a failed commit", async () => {
   await using database = await freshDatabase("entitlement");
   await using service = await startReplicas(2, database.serviceUrl);
   const large = { clients: 64, steps: 40, keys: 500, users: 3, skus: 2 };

@@ -1,4 +1,4 @@
-// The database may die in the middle of anything: a client that repeats its request with the same
+// The database or a replica may die at any moment. A client that repeats its request with the same
 // key gets exactly one change.
 import assert from "node:assert/strict";
 import type { ChangeRequest } from "../../tools/load/change_request.ts";
@@ -9,7 +9,7 @@ import { readTables } from "./changes_tables.ts";
 import { type OwnDatabase, ownDatabase, withClient } from "../support/databases.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a database that is killed again and again costs no change and doubles none", async () => {
+Deno.test("a database that is killed repeatedly loses and duplicates no change", async () => {
   await using database = await ownDatabase();
   await using service = await startReplicas(2, database.serviceUrl);
   const seen = await underLoad(database, service.urls, async (goesOn) => {
@@ -24,7 +24,7 @@ Deno.test("a database that is killed again and again costs no change and doubles
   await assertExplained(database, seen);
 });
 
-Deno.test("nor does a replica that is killed: another one knows what it did", async () => {
+Deno.test("a replica that is killed loses and duplicates no change, because another one replays its answers", async () => {
   await using database = await ownDatabase();
   await using service = await startReplicas(2, database.serviceUrl);
   const seen = await underLoad(database, service.urls, async (goesOn) => {
@@ -36,7 +36,7 @@ Deno.test("nor does a replica that is killed: another one knows what it did", as
   await assertExplained(database, seen);
 });
 
-/** Many clients change entitlements while the trouble runs; returns all that they saw. */
+/** Many clients change entitlements while `trouble` runs. Returns all that they saw. */
 async function underLoad(
   { ownerUrl }: OwnDatabase,
   urls: string[],
@@ -58,7 +58,7 @@ async function underLoad(
   return (await Promise.all(clients)).flat();
 }
 
-/** One change after the other, each under a new key, on entitlements that others change as well. */
+/** Makes one change after another, with new keys, of entitlements that others change as well. */
 async function keepChanging(
   client: number,
   urls: string[],

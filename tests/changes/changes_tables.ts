@@ -1,4 +1,4 @@
-// The four tables that a change writes, in the words and the order of the model.
+// The four tables that a change writes, read in the form and the order of the model.
 import pg from "pg";
 
 export interface Tables {
@@ -32,7 +32,7 @@ export interface EventRow {
   event_type: string;
   created_at: string;
   payload: Record<string, unknown>; // without event_id
-  same_id: boolean; // in the payload and in the column
+  same_id: boolean; // the payload and the column have the same id
 }
 
 export interface AuditRow {
@@ -48,7 +48,7 @@ export interface AuditRow {
 
 const asText = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
-/** The rows of one run: all its users and keys begin with the same prefix. */
+/** Reads the rows of one run, whose users and keys begin with the same prefix. */
 export async function readTables(owner: pg.Client, prefix: string): Promise<Tables> {
   await owner.query("set timezone = 'UTC'");
   const [entitlements, keys, events, audit] = [

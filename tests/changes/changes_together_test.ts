@@ -1,22 +1,23 @@
-// Changes and lists that came in at the same time are one statement for all of them: each must still
-// be answered by its own rows, and locks must be taken in one order.
+// Changes and lists that arrived at the same time are handled in one statement. Each must still be
+// answered from its own rows, and locks must be taken in one order.
 import assert from "node:assert/strict";
-import { commitChanges, lockNumber } from "../../entitlement/commit_changes.ts";
-import type { Change } from "../../entitlement/entitlement.ts";
+import { lockNumber } from "../../entitlement/change_locks.ts";
+import { commitChanges } from "../../entitlement/commit_changes.ts";
 import { findEntitlements } from "../../entitlement/list_entitlements.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
 import { openFresh } from "../support/databases.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { changeOf } from "./change.ts";
 
-// In no order of the alphabet, and not in the order of their making either.
+// Not in alphabetical order, nor in the order in which they are used.
 const users = ["mia", "bob", "zoe", "ann", "kim", "eve", "tom"];
 const options = { idempotencyTtlMs: 60_000 };
 
-Deno.test("of many lists that are asked for at once each user gets their own", async () => {
+Deno.test("of many lists that are requested at once, each user gets their own", async () => {
   await using place = await openFresh("entitlement");
   await commitChanges(
     place.database,
-    users.map((userId) => change({ userId, item: `of ${userId}` })),
+    users.map((userId) => changeOf({ userId, stockKeepingUnit: `of ${userId}` })),
     options,
   );
   const asked = [...users, "nobody", "ann"];
@@ -30,7 +31,11 @@ Deno.test("of many lists that are asked for at once each user gets their own", a
 Deno.test("entitlements that changed at the same moment are listed by their names", async () => {
   await using place = await openFresh("entitlement");
   const items = ["c", "a", "d", "b"];
-  await commitChanges(place.database, items.map((item) => change({ item })), options);
+  await commitChanges(
+    place.database,
+    items.map((item) => changeOf({ stockKeepingUnit: item })),
+    options,
+  );
   await ask(place.ownerUrl, "update entitlements set updated_at = now()");
   const [list = ""] = await findEntitlements(place.database, ["ann"]);
   const names = JSON.parse(list).map((one: { stock_keeping_unit: string }) =>
@@ -42,8 +47,8 @@ Deno.test("entitlements that changed at the same moment are listed by their name
 Deno.test("changes that are committed together are each decided by their own entitlement", async () => {
   await using place = await openFresh("entitlement");
   const granted = users.filter((_, i) => i % 2 === 0);
-  await commitChanges(place.database, granted.map((userId) => change({ userId })), options);
-  const revokes = users.map((userId) => change({ userId, action: "REVOKE" }));
+  await commitChanges(place.database, granted.map((userId) => changeOf({ userId })), options);
+  const revokes = users.map((userId) => changeOf({ userId, action: "REVOKE" }));
   const { result } = await commitChanges(place.database, revokes, options);
   const seen = result.map(({ body }) => JSON.parse(body)).map((
     { user_id, version },
@@ -51,11 +56,11 @@ Deno.test("changes that are committed together are each decided by their own ent
   assert.deepEqual(seen, users.map((user) => [user, granted.includes(user) ? 2 : 1]));
 });
 
-Deno.test("first changes that are committed together each go by the room of their own user", async () => {
+Deno.test("first changes that are committed together each need capacity of their own user", async () => {
   await using place = await openFresh("entitlement");
   const full = users.filter((_, i) => i % 2 === 0);
-  await commitChanges(place.database, full.map((userId) => change({ userId })), options);
-  const more = users.map((userId) => change({ userId, item: "one more" }));
+  await commitChanges(place.database, full.map((userId) => changeOf({ userId })), options);
+  const more = users.map((userId) => changeOf({ userId, stockKeepingUnit: "one more" }));
   const { result } = await commitChanges(place.database, more, { ...options, maxPerUser: 1 });
   assert.deepEqual(
     result.map(({ outcome }) => outcome),
@@ -65,7 +70,7 @@ Deno.test("first changes that are committed together each go by the room of thei
 
 Deno.test("locks are taken from the lowest number to the highest", async () => {
   await using place = await openFresh("entitlement");
-  const changes = users.map((userId) => change({ userId }));
+  const changes = users.map((userId) => changeOf({ userId }));
   const numbers = changes
     .flatMap(({ userId, stockKeepingUnit, idempotencyKey }) => [
       lockNumber(idempotencyKey),
@@ -95,11 +100,15 @@ Deno.test("locks are taken from the lowest number to the highest", async () => {
   });
 });
 
-Deno.test("an entitlement keeps when it was granted and revoked last", async () => {
+Deno.test("an entitlement has the times at which it was last granted and last revoked", async () => {
   await using place = await openFresh("entitlement");
   const times: string[] = [];
   for (const action of ["GRANT", "REVOKE", "GRANT", "REVOKE"] as const) {
-    const { result: [answer] } = await commitChanges(place.database, [change({ action })], options);
+    const { result: [answer] } = await commitChanges(
+      place.database,
+      [changeOf({ action })],
+      options,
+    );
     times.push(JSON.parse(answer?.body ?? "").updated_at);
     const [row] = await ask<{ granted_at: string; revoked_at: string | null }>(
       place.ownerUrl,
@@ -112,23 +121,3 @@ Deno.test("an entitlement keeps when it was granted and revoked last", async () 
     assert.deepEqual(row, { granted_at: last(0), revoked_at: last(1) });
   }
 });
-
-function change(
-  { userId = "ann", item = "book", action = "GRANT" }: {
-    userId?: string;
-    item?: string;
-    action?: Change["action"];
-  },
-): Change {
-  return {
-    action,
-    userId,
-    stockKeepingUnit: item,
-    reason: "purchase",
-    purchaseId: "p-1",
-    caller: "",
-    idempotencyKey: crypto.randomUUID(),
-    traceId: "trace",
-    traceparent: null,
-  };
-}

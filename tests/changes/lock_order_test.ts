@@ -1,176 +1,148 @@
-// Statements that wait for the locks of rows take them in one order: by the id of the event. So
-// however many of them run at the same time, they wait in a line and never in a ring.
+// Statements that wait for row locks take them in the order of the event ids. So they can't
+// deadlock, however many of them run at the same time.
 import assert from "node:assert/strict";
-import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { putBackLost } from "../../entitlement/lost_events.ts";
-import { mendEvents } from "../../entitlement/reconciliation/put_back.ts";
-import { putBackPublished } from "../../entitlement/operators/replay.ts";
-import { readNotification } from "../../notification/notification.ts";
+import type { AuditedEvent } from "../../entitlement/reconciliation/check.ts";
+import { republishDead } from "../../entitlement/republish/republish_dead.ts";
+import { republishLost } from "../../entitlement/republish/republish_lost.ts";
+import { republishRange } from "../../entitlement/republish/republish_range.ts";
+import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
+import { type Notification, readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
-import { Wakeup } from "../../shared/process/signals.ts";
-import { openFresh } from "../support/databases.ts";
+import { type Opened, openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf } from "../support/events.ts";
-import { insertedBefore, lockedBefore } from "../support/locks.ts";
+import { insertedBefore, lockedBefore, type Rows } from "../support/locks.ts";
 import { collectingLog } from "../support/relays.ts";
 
-const ids = [1, 2, 3, 4, 5].map((i) => `00000000-0000-7000-8000-00000000000${i}`);
-const [first = "", , third = "", , last = ""] = ids;
-const events = { table: "outbox_events", key: "event_id", keys: ids };
+const numbers = [4, 2, 5, 1, 3]; // the order in which the work gets its events
+const ids = [1, 2, 3, 4, 5].map(idOf);
 const operation = () => newOperation({ who: "kim", reason: "test" });
+const events = { table: "outbox_events", key: "event_id", keys: ids };
+const unreceived = () => numbers.map(audited);
 
 interface Case {
   name: string;
+  service?: "notification";
+  rows?: Rows & { insert?: string }; // inserted by this statement; otherwise they are locked
+  prepare?(place: Opened): Promise<unknown>;
   work(database: Database): Promise<unknown>;
-  status?: string;
 }
 
 const cases: Case[] = [
   {
-    name: "events that the stream has lost",
-    work: (database) => putBackLost(database, collectingLog().log),
+    name: "events that the stream has lost are locked",
+    prepare: ({ ownerUrl }) => finishedInOtherOrders(ownerUrl, "PUBLISHED"),
+    work: (database) => republishLost(database, collectingLog().log),
   },
   {
-    name: "events that are replayed",
-    work: (database) =>
-      putBackPublished(database, {
-        from: "2020-01-01T00:00:00Z",
-        to: "2100-01-01T00:00:00Z",
-        limit: 100,
-      }, operation()),
+    name: "events of a range that is replayed are locked",
+    prepare: ({ ownerUrl }) => finishedInOtherOrders(ownerUrl, "PUBLISHED"),
+    work: (database) => {
+      const range = { from: "2020-01-01T00:00:00Z", to: "2100-01-01T00:00:00Z", limit: 100 };
+      return republishRange(database, range, operation());
+    },
   },
   {
-    name: "events that were not received",
-    work: (database) => mendEvents(database, [4, 2, 5, 1, 3].map(audited), operation()),
+    name: "events that were not received are locked",
+    prepare: ({ ownerUrl }) => finishedInOtherOrders(ownerUrl, "PUBLISHED"),
+    work: (database) => republishUnreceived(database, unreceived(), operation()),
   },
   {
-    name: "events that are sent back",
-    status: "FAILED",
-    work: (database) =>
-      deadEvents(database, new Wakeup()).sendBack(
-        [4, 2, 5, 1, 3].map((i) => ({ id: ids[i - 1] ?? "" }) as never),
-        operation(),
+    name: "dead letters that are sent back are locked",
+    prepare: ({ ownerUrl }) => finishedInOtherOrders(ownerUrl, "FAILED"),
+    work: (database) => republishDead(database, numbers.map(idOf), operation()),
+  },
+  {
+    name: "unreceived events are counted",
+    rows: { ...events, table: "unreceived_events" },
+    prepare: async ({ ownerUrl }) => {
+      await finishedInOtherOrders(ownerUrl, "PUBLISHED");
+      await ask(
+        ownerUrl,
+        `insert into unreceived_events
+           (event_id, occurred_at, user_id, stock_keeping_unit, version, state)
+         select event_id, created_at, 'ann', 'book', 1, 'MISSING'
+         from outbox_events
+         order by event_id desc`,
+      );
+    },
+    work: (database) => republishUnreceived(database, unreceived(), operation()),
+  },
+  {
+    name: "events that are written again from the audit are inserted",
+    rows: {
+      ...events,
+      insert: `insert into outbox_events (event_id, event_type, aggregate_key, payload)
+        values ($1, 'EntitlementGranted', 'k', '{}')`,
+    },
+    prepare: ({ ownerUrl }) =>
+      ask(
+        ownerUrl,
+        `insert into entitlement_audit (audit_id, occurred_at, user_id, stock_keeping_unit, action,
+           source, source_id, request_id, detail)
+         select event_id, occurred_at, 'ann', 'book', 'GRANT', 's', 'p', 'k', '{"version": 1}'
+         from json_to_recordset($1) as audited (event_id uuid, occurred_at timestamptz)`,
+        [JSON.stringify(unreceived())],
       ),
+    work: (database) => republishUnreceived(database, unreceived(), operation()),
+  },
+  {
+    name: "received events are inserted",
+    service: "notification",
+    rows: {
+      ...events,
+      table: "processed_events",
+      insert: "insert into processed_events (event_id) values ($1)",
+    },
+    work: (database) => receiveEvents(database, numbers.map((n) => received(n, 1)), 60_000),
+  },
+  {
+    name: "notifications whose wait is over are locked",
+    service: "notification",
+    rows: { table: "notifications", key: "notification_id", keys: ids },
+    prepare: ({ database }) =>
+      receiveEvents(database, [1, 2, 3, 4, 5].map((n) => received(n, 2)), 60_000),
+    work: (database) => {
+      const predecessors = numbers.map((n) => received(n, 1, crypto.randomUUID()));
+      return receiveEvents(database, predecessors, 60_000);
+    },
   },
 ];
 
-for (const { name, work, status = "PUBLISHED" } of cases) {
-  Deno.test(`${name} are locked in the order of their ids`, async () => {
-    for (const held of [first, third, last]) {
-      await using place = await openFresh("entitlement");
-      await publishedInOtherOrders(place.ownerUrl, status);
-      const locked = await lockedBefore(
-        place.ownerUrl,
-        events,
-        held,
-        () => work(place.database),
-      );
-      assert.deepEqual(locked, ids.filter((id) => id < held), `while ${held} is held`);
+for (const { name, service = "entitlement", rows = events, prepare, work } of cases) {
+  Deno.test(`${name} in the order of their ids`, async () => {
+    for (const held of [1, 3, 5].map(idOf)) {
+      await using place = await openFresh(service);
+      await prepare?.(place);
+      const start = () => work(place.database);
+      const { insert } = rows as { insert?: string };
+      const before = insert === undefined
+        ? await lockedBefore(place.ownerUrl, rows, held, start)
+        : await insertedBefore(place.ownerUrl, { ...rows, insert }, held, start);
+      assert.deepEqual(before, ids.filter((id) => id < held), `while ${held} is held`);
     }
   });
 }
 
-Deno.test("what was not received is counted in the order of its ids", async () => {
-  for (const held of [first, third, last]) {
-    await using place = await openFresh("entitlement");
-    await publishedInOtherOrders(place.ownerUrl, "PUBLISHED");
-    await ask(
-      place.ownerUrl,
-      `insert into unreceived_events
-         (event_id, occurred_at, user_id, stock_keeping_unit, version, state)
-       select event_id, created_at, 'ann', 'book', 1, 'MISSING'
-       from outbox_events
-       order by event_id desc`,
-    );
-    const locked = await lockedBefore(
-      place.ownerUrl,
-      { ...events, table: "unreceived_events" },
-      held,
-      () => mendEvents(place.database, [4, 2, 5, 1, 3].map(audited), operation()),
-    );
-    assert.deepEqual(locked, ids.filter((id) => id < held), `while ${held} is held`);
-  }
-});
+function idOf(n: number): string {
+  return `00000000-0000-7000-8000-00000000000${n}`;
+}
 
-Deno.test("events that are made again from the audit are inserted in the order of their ids", async () => {
-  for (const held of [first, third, last]) {
-    await using place = await openFresh("entitlement");
-    await ask(
-      place.ownerUrl,
-      `insert into entitlement_audit (audit_id, occurred_at, user_id, stock_keeping_unit, action,
-         source, source_id, request_id, detail)
-       select id::uuid, occurred_at::timestamptz, 'ann', 'book', 'GRANT', 's', 'p', 'k',
-         '{"version": 1}'
-       from unnest($1::text[], $2::text[]) as audited (id, occurred_at)`,
-      [ids, [1, 2, 3, 4, 5].map((i) => audited(i).occurred_at)],
-    );
-    const inserted = await insertedBefore(
-      place.ownerUrl,
-      {
-        ...events,
-        insert: `insert into outbox_events (event_id, event_type, aggregate_key, payload)
-          values ($1, 'EntitlementGranted', 'k', '{}')`,
-      },
-      held,
-      () => mendEvents(place.database, [4, 2, 5, 1, 3].map(audited), operation()),
-    );
-    assert.deepEqual(inserted, ids.filter((id) => id < held), `while ${held} is held`);
-  }
-});
-
-Deno.test("events that come in are inserted in the order of their ids", async () => {
-  for (const held of [first, third, last]) {
-    await using place = await openFresh("notification");
-    const inserted = await insertedBefore(
-      place.ownerUrl,
-      {
-        table: "processed_events",
-        key: "event_id",
-        keys: ids,
-        insert: "insert into processed_events (event_id) values ($1)",
-      },
-      held,
-      () => receiveEvents(place.database, [4, 2, 5, 1, 3].map(received), 60_000),
-    );
-    assert.deepEqual(inserted, ids.filter((id) => id < held), `while ${held} is held`);
-  }
-});
-
-Deno.test("notifications whose wait is over are locked in the order of their ids", async () => {
-  for (const held of [first, third, last]) {
-    await using place = await openFresh("notification");
-    const successors = [1, 2, 3, 4, 5].map((i) =>
-      readNotification(bodyOf(eventOf({ eventId: ids[i - 1] ?? "", userId: `u${i}`, version: 2 })))
-    );
-    await receiveEvents(place.database, successors, 60_000);
-    const predecessors = [4, 2, 5, 1, 3].map((i) =>
-      readNotification(bodyOf(eventOf({ userId: `u${i}`, version: 1 })))
-    );
-    const locked = await lockedBefore(
-      place.ownerUrl,
-      { table: "notifications", key: "notification_id", keys: ids },
-      held,
-      () => receiveEvents(place.database, predecessors, 60_000),
-    );
-    assert.deepEqual(locked, ids.filter((id) => id < held), `while ${held} is held`);
-  }
-});
-
-/** As the audit has it; the times stand in another order than the ids. */
-function audited(i: number) {
-  const occurred_at = `2026-11-0${1 + (i * 2) % 5}T00:00:00.000000Z`;
-  const event_id = ids[i - 1] ?? "";
+/** An event of the audit. The order of the times differs from the order of the ids. */
+function audited(n: number): AuditedEvent {
+  const occurred_at = `2026-11-0${1 + (n * 2) % 5}T00:00:00.000000Z`;
+  const event_id = idOf(n);
   return { event_id, occurred_at, user_id: "ann", stock_keeping_unit: "book", version: 1 };
 }
 
-function received(i: number) {
-  return readNotification(bodyOf(eventOf({ eventId: ids[i - 1] ?? "", userId: `u${i}` })));
+function received(n: number, version: number, eventId = idOf(n)): Notification {
+  return readNotification(bodyOf(eventOf({ eventId, userId: `user-${n}`, version })));
 }
 
-/** By their place in the stream, their times and their place in the table in other orders. */
-async function publishedInOtherOrders(ownerUrl: string, status: string): Promise<void> {
+/** Rows whose sequences, times and places in the table have other orders than their ids. */
+async function finishedInOtherOrders(ownerUrl: string, status: string): Promise<void> {
   await ask(
     ownerUrl,
     `insert into outbox_events

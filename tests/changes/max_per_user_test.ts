@@ -1,4 +1,5 @@
-// With entitlement.max-per-user no user gets more rows than that, whoever asks for them and when.
+// With entitlement.max-per-user no user gets more entitlements than that, whoever changes them and
+// when.
 import assert from "node:assert/strict";
 import { assertError, grant, list, revoke } from "../support/api.ts";
 import { grant as granted } from "../../tools/load/change_request.ts";
@@ -9,7 +10,7 @@ import { scrapeOf, valueOf } from "../support/metrics.ts";
 
 const overLimit = "the user has as many entitlements as allowed";
 
-Deno.test("of many first changes at once on two replicas only as many are made as a user may have", async () => {
+Deno.test("concurrent first changes on two replicas give no user more entitlements than allowed", async () => {
   await using database = await freshDatabase("entitlement");
   const settings = { ENTITLEMENT_MAX_PER_USER: "5" };
   await using service = await startReplicas(2, database.serviceUrl, settings);
@@ -30,7 +31,7 @@ Deno.test("of many first changes at once on two replicas only as many are made a
   assert.deepEqual(await transactionsIn(database.ownerUrl), { rolledBack: 0, deadlocks: 0 });
 });
 
-Deno.test("at the limit what a user has can still be changed, and nothing new is made", async () => {
+Deno.test("a user at the limit can change existing entitlements and get no new ones", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_MAX_PER_USER: "2" });
   const { url, database } = kenri;
   const change = (sku: string) => ({ user_id: "ann", stock_keeping_unit: sku });

@@ -1,4 +1,4 @@
-// A database that is there but does not answer, or not in time: nobody waits for ever.
+// A database that accepts connections but does not answer in time: no request waits forever.
 import assert from "node:assert/strict";
 import { assertError, call, grant, list, revoke } from "../support/api.ts";
 import { ownDatabase, withClient } from "../support/databases.ts";
@@ -33,7 +33,7 @@ Deno.test("a database that no longer answers holds a request for a bounded time 
   assert.equal((await revoke(service.url)).status, 200);
 });
 
-Deno.test("a change that waits too long for a lock is given up, and its key stays good", async () => {
+Deno.test("a change that waits too long for a lock is refused, and its key can be used again", async () => {
   await using kenri = await startEntitlement();
   const askedAt = performance.now();
   await withClient(kenri.database.ownerUrl, async (holder) => {

@@ -1,4 +1,4 @@
-// What callers and operators see while the database or NATS is away, at the start and later.
+// What callers and operators see while the database or NATS is unavailable, at the start and later.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { assertError, call, grant, list, post, someFields } from "../support/api.ts";
@@ -22,7 +22,7 @@ async function assertNotReady(url: string, ...missing: string[]): Promise<void> 
   assert.equal((await call(`${url}/livez`)).status, 200);
 }
 
-Deno.test("without the database every request is told to come back, and its key is good for one change", async () => {
+Deno.test("without the database every request is asked to come back, and its key then makes one change", async () => {
   await using database = await ownDatabase();
   await using service = await startService("entitlement", settingsOf(database.serviceUrl));
   const { url } = service;
@@ -57,7 +57,7 @@ Deno.test("without the database every request is told to come back, and its key 
   });
 });
 
-Deno.test("a database that is not there yet, or lets nobody in, is away like any other", async () => {
+Deno.test("a database that does not exist yet, or refuses the role, counts as unavailable", async () => {
   await using database = await freshDatabase("entitlement");
   const urls = [`${database.serviceUrl}_missing`, database.serviceUrl.replace("//", "//no_such_")];
   for (const url of urls) {
@@ -73,7 +73,7 @@ Deno.test("a database that is not there yet, or lets nobody in, is away like any
   }
 });
 
-Deno.test("without NATS changes are taken, and published when it is back", async () => {
+Deno.test("without NATS changes are committed, and published when it is back", async () => {
   await using nats = await startNats();
   await using database = await ownDatabase();
   const names = freshStreamNames();
@@ -102,7 +102,7 @@ Deno.test("a replica without a relay needs no NATS to be ready", async () => {
   await until("it is ready", () => isReady(service.url));
 });
 
-Deno.test("a start without database and NATS waits for both, says so once, and then works", async () => {
+Deno.test("a start without database and NATS waits for both, logs that once, and then works", async () => {
   await using nats = await startNats();
   await using database = await ownDatabase();
   await Promise.all([nats.stop(), database.server.stop()]);
@@ -111,7 +111,7 @@ Deno.test("a start without database and NATS waits for both, says so once, and t
   await using service = await startService("entitlement", settings);
   await assertNotReady(service.url, databaseMissing, natsMissing);
   assertError(await post(service.url, "grants", someFields, "k"), 503, "SERVICE_UNAVAILABLE");
-  // Longer than several of its attempts.
+  // Long enough for several attempts to connect.
   await new Promise((later) => setTimeout(later, 1_500));
   assert.equal(linesAbout(service, /nats/i), 1);
   assert.equal(linesAbout(service, /database|retention/i), 1);

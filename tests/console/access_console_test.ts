@@ -1,5 +1,5 @@
-// The console where callers need a credential: a person signs in with one, and the pages show no more
-// than its scopes allow.
+// The console with credentials: a person signs in with one, and the pages show only what its scopes
+// allow.
 import assert from "node:assert/strict";
 import type { Scope } from "../../shared/access/caller.ts";
 import { newToken } from "../../shared/access/tokens.ts";
@@ -10,11 +10,11 @@ import { type Issuer, startIssuer } from "../access/issuer.ts";
 import { browserOf, formTokenIn, signIn } from "./persons.ts";
 import { insertEvents, untilAll } from "../support/outbox.ts";
 import { sendRaw } from "../http/raw_http.ts";
-import { type Stack, startStack } from "../support/stack.ts";
-import { inTime, until } from "../../tools/servers/wait.ts";
+import { look, type Stack, startStack } from "../support/stack.ts";
+import { until } from "../../tools/servers/wait.ts";
 
-const looker = newClient("kim", "debug:read");
-const mender = newClient("lee", "debug:read", "operations:write", "notifications:read");
+const reader = newClient("kim", "debug:read");
+const operator = newClient("lee", "debug:read", "operations:write", "notifications:read");
 const shop = newClient("shop", "entitlements:write");
 const page = { Accept: "text/html" };
 
@@ -22,7 +22,7 @@ let issuer: Issuer;
 let stack: Stack;
 Deno.test.beforeAll(async () => {
   issuer = await startIssuer();
-  const settings = { ...issuer.settings, ...tokensOf(looker, mender, shop) };
+  const settings = { ...issuer.settings, ...tokensOf(reader, operator, shop) };
   stack = await startStack({ entitlement: settings, notification: settings });
 });
 Deno.test.afterAll(async () => {
@@ -62,16 +62,16 @@ async function statusOf(url: string, headers: Record<string, string>): Promise<n
 
 const forged = (service: string) => ({ Cookie: `kenri-${service}=${newToken()}` });
 
-// What the browser of a person shows who has signed in.
+// Signs in and returns the cookies of the browser.
 async function sessionAt(url: string, token: string): Promise<{ Cookie: string }> {
   const browser = browserOf(url);
   assert.equal((await signIn(browser, token)).status, 303);
   return { Cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ") };
 }
 
-Deno.test("no page that the console leads to is missing in the table of this test", async () => {
+Deno.test("the table of this test has every page that the console links to", async () => {
   for (const service of ["entitlement", "notification"] as const) {
-    const headers = bearer(mender.token);
+    const headers = bearer(operator.token);
     const { text } = await call(`${stack[service].url}/console`, { headers });
     const known = new Set(Object.values(paths).flat().map(([path]) => path.split("?")[0]));
     for (const [, path = ""] of text.matchAll(/(?:href|src|action)="(\/console[^"?]*)/g)) {
@@ -80,13 +80,13 @@ Deno.test("no page that the console leads to is missing in the table of this tes
   }
 });
 
-Deno.test("every page needs its scope, and leads a person who is not known to sign in", async () => {
+Deno.test("every page needs its scope, and leads a person without a session to sign in", async () => {
   const scraper = newClient("scraper", "metrics:read");
-  const settings = tokensOf(scraper, looker, mender);
+  const settings = tokensOf(scraper, reader, operator);
   await using own = await startStack({ entitlement: settings, notification: settings });
   for (const service of ["entitlement", "notification"] as const) {
-    const ofMender = await sessionAt(own[service].url, mender.token);
-    const ofLooker = await sessionAt(own[service].url, looker.token);
+    const ofOperator = await sessionAt(own[service].url, operator.token);
+    const ofReader = await sessionAt(own[service].url, reader.token);
     for (const [path, scope] of paths[service]) {
       const url = own[service].url + path;
       const nobody = await fetch(url, { headers: page, redirect: "manual" });
@@ -97,11 +97,11 @@ Deno.test("every page needs its scope, and leads a person who is not known to si
       assertError(await call(url, { headers: bearer(newToken()) }), 401, "UNAUTHORIZED");
       const lacking = scope === "debug:read"
         ? [bearer(scraper.token)]
-        : [bearer(looker.token), ofLooker];
+        : [bearer(reader.token), ofReader];
       for (const shown of lacking) {
         assert.equal(await statusOf(url, { ...page, ...shown }), 403, path);
       }
-      for (const shown of [bearer(mender.token), ofMender]) {
+      for (const shown of [bearer(operator.token), ofOperator]) {
         const status = await statusOf(url, { ...page, ...shown });
         assert.ok([200, 404].includes(status), `${path}: ${status}`);
       }
@@ -117,12 +117,12 @@ const local = "kenri-entitlement";
 Deno.test("a person signs in, looks, and signs out; the cookie is for this console alone", async () => {
   const browser = browserOf(stack.entitlement.url);
   assert.equal((await browser.visit("/console")).location, "/console/sign-in");
-  const signedIn = await signIn(browser, ` ${looker.token} `);
+  const signedIn = await signIn(browser, ` ${reader.token} `);
   assert.deepEqual([signedIn.status, signedIn.location], [303, "/console"]);
   assert.equal(browser.rules.get(local), "Path=/console; HttpOnly; SameSite=Strict");
   assert.equal((await browser.visit("/console")).status, 200);
   const out = await browser.visit("/console/sign-out");
-  assert.match(out.html, /You are <b>kim<\/b>, with the scopes debug:read\./);
+  assert.match(out.html, /You are signed in as <b>kim<\/b>, with the scopes debug:read\./);
   assert.doesNotMatch(out.html, /kenri_[0-9a-f]/);
   const left = await browser.visit("/console/sign-out", { token: formTokenIn(out.html) });
   assert.deepEqual([left.status, left.location], [303, "/console/sign-in"]);
@@ -130,13 +130,13 @@ Deno.test("a person signs in, looks, and signs out; the cookie is for this conso
   assert.equal((await browser.visit("/console")).status, 303);
 });
 
-Deno.test("where the way may be seen the cookie goes only through encryption", async () => {
+Deno.test("a browser on another machine gets the cookie only for TLS", async () => {
   const { url } = stack.entitlement;
   const browser = browserOf(url);
   const { html } = await browser.visit("/console/sign-in");
   const body = `${new URLSearchParams({
     token: formTokenIn(html),
-    credential: looker.token,
+    credential: reader.token,
   })}`;
   const ruleFor = async (...headers: string[]) => {
     const request = [
@@ -156,7 +156,7 @@ Deno.test("where the way may be seen the cookie goes only through encryption", a
   const secure = /__Host-kenri-entitlement=.*; Path=\/; HttpOnly; Secure; SameSite=Strict/;
   assert.match(await ruleFor("Host: kenri.example"), secure);
   assert.match(await ruleFor("Host: kenri.example", "Origin: http://kenri.example"), secure);
-  // A proxy calls the service by its address; the browser says what it calls itself.
+  // Behind a proxy the Host is an address of the service, but the Origin is what the browser sees.
   for (
     const origin of ["https://kenri.example", "http://kenri.example", "null", "https://localhost"]
   ) {
@@ -166,12 +166,12 @@ Deno.test("where the way may be seen the cookie goes only through encryption", a
   assert.doesNotMatch(await ruleFor(`Host: ${local}`, `Origin: http://${local}`), secure);
 });
 
-Deno.test("what is no credential of an operator does not sign in, and is not repeated", async () => {
+Deno.test("without an operator's credential nobody signs in, and a wrong one is not echoed", async () => {
   const browser = browserOf(stack.entitlement.url);
   const wrong = newToken();
   const tries: [string, number, RegExp][] = [
-    [wrong, 401, /not known/],
-    ["", 401, /not known/],
+    [wrong, 401, /is unknown/],
+    ["", 401, /is unknown/],
     [shop.token, 403, /the scope debug:read/],
     ["x".repeat(8_001), 400, /at most 8000/],
     [await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -60 }), 401, /expired/],
@@ -185,17 +185,17 @@ Deno.test("what is no credential of an operator does not sign in, and is not rep
   }
 });
 
-Deno.test("nobody is signed in or out by a form of another page", async () => {
+Deno.test("a form of another page signs nobody in or out", async () => {
   const { url } = stack.entitlement;
   const browser = browserOf(url);
   const { html } = await browser.visit("/console/sign-in");
-  const form = { token: formTokenIn(html), credential: looker.token };
+  const form = { token: formTokenIn(html), credential: reader.token };
   const foreign = { "Sec-Fetch-Site": "cross-site" };
   assert.equal((await browser.visit("/console/sign-in", form, foreign)).status, 403);
   const unsigned = { ...form, token: "0".repeat(32) };
   assert.equal((await browser.visit("/console/sign-in", unsigned)).status, 403);
   assert.ok(!browser.cookies.has(local));
-  await signIn(browser, looker.token);
+  await signIn(browser, reader.token);
   assert.equal((await browser.visit("/console/sign-out", form, foreign)).status, 403);
   assert.equal((await browser.visit("/console/sign-out", unsigned)).status, 403);
   assert.equal((await browser.visit("/console")).status, 200);
@@ -205,59 +205,40 @@ Deno.test("a session ends with its credential", async () => {
   const browser = browserOf(stack.entitlement.url);
   const token = await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -27 });
   assert.equal((await signIn(browser, token)).status, 303);
-  await until("its time is over", async () => (await browser.visit("/console")).status === 303);
+  await until("it has ended", async () => (await browser.visit("/console")).status === 303);
 });
 
-Deno.test("who watches is told no more when the credential has ended", async () => {
-  const token = await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -27 });
-  const { url } = stack.entitlement;
-  const { status, body } = await fetch(`${url}/console/live`, { headers: bearer(token) });
-  assert.equal(status, 200);
-  const reader = body?.getReader();
-  let told = 0;
-  const toTheEnd = async () => {
-    while (reader && !(await reader.read()).done) told++;
-  };
-  await inTime("the stream ends", toTheEnd());
-  assert.ok(told >= 2, `${told}`);
-});
-
-Deno.test("the cookie opens the console, and nothing that programs ask", async () => {
-  const headers = await sessionAt(stack.entitlement.url, mender.token);
+Deno.test("the cookie opens the console, and no endpoint for programs", async () => {
+  const headers = await sessionAt(stack.entitlement.url, operator.token);
   for (const path of ["/metrics", "/debug/entitlement/status", "/consoles"]) {
     assertError(await call(stack.entitlement.url + path, { headers }), 401, "UNAUTHORIZED");
   }
 });
 
-Deno.test("who sends back is who is signed in, and is not asked", async () => {
+Deno.test("sending back is logged under the name of the signed-in person, who is not asked for it", async () => {
   await using own = await startEntitlement({
-    ...tokensOf(mender),
+    ...tokensOf(operator),
     ENTITLEMENT_DEBUG_ENABLED: "true",
   });
   const { url, database: { ownerUrl } } = own;
   const [id] = await insertEvents(ownerUrl, [{ key: "ann:sku", version: 1, payload: {} }]);
   await untilAll(ownerUrl, "FAILED");
   const browser = browserOf(url);
-  await signIn(browser, mender.token);
+  await signIn(browser, operator.token);
   const path = "/console/dead-letters/send-back";
   const { html } = await browser.visit(`${path}?layer=outbox&id=${id}`);
-  assert.match(html, /You are <b>lee<\/b>/);
+  assert.match(html, /You are signed in as <b>lee<\/b>/);
   assert.doesNotMatch(html, /name="who"/);
   const fields = { token: formTokenIn(html), layer: "outbox", id: `${id}`, reason: "it is back" };
   assert.equal((await browser.visit(path, { ...fields, who: "somebody else" })).status, 303);
-  const { json } = await call(`${url}/debug/entitlement/operations`, {
-    headers: bearer(mender.token),
-  });
-  assert.equal(json.operations[0].who, "lee");
+  const log = await look(url, "/debug/entitlement/operations", bearer(operator.token));
+  assert.equal(log.operations[0].who, "lee");
 });
 
-Deno.test("what the service asks itself can't be asked from outside", async () => {
+Deno.test("the console's own access to the API can't be used from outside", async () => {
   const { url } = stack.entitlement;
   for (const name of ["caller", "X-Caller", "X-Forwarded-User", "Kenri-Caller"]) {
-    assertError(
-      await call(`${url}/metrics`, { headers: { [name]: "console" } }),
-      401,
-      "UNAUTHORIZED",
-    );
+    const answer = await call(`${url}/metrics`, { headers: { [name]: "console" } });
+    assertError(answer, 401, "UNAUTHORIZED");
   }
 });

@@ -166,26 +166,16 @@ const keys = {
 type Seen = Pick<Tab, "problems" | "alarms" | "origins">;
 
 function note({ problems, alarms, origins }: Seen, method: string, params: Result): void {
-  switch (method) {
-    case "Runtime.exceptionThrown":
-      problems.push(params.exceptionDetails.text);
-      break;
-    case "Log.entryAdded":
-      if (params.entry.level !== "error") break;
-      problems.push(`${params.entry.text} ${params.entry.url ?? ""}`);
-      break;
-    case "Runtime.consoleAPICalled":
-      if (params.type === "error") problems.push(JSON.stringify(params.args));
-      break;
-    case "Runtime.bindingCalled":
-      alarms.push(params.payload);
-      break;
-    case "Page.javascriptDialogOpening":
-      alarms.push(`${params.type} ${params.message}`);
-      break;
-    case "Network.requestWillBeSent":
-      origins.add(new URL(params.request.url).origin);
+  if (method === "Runtime.exceptionThrown") problems.push(params.exceptionDetails.text);
+  if (method === "Log.entryAdded" && params.entry.level === "error") {
+    problems.push(`${params.entry.text} ${params.entry.url ?? ""}`);
   }
+  if (method === "Runtime.consoleAPICalled" && params.type === "error") {
+    problems.push(JSON.stringify(params.args));
+  }
+  if (method === "Runtime.bindingCalled") alarms.push(params.payload);
+  if (method === "Page.javascriptDialogOpening") alarms.push(`${params.type} ${params.message}`);
+  if (method === "Network.requestWillBeSent") origins.add(new URL(params.request.url).origin);
 }
 
 async function openTab(connection: Connection, options: TabOptions): Promise<Tab> {

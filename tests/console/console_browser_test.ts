@@ -1,43 +1,29 @@
-// The console in a real Chromium, as a person uses it: with the keyboard, on a phone, in the dark,
-// without scripts. Machines without a Chromium skip this; console_test.ts has the rest.
-// KENRI_WRITE_DOCS=true writes the pictures of docs/console.md.
+// The console in a real Chromium: with the keyboard, on a phone, in dark mode, without scripts.
+// These tests are skipped if there is no Chromium. KENRI_WRITE_DOCS=true writes the screenshots of
+// docs/console.md.
 import assert from "node:assert/strict";
 import { grant, revoke } from "../support/api.ts";
-import {
-  type Browser,
-  chromium,
-  inBrowser,
-  inTab,
-  startBrowser,
-  type Tab,
-  type TabOptions,
-} from "./browser.ts";
+import { chromium, inBrowser, type Tab, type TabOptions } from "./browser.ts";
+import { chromiumStack } from "./chromium_stack.ts";
 import { startConsoles } from "./consoles.ts";
 import { lowContrasts } from "./contrasts.ts";
 import { ask } from "../support/entitlement.ts";
-import type { Stack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
-if (!chromium) console.log("No Chromium on this machine: the console is tested without a browser");
-
-let stack: Stack;
-let browser: Browser;
-let eventId: string;
-
-async function prepare(): Promise<void> {
-  ({ stack, eventId } = await startConsoles());
-  browser = await startBrowser();
+if (!chromium) {
+  console.log("There is no Chromium on this machine: the tests that need a browser are skipped");
 }
 
-Deno.test.beforeAll(() => chromium ? prepare() : undefined);
-Deno.test.afterAll(async () => {
-  await browser?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
+let eventId: string;
+const consoles = chromiumStack(async () => {
+  const started = await startConsoles();
+  ({ eventId } = started);
+  return started.stack;
 });
 
 function pages(): string[] {
-  const { entitlement, notification } = stack;
+  const { entitlement, notification } = consoles.stack;
   const dead = `${notification.url}/console/dead-letters`;
   return [
     ...[entitlement.url, notification.url].flatMap((url) => [
@@ -55,7 +41,7 @@ function pages(): string[] {
 }
 
 const withTab = (options: TabOptions, use: (tab: Tab) => Promise<void>) =>
-  inTab(browser, async (tab) => {
+  consoles.withTab(async (tab) => {
     await use(tab);
     assert.deepEqual(tab.problems, []);
   }, options);
@@ -64,7 +50,7 @@ const isLive = (tab: Tab) => tab.evaluate("document.body.innerText.includes('Liv
 const textOf = (tab: Tab): Promise<string> => tab.evaluate("document.body.innerText");
 
 inBrowser(
-  "no page makes the browser complain, and each has one heading and a name for every field",
+  "each page is free of browser errors, has one heading, and a label for every field",
   async () => {
     await withTab({}, async (tab) => {
       for (const url of pages()) {
@@ -94,7 +80,7 @@ inBrowser("on a phone no page scrolls sideways, and tables are cards", async () 
         await tab.goto(url);
         assert.equal(await tab.evaluate("document.documentElement.scrollWidth"), width, url);
       }
-      await tab.goto(`${stack.notification.url}/console/inbox?user_id=ann`);
+      await tab.goto(`${consoles.stack.notification.url}/console/inbox?user_id=ann`);
       const found = await tab.evaluate(`[
         getComputedStyle(document.querySelector("tbody tr")).display,
         getComputedStyle(document.querySelector("tbody td"), "::before").content,
@@ -104,7 +90,7 @@ inBrowser("on a phone no page scrolls sideways, and tables are cards", async () 
   }
 });
 
-inBrowser("text can be read in the light and in the dark", async () => {
+inBrowser("text has enough contrast in light and dark mode", async () => {
   for (const dark of [false, true]) {
     await withTab({ dark }, async (tab) => {
       for (const url of pages()) {
@@ -115,9 +101,9 @@ inBrowser("text can be read in the light and in the dark", async () => {
   }
 });
 
-inBrowser("an event is found with nothing but the keyboard", async () => {
+inBrowser("an event can be found with the keyboard alone", async () => {
   await withTab({}, async (tab) => {
-    await tab.goto(`${stack.entitlement.url}/console`);
+    await tab.goto(`${consoles.stack.entitlement.url}/console`);
     await tab.press("Tab");
     assert.equal(
       await tab.evaluate(
@@ -130,7 +116,7 @@ inBrowser("an event is found with nothing but the keyboard", async () => {
     await tab.type("unlucky-bob");
     await tab.leave(() => tab.press("Enter"));
     assert.match(await textOf(tab), /CHANGED[^]*PUBLISHED/);
-    await tabTo(tab, "/^What notification knows/.test(document.activeElement.innerText)");
+    await tabTo(tab, "/^Continue in notification/.test(document.activeElement.innerText)");
     await tab.leave(() => tab.press("Enter"));
     assert.match(await textOf(tab), /RECEIVED[^]*GAVE_UP/);
   });
@@ -149,10 +135,10 @@ async function tabTo(tab: Tab, condition: string): Promise<void> {
 }
 
 inBrowser(
-  "figures change by themselves, stand still when paused, and what has the focus stays",
+  "figures update by themselves, except while paused or focused",
   async () => {
     await withTab({}, async (tab) => {
-      await tab.goto(`${stack.entitlement.url}/console`);
+      await tab.goto(`${consoles.stack.entitlement.url}/console`);
       await until("it is live", () => isLive(tab));
       await tab.evaluate("document.querySelector('[data-live-pause]').click()");
       const oldest = `document.querySelector("[data-live=oldest]").innerText`;
@@ -168,13 +154,13 @@ inBrowser(
       await tab.evaluate("document.activeElement.blur()");
       await until("it is shown", async () => /focused:x/.test(await tab.evaluate(oldest)));
     });
-    await stack.entitlement.rows("delete from outbox_events where last_error = 'not yet'");
+    await consoles.stack.entitlement.rows("delete from outbox_events where last_error = 'not yet'");
   },
 );
 
 async function addWaiting(user: string): Promise<void> {
   await ask(
-    stack.entitlement.database.ownerUrl,
+    consoles.stack.entitlement.database.ownerUrl,
     `insert into outbox_events
        (event_id, event_type, aggregate_key, payload, next_retry_at, last_error)
      values (gen_random_uuid(), 'EntitlementGranted', $1, '{}', now() + interval '1 h', 'not yet')`,
@@ -182,25 +168,27 @@ async function addWaiting(user: string): Promise<void> {
   );
 }
 
-// With figures that move, since these are the pictures of the page about the console.
+// The screenshots of docs/console.md, taken with some traffic.
 const pictures: [string, () => string, TabOptions][] = [
-  ["pipeline-entitlement", () => `${stack.entitlement.url}/console`, {}],
-  ["pipeline-notification-dark", () => `${stack.notification.url}/console`, { dark: true }],
+  ["pipeline-entitlement", () => `${consoles.stack.entitlement.url}/console`, {}],
+  ["pipeline-notification-dark", () => `${consoles.stack.notification.url}/console`, {
+    dark: true,
+  }],
   [
     "timeline",
-    () => `${stack.notification.url}/console/timeline?by=event_id&q=${eventId}`,
+    () => `${consoles.stack.notification.url}/console/timeline?by=event_id&q=${eventId}`,
     {},
   ],
-  ["dead-letters", () => `${stack.notification.url}/console/dead-letters`, {}],
+  ["dead-letters", () => `${consoles.stack.notification.url}/console/dead-letters`, {}],
   [
     "dead-letters-phone",
-    () => `${stack.notification.url}/console/dead-letters`,
+    () => `${consoles.stack.notification.url}/console/dead-letters`,
     { width: 390, height: 844 },
   ],
 ];
 
 inBrowser(
-  "the pictures of the page about the console are small, and their pages still there",
+  "the screenshots of docs/console.md are small, and their pages still exist",
   async () => {
     const folder = `${root}docs/console/`;
     const write = Deno.env.get("KENRI_WRITE_DOCS") === "true";
@@ -220,31 +208,34 @@ inBrowser(
 async function someTraffic(): Promise<void> {
   for (let i = 0; i < 1_500; i++) {
     const change = Math.floor(i / 100) % 2 ? revoke : grant;
-    await change(stack.entitlement.url, { user_id: `user-${i % 100}` });
+    await change(consoles.stack.entitlement.url, { user_id: `user-${i % 100}` });
     await new Promise((over) => setTimeout(over, 15 + 25 * Math.abs(Math.sin(i / 120))));
   }
 }
 
-// Last, because it changes what the other tests look at.
-inBrowser("without scripts a dead letter is chosen, sent back and recorded", async () => {
-  await withTab({ scripts: false }, async (tab) => {
-    const { url } = stack.notification;
-    await tab.goto(`${url}/console`);
-    assert.match(await textOf(tab), /As of [^]*Reload/);
-    await tab.goto(`${url}/console/dead-letters`);
-    await tabTo(tab, "document.activeElement.type === 'checkbox'");
-    await tab.press("Space");
-    await tabTo(tab, "/^Send the chosen/.test(document.activeElement.innerText)");
-    await tab.leave(() => tab.press("Enter"));
-    assert.match(await textOf(tab), /1 dead letter of the layer delivery will be sent back/);
-    await tabTo(tab, "document.activeElement.id === 'who'");
-    await tab.type("kim");
-    await tab.press("Tab");
-    await tab.type("<b>the channel is back</b>");
-    await tab.leave(() => tab.press("Enter"));
-    assert.match(await textOf(tab), /1 dead letter sent back\./);
-    assert.equal(await tab.evaluate("location.pathname"), "/console/dead-letters");
-    await tab.goto(`${url}/console/operations`);
-    assert.match(await textOf(tab), /SEND_BACK[^]*kim[^]*<b>the channel is back<\/b>[^]*1 item/);
-  });
-});
+// This test is the last one, because it changes the data of the others.
+inBrowser(
+  "without scripts a dead letter can be selected and sent back, and is logged",
+  async () => {
+    await withTab({ scripts: false }, async (tab) => {
+      const { url } = consoles.stack.notification;
+      await tab.goto(`${url}/console`);
+      assert.match(await textOf(tab), /As of [^]*Reload/);
+      await tab.goto(`${url}/console/dead-letters`);
+      await tabTo(tab, "document.activeElement.type === 'checkbox'");
+      await tab.press("Space");
+      await tabTo(tab, "/^Send selected/.test(document.activeElement.innerText)");
+      await tab.leave(() => tab.press("Enter"));
+      assert.match(await textOf(tab), /1 dead letter of the layer delivery will be sent back/);
+      await tabTo(tab, "document.activeElement.id === 'who'");
+      await tab.type("kim");
+      await tab.press("Tab");
+      await tab.type("<b>the channel is back</b>");
+      await tab.leave(() => tab.press("Enter"));
+      assert.match(await textOf(tab), /1 dead letter sent back\./);
+      assert.equal(await tab.evaluate("location.pathname"), "/console/dead-letters");
+      await tab.goto(`${url}/console/operations`);
+      assert.match(await textOf(tab), /SEND_BACK[^]*kim[^]*<b>the channel is back<\/b>[^]*1 item/);
+    });
+  },
+);

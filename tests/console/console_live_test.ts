@@ -1,15 +1,16 @@
-// The stream of figures behind the console: told while somebody listens, to so many and no more, and
-// it holds up neither the database nor the end of the service.
+// The stream of figures behind the console: it has a limited number of listeners, reads the
+// database only for them, and does not delay a shutdown.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
+import { startIssuer } from "../access/issuer.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
 const debug = { ENTITLEMENT_DEBUG_ENABLED: "true" };
 
 interface Listener extends AsyncDisposable {
-  next(): Promise<Record<string, string> | undefined>; // undefined at the end
+  next(): Promise<Record<string, string> | undefined>; // undefined at the end of the stream
 }
 
 async function listen(url: string, headers = {}): Promise<Listener> {
@@ -49,7 +50,7 @@ async function figuresUntil(
   }
 }
 
-Deno.test("who listens is told of what has changed, in the places that the page has", async () => {
+Deno.test("a listener gets the new figures of every live element of the page", async () => {
   await using kenri = await startEntitlement(debug);
   const html = await (await fetch(`${kenri.url}/console`)).text();
   const places = [...html.matchAll(/data-live="([\w-]+)"/g)].map(([, name]) => name);
@@ -68,12 +69,12 @@ Deno.test("who listens is told of what has changed, in the places that the page 
   );
   const { oldest = "" } = await figuresUntil(
     listener,
-    ({ oldest = "" }) => !oldest.includes("Nothing waits"),
+    ({ oldest = "" }) => !oldest.includes("Nothing is waiting"),
   );
   assert.match(oldest, /&lt;b&gt;:x[^]*&lt;i&gt;/);
 });
 
-Deno.test("the tables are read while somebody listens, once for all of them, and not else", async () => {
+Deno.test("the tables are read once for all listeners, and not while there are none", async () => {
   await using kenri = await startEntitlement(debug);
   {
     await using listeners = new AsyncDisposableStack();
@@ -85,7 +86,7 @@ Deno.test("the tables are read while somebody listens, once for all of them, and
     const made = await looks(kenri) - before;
     assert.ok(made >= 3 && made <= 5, `${made} looks for 3 seconds and 10 listeners`);
   }
-  // A look that was under way when the last one left is the last.
+  // A read that was under way when the last listener left is still counted.
   let last = -1;
   await until("nothing is read for two seconds", async () => {
     const before = await looks(kenri);
@@ -96,7 +97,7 @@ Deno.test("the tables are read while somebody listens, once for all of them, and
   assert.ok(last > 0);
 });
 
-// Only the figures of the console look at this table here: nothing else does without the hourly check.
+// In these tests only the console reads this table; otherwise the hourly reconciliation does.
 async function looks(kenri: Entitlement): Promise<number> {
   const [row] = await kenri.rows<{ count: number }>(
     `select (seq_scan + coalesce(idx_scan, 0))::int as count
@@ -105,7 +106,7 @@ async function looks(kenri: Entitlement): Promise<number> {
   return row?.count ?? 0;
 }
 
-Deno.test("so many may listen and no more, and a place that is left is free again", async () => {
+Deno.test("the number of listeners is limited, and a listener that leaves makes room", async () => {
   await using kenri = await startEntitlement(debug);
   await using listeners = new AsyncDisposableStack();
   const first = await listen(kenri.url);
@@ -122,7 +123,7 @@ Deno.test("so many may listen and no more, and a place that is left is free agai
   });
 });
 
-Deno.test("one caller takes some of the places to listen, and another finds one", async () => {
+Deno.test("one caller can't take all the places of listeners", async () => {
   const [kim, lee] = [newClient("kim", "debug:read"), newClient("lee", "debug:read")];
   await using kenri = await startEntitlement({ ...debug, ...tokensOf(kim, lee) });
   await using listeners = new AsyncDisposableStack();
@@ -133,7 +134,16 @@ Deno.test("one caller takes some of the places to listen, and another finds one"
   listeners.use(await listen(kenri.url, bearer(lee.token)));
 });
 
-Deno.test("who asks for the head alone keeps no place", async () => {
+Deno.test("the stream of figures ends with the credential of its listener", async () => {
+  await using issuer = await startIssuer();
+  await using kenri = await startEntitlement({ ...debug, ...issuer.settings });
+  const token = await issuer.sign({ sub: "kim", scope: "debug:read", inSeconds: -27 });
+  await using listener = await listen(kenri.url, bearer(token));
+  await figuresUntil(listener, () => true);
+  while (await inTime("the stream ends", listener.next()));
+});
+
+Deno.test("a HEAD request takes no listener's place", async () => {
   await using kenri = await startEntitlement(debug);
   for (let i = 0; i < 40; i++) {
     const { status, headers } = await fetch(`${kenri.url}/console/live`, { method: "HEAD" });
@@ -143,7 +153,7 @@ Deno.test("who asks for the head alone keeps no place", async () => {
   await figuresUntil(listener, () => true);
 });
 
-Deno.test("a stop ends the streams that are open and waits for none of them", async () => {
+Deno.test("a shutdown ends open streams and does not wait for them", async () => {
   await using kenri = await startEntitlement(debug);
   await using listener = await listen(kenri.url);
   await figuresUntil(listener, () => true);

@@ -1,11 +1,11 @@
-// The console as HTML over HTTP: what is on its pages, how they are protected, and what its forms do.
-// How it looks and behaves in a browser is in console_browser_test.ts.
+// The pages of the console as HTML over HTTP: what they show and how they are protected. Its forms
+// are in console_forms_test.ts, its looks and behaviour in a browser in console_browser_test.ts.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import { ask, startEntitlement } from "../support/entitlement.ts";
 import { keep } from "../../tools/servers/evidence.ts";
 import { countsOf } from "../support/notification.ts";
-import { failingSends, look, type Stack, startStack } from "../support/stack.ts";
+import { failingSends, look, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const pagesOf = {
@@ -21,14 +21,14 @@ async function page(url: string): Promise<{ status: number; html: string; header
   return { status: answer.status, html, headers: answer.headers };
 }
 
-Deno.test("nothing of the console is there unless the debug side is switched on", async () => {
+Deno.test("the console exists only if debug is enabled", async () => {
   await using kenri = await startEntitlement();
   for (const path of ["", "/timeline", "/live", "/live.js", "/dead-letters/send-back"]) {
     assertError(await call(`${kenri.url}/console${path}`), 404, "NOT_FOUND");
   }
 });
 
-Deno.test("every page is whole by itself, and allows nothing that is not the service's own", async () => {
+Deno.test("every page is complete, and allows only content of its own service", async () => {
   await using stack = await startStack();
   for (const service of ["entitlement", "notification"] as const) {
     for (const path of pagesOf[service]) {
@@ -56,7 +56,7 @@ Deno.test("every page is whole by itself, and allows nothing that is not the ser
   }
 });
 
-Deno.test("the halves lead to each other only where a setting says so", async () => {
+Deno.test("the consoles link to each other only if a setting names the other one", async () => {
   await using alone = await startStack();
   const { html: without } = await page(`${alone.entitlement.url}/console`);
   assert.doesNotMatch(without, /↗/);
@@ -72,7 +72,7 @@ Deno.test("the halves lead to each other only where a setting says so", async ()
   assert.match(found, /href="https:\/\/kenri\.example\/two\/console\/timeline\?by=event_id&amp;q=/);
 });
 
-Deno.test("an event is found by its user, its id and its key, and its way is told", async () => {
+Deno.test("an event is found by its user, its id and its key, with all its steps", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, notification, place } = stack;
   await grant(entitlement.url, { user_id: "unlucky ü&", stock_keeping_unit: "film" }, "k-1");
@@ -90,7 +90,7 @@ Deno.test("an event is found by its user, its id and its key, and its way is tol
   }
   const { html } = await find(notification.url, "user_id", " unlucky ü& ");
   assert.match(html, new RegExp(`RECEIVED[^]*RETRIED[^]*${error}[^]*GAVE_UP`));
-  assert.match((await find(entitlement.url, "user_id", "nobody")).html, /knows no event of/);
+  assert.match((await find(entitlement.url, "user_id", "nobody")).html, /has no event for/);
   const bad = await find(entitlement.url, "event_id", "no-uuid");
   assert.equal(bad.status, 400);
   assert.match(bad.html, /role="alert">event_id must be UUIDs/);
@@ -100,7 +100,7 @@ Deno.test("an event is found by its user, its id and its key, and its way is tol
   assert.match(inbox.html, /EntitlementGranted[^]*FAILED[^]*&quot;film&quot;/);
 });
 
-Deno.test("what comes from outside is shown as text wherever it is shown", async () => {
+Deno.test("text from outside is shown as text on every page", async () => {
   await using stack = await startStack({
     notification: { ...failingSends, NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: "<" },
   });
@@ -147,134 +147,12 @@ Deno.test("what comes from outside is shown as text wherever it is shown", async
   assert.match(html, /&lt;script&gt;alert\(1\)&lt;\/script&gt;/);
 });
 
-interface Form {
-  token: string;
-  cookie: string;
-  html: string;
-}
-
-async function formOf(url: string, query: Record<string, string>): Promise<Form> {
-  const { html, headers } = await page(
-    `${url}/console/dead-letters/send-back?${new URLSearchParams(query)}`,
-  );
-  const [, token = ""] = /name="token" value="([0-9a-f]{32})"/.exec(html) ?? [];
-  const [cookie = ""] = headers.getSetCookie();
-  assert.match(cookie, /^kenri_form=[0-9a-f]{32}; Path=\/console; HttpOnly; SameSite=Strict$/);
-  return { token, cookie: cookie.split(";")[0] ?? "", html };
-}
-
-function send(
-  url: string,
-  fields: Record<string, string> | [string, string][],
-  headers: Record<string, string>,
-): Promise<Response> {
-  return fetch(`${url}/console/dead-letters/send-back`, {
-    method: "POST",
-    headers,
-    body: new URLSearchParams(fields),
-    redirect: "manual",
-  });
-}
-
-const signed = { who: "kim", reason: "the channel is back" };
-
-async function deadOnes(stack: Stack, count: number): Promise<void> {
-  for (let i = 0; i < count; i++) {
-    await grant(stack.entitlement.url, { user_id: `unlucky-${i}` });
-  }
-  const { place } = stack;
-  await until("they are dead", async () => (await countsOf(place)).notification_dlq === count);
-}
-
-Deno.test("all of an error go back after a look at how many, and who and why are kept", async () => {
-  await using stack = await startStack({ notification: failingSends });
-  const { notification } = stack;
-  await deadOnes(stack, 3);
-  const { url } = notification;
-  const { token, cookie, html } = await formOf(url, { layer: "delivery", error });
-  assert.match(html, /<b>3 dead letters<\/b> of the layer delivery will be sent back/);
-
-  const fields = { token, layer: "delivery", error };
-  const unsigned = await send(url, { ...fields, who: "kim", reason: "  " }, { Cookie: cookie });
-  assert.equal(unsigned.status, 400);
-  const again = await unsigned.text();
-  assert.match(again, /role="alert">reason is required/);
-  assert.match(again, /name="who" value="kim"/, "what was typed is kept");
-  const path = "/debug/notification/operations";
-  assert.deepEqual((await look(url, path)).operations, []);
-
-  const sent = await send(url, { ...fields, ...signed }, { Cookie: cookie });
-  assert.equal(sent.status, 303, await sent.text());
-  assert.equal(sent.headers.get("Location"), "/console/dead-letters?layer=delivery");
-  const note = sent.headers.getSetCookie().map((one) => one.split(";")[0]).join("; ");
-  const after = await fetch(`${url}/console/dead-letters`, { headers: { Cookie: note } });
-  assert.match(await after.text(), /role="status">3 dead letters sent back\.</);
-  assert.match(after.headers.getSetCookie().join(), /kenri_note=; Max-Age=0/, "said once");
-  const { operations: [operation] } = await look(url, path);
-  assert.deepEqual([operation.who, operation.reason, operation.items.length], [
-    ...Object.values(signed),
-    3,
-  ]);
-  const { html: record } = await page(`${url}/console/operations`);
-  assert.match(record, /SEND_BACK[^]*kim[^]*the channel is back[^]*3 items/);
-});
-
-Deno.test("chosen ones go back, and what is no dead letter any more is said", async () => {
-  await using stack = await startStack({ notification: failingSends });
-  await deadOnes(stack, 2);
-  const { notification: { url }, place } = stack;
-  const { token, cookie, html } = await formOf(url, { layer: "delivery", id: "1" });
-  assert.match(html, /<b>1 dead letter<\/b>/);
-  await ask(place.ownerUrl, "delete from notification_dlq where dlq_id = 2");
-  const fields = { token, layer: "delivery", ...signed };
-  const chosen: [string, string][] = [...Object.entries(fields), ["id", "1"], ["id", "2"]];
-  const sent = await send(url, chosen, { Cookie: cookie });
-  assert.equal(sent.status, 303, await sent.text());
-  const [note = ""] = sent.headers.getSetCookie();
-  const after = await fetch(`${url}/console/dead-letters`, { headers: { Cookie: note } });
-  assert.match(await after.text(), /1 dead letter sent back\. 1 was none any more\./);
-});
-
-Deno.test("a form that another site sends is refused and changes nothing", async () => {
-  await using stack = await startStack({ notification: failingSends });
-  await deadOnes(stack, 1);
-  const { notification: { url }, place } = stack;
-  const { token, cookie } = await formOf(url, { layer: "delivery", id: "1" });
-  const fields = { token, layer: "delivery", id: "1", ...signed };
-  const other = "0".repeat(32);
-  const cases: [Record<string, string>, Record<string, string>][] = [
-    [fields, {}],
-    [fields, { Cookie: `kenri_form=${other}` }],
-    [{ ...fields, token: other }, { Cookie: cookie }],
-    [{ ...fields, token: "" }, { Cookie: "kenri_form=" }],
-    [fields, { Cookie: cookie, "Sec-Fetch-Site": "cross-site" }],
-    [fields, { Cookie: cookie, "Sec-Fetch-Site": "same-site" }],
-    [fields, { Cookie: cookie, Origin: "https://evil.example" }],
-    [fields, { Cookie: cookie, Origin: "null" }],
-  ];
-  for (const [body, headers] of cases) {
-    const answer = await send(url, body, headers);
-    assert.equal(answer.status, 403, JSON.stringify(headers));
-    assert.match(await answer.text(), /role="alert">this form/);
-  }
-  const json = await call(`${url}/console/dead-letters/send-back`, {
-    method: "POST",
-    headers: { Cookie: cookie, "Content-Type": "application/json" },
-    body: JSON.stringify(fields),
-  });
-  assert.equal(json.status, 415);
-  assert.equal((await countsOf(place)).notification_dlq, 1);
-
-  const own = await send(url, fields, { Cookie: cookie, Origin: url });
-  assert.equal(own.status, 303, await own.text());
-});
-
-Deno.test("without its database the pipeline still shows what the process knows", async () => {
+Deno.test("without the database the pipeline still shows the counters of the process", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_DEBUG_ENABLED: "true" });
   await ask(kenri.database.ownerUrl, "alter table outbox_events rename to gone");
   const { status, html } = await page(`${kenri.url}/console`);
   assert.equal(status, 200);
   assert.match(html, /<p class="note bad">the request failed because of an error/);
-  assert.match(html, /not known/);
+  assert.match(html, /unknown/);
   await ask(kenri.database.ownerUrl, "alter table gone rename to outbox_events");
 });

@@ -4,7 +4,7 @@ import { countsOf, untilSent } from "../support/notification.ts";
 import { failingSends, look, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-/** Both consoles with something on each page. Of the dead letters one is of this event. */
+/** Starts both consoles with something on each page. One of the dead letters is of the event. */
 export async function startConsoles(): Promise<{ stack: Stack; eventId: string }> {
   const [first, second] = [freePort(), freePort()];
   const stack = await startStack({
@@ -24,7 +24,7 @@ export async function startConsoles(): Promise<{ stack: Stack; eventId: string }
   }
   for (const change of [grant, revoke, grant]) await change(entitlement.url, { user_id: "ann" });
   await untilSent(place, 3);
-  await until("they are dead", async () => (await countsOf(place)).notification_dlq === 3);
+  await until("there are dead letters", async () => (await countsOf(place)).notification_dlq === 3);
   const { events: [event] } = await look(
     notification.url,
     "/debug/notification/timeline?user_id=unlucky-bob",

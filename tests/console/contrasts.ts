@@ -1,4 +1,4 @@
-// Texts with less contrast than WCAG asks for at level AA, against the first background behind them.
+// A script that finds texts with less contrast to their background than WCAG requires at level AA.
 export const lowContrasts = `(() => {
   const channels = (color) => color.match(/[\\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => {

@@ -1,4 +1,5 @@
-// docs/events.md says what is in the stream, and its consumer holds out against what it warns of.
+// docs/events.md describes what is in the stream, and its example consumer copes with what it warns
+// of.
 import type { DescField } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -12,7 +13,7 @@ import { root } from "../../tools/root.ts";
 
 const page = await Deno.readTextFile(`${root}docs/events.md`);
 
-/** The cells of a table's rows, by the name of its first column. */
+/** Returns the cells of the table whose first column has this name. */
 function tableOf(column: string): string[][] {
   const lines = page.split("\n");
   const head = lines.findIndex((line) => new RegExp(`^\\| ${column} `).test(line));
@@ -23,7 +24,7 @@ function tableOf(column: string): string[][] {
   );
 }
 
-Deno.test("the page names the headers of an event, and no others", async () => {
+Deno.test("docs/events.md names exactly the headers of an event", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_SEAL_KEY: "k".repeat(32) });
   await grant(kenri.url);
   const events = () => readStream(natsUrl, kenri.stream);
@@ -33,7 +34,7 @@ Deno.test("the page names the headers of an event, and no others", async () => {
   assert.deepEqual(named.toSorted(), event?.header.keys().toSorted());
 });
 
-Deno.test("the page names the fields of an event as its schema does", () => {
+Deno.test("docs/events.md names the fields of an event as the schema does", () => {
   const fields = EntitlementEventSchema.fields.map((field) => [
     `${field.number}`,
     field.name,
@@ -48,7 +49,7 @@ function typeOf(field: DescField): string {
   return { 3: "int64", 9: "string" }[field.scalar as number] ?? `scalar ${field.scalar}`;
 }
 
-Deno.test("the example of a consumer ends with the present state, whatever is done to it", async () => {
+Deno.test("the example consumer ends with the current state after crashes and duplicates", async () => {
   await using kenri = await startEntitlement();
   const users = Array.from({ length: 10 }, (_, i) => `user ${i}`);
   const changeAll = async (change: typeof grant) => {
@@ -73,7 +74,7 @@ Deno.test("the example of a consumer ends with the present state, whatever is do
     await until("all is published", async () => {
       return (await readStream(natsUrl, kenri.stream)).length === 3 * users.length;
     });
-    // All of them once more, the newest first, without the id by which JetStream would know them.
+    // All events again, the newest first, without the id by which JetStream would drop duplicates.
     const again = (await readStream(natsUrl, kenri.stream)).toReversed();
     const junk = new TextEncoder().encode("no event");
     await publish(natsUrl, kenri.subject, [
@@ -104,7 +105,7 @@ async function rightsIn(file: string): Promise<Record<string, unknown>[]> {
     const rows = database.prepare("select * from rights order by user_id").all();
     return rows.map((row) => ({ ...row }));
   } catch {
-    return []; // The table is not there yet.
+    return []; // The table does not exist yet.
   }
 }
 

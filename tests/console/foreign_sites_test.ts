@@ -1,43 +1,37 @@
-// No other site gets a person's browser to do or show anything here, in a real Chromium. Machines
-// without a Chromium skip this.
+// Other sites can't use a person's browser to do or show anything here. These tests use a real
+// Chromium and are skipped without one.
 import assert from "node:assert/strict";
 import { call, grant } from "../support/api.ts";
-import { type Browser, chromium, inBrowser, inTab, startBrowser, type Tab } from "./browser.ts";
+import { inBrowser } from "./browser.ts";
 import { countsOf } from "../support/notification.ts";
+import { chromiumStack } from "./chromium_stack.ts";
 import { servePages } from "./sites.ts";
-import { failingSends, type Stack, startStack } from "../support/stack.ts";
+import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-let stack: Stack;
-let browser: Browser;
-
-/** With one dead letter, which another site might want to send back. */
-async function prepare(): Promise<void> {
-  stack = await startStack({ notification: failingSends });
-  browser = await startBrowser(["evil.example"]);
+// There is one dead letter, which another site tries to send back.
+const consoles = chromiumStack(async () => {
+  const stack = await startStack({ notification: failingSends });
   assert.equal((await grant(stack.entitlement.url, { user_id: "unlucky" })).status, 200);
-  await until("it is dead", async () => await letters() === 1);
-}
-
-Deno.test.beforeAll(() => chromium ? prepare() : undefined);
-Deno.test.afterAll(async () => {
-  await browser?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
-});
-
-const withTab = (use: (tab: Tab) => Promise<void>) => inTab(browser, use);
+  await until(
+    "there is a dead letter",
+    async () => (await countsOf(stack.place)).notification_dlq === 1,
+  );
+  return stack;
+}, ["evil.example"]);
+const { withTab } = consoles;
 
 const confirmPath = "/console/dead-letters/send-back";
-const letters = () => countsOf(stack.place).then((counts) => counts.notification_dlq);
+const letters = () => countsOf(consoles.stack.place).then((counts) => counts.notification_dlq);
 const operations = async () => {
-  const { url } = stack.notification;
+  const { url } = consoles.stack.notification;
   return (await call(`${url}/debug/notification/operations?limit=200`)).json.operations.length;
 };
 
 inBrowser(
-  "a form that another site sends is refused, although the browser is known here",
+  "a form from another site is refused, even with our cookies",
   async () => {
-    const { url } = stack.notification;
+    const { url } = consoles.stack.notification;
     const before = [await letters(), await operations()];
     const form = (token: string) =>
       `<form method=post action="${url}${confirmPath}">
@@ -49,7 +43,7 @@ inBrowser(
       await tab.goto(`${url}${confirmPath}?layer=delivery&id=1`);
       const token = await tab.evaluate(`document.querySelector("[name=token]").value`);
       assert.match(token, /^[0-9a-f]{32}$/);
-      // Not even one who knows the token gets through.
+      // Even an attacker who knows the token is refused.
       await using attacker = servePages(() => form(token));
       for (const from of [attacker.origin, attacker.elsewhere]) {
         await tab.goto(from);
@@ -66,8 +60,8 @@ inBrowser(
   },
 );
 
-inBrowser("no other site changes or reads anything by scripts", async () => {
-  const { entitlement, notification } = stack;
+inBrowser("scripts of another site can't change or read anything", async () => {
+  const { entitlement, notification } = consoles.stack;
   const before = [await letters(), await operations(), (await entitlement.counts()).outbox_events];
   const change = JSON.stringify({
     user_id: "eve",
@@ -123,9 +117,9 @@ inBrowser("no other site changes or reads anything by scripts", async () => {
   assert.deepEqual(after, before);
 });
 
-inBrowser("no other site shows a page of ours in a frame", async () => {
+inBrowser("another site can't show a page of ours in a frame", async () => {
   for (const path of ["/console", "/docs", "/console/dead-letters", "/livez", "/metrics"]) {
-    const { url } = stack.notification;
+    const { url } = consoles.stack.notification;
     await using attacker = servePages(() => `<iframe src="${url}${path}"></iframe>`);
     for (const from of [attacker.origin, attacker.elsewhere]) {
       await withTab(async (tab) => {
@@ -137,8 +131,8 @@ inBrowser("no other site shows a page of ours in a frame", async () => {
   }
 });
 
-inBrowser("a site whose name is made to lead to this machine is not answered", async () => {
-  for (const { url } of [stack.entitlement, stack.notification]) {
+inBrowser("a foreign host name that resolves to this machine is refused", async () => {
+  for (const { url } of [consoles.stack.entitlement, consoles.stack.notification]) {
     const rebound = url.replace("127.0.0.1", "evil.example");
     await withTab(async (tab) => {
       for (const path of ["/console", "/v1/users/ann/entitlements", "/metrics"]) {

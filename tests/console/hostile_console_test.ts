@@ -1,9 +1,10 @@
-// What comes from outside stays text on every page, in a real Chromium. Machines without a Chromium
-// skip this.
+// Text from outside stays text on every page. These tests use a real Chromium and are skipped
+// without one.
 import assert from "node:assert/strict";
 import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
-import { type Browser, chromium, inBrowser, inTab, startBrowser, type Tab } from "./browser.ts";
+import { inBrowser } from "./browser.ts";
+import { chromiumStack } from "./chromium_stack.ts";
 import { ask, startEntitlement } from "../support/entitlement.ts";
 import { startIssuer } from "../access/issuer.ts";
 import { countsOf } from "../support/notification.ts";
@@ -11,8 +12,8 @@ import { servePages } from "./sites.ts";
 import { failingSends, operate, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// Each calls the canary where it is more than text: in an element, an attribute, a script, a style, a
-// url, a template, after decoding once more, or hidden by characters that turn the direction.
+// Each calls the canary if it becomes more than text: in an element, an attribute, a script, a
+// style, a url, a template, after being decoded twice, or behind direction controls.
 const hostile = [
   `<script>canary("script")</script>`,
   `"><img src=x onerror=canary("img")>`,
@@ -32,17 +33,16 @@ const hostile = [
   `__proto__`,
 ];
 
-let stack: Stack;
-let browser: Browser;
 const worker = `<img src=x onerror=canary("worker")>`;
 
-async function prepare(): Promise<void> {
-  const settings = { ...failingSends, HOSTNAME: worker };
-  stack = await startStack({
+const consoles = chromiumStack(startHostile, ["evil.example"]);
+const { withTab } = consoles;
+
+async function startHostile(): Promise<Stack> {
+  const stack = await startStack({
     entitlement: { HOSTNAME: worker },
-    notification: settings,
+    notification: { ...failingSends, HOSTNAME: worker },
   });
-  browser = await startBrowser(["evil.example"]);
   const { entitlement, notification, place } = stack;
   for (const [i, text] of hostile.entries()) {
     const answer = await grant(entitlement.url, {
@@ -54,23 +54,22 @@ async function prepare(): Promise<void> {
     assert.equal(answer.status, 200, `${text}: ${answer.text}`);
   }
   const dead = async () => (await countsOf(place)).notification_dlq === hostile.length;
-  await until("all are dead", dead);
+  await until("all are dead letters", dead);
   for (const [i, text] of hostile.entries()) {
-    const id = `${i + 1}`;
     await operate(notification.url, "/operations/notification/dead-letters/send-back", {
       layer: "delivery",
-      ids: [id],
+      ids: [`${i + 1}`],
       who: text,
       reason: text,
     });
   }
-  await until("all are dead again", dead);
-  await spoilTables();
+  await until("all are dead letters again", dead);
+  await spoilTables(stack);
+  return stack;
 }
 
-/** What a channel, a broker or another release may have written. */
-async function spoilTables(): Promise<void> {
-  const { entitlement: { database }, place } = stack;
+/** Writes what a channel, a broker or another release could have written. */
+async function spoilTables({ entitlement: { database }, place }: Stack): Promise<void> {
   for (const [i, text] of hostile.entries()) {
     await ask(
       place.ownerUrl,
@@ -106,22 +105,14 @@ async function spoilTables(): Promise<void> {
   }
 }
 
-/** Of visible ASCII characters. */
+/** An idempotency key of visible ASCII characters. */
 function keyOf(i: number, text: string): string {
   return `${i}${text.replaceAll(/[^\x21-\x7e]/g, "")}`;
 }
 
-Deno.test.beforeAll(() => chromium ? prepare() : undefined);
-Deno.test.afterAll(async () => {
-  await browser?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
-});
-
-const withTab = (use: (tab: Tab) => Promise<void>) => inTab(browser, use);
-
-/** Every page of the console, and what else a browser can be led to, with the text in each place. */
+/** Every url that a browser can be led to, with the text in each place. */
 function pagesWith(text: string, i: number): string[] {
-  const { entitlement, notification } = stack;
+  const { entitlement, notification } = consoles.stack;
   const query = (given: Record<string, string>) => `?${new URLSearchParams(given)}`;
   const path = encodeURIComponent(text);
   const ofBoth = [
@@ -138,7 +129,7 @@ function pagesWith(text: string, i: number): string[] {
     `/${path}${query({ [text]: text })}`,
     `/docs${query({ [text]: text })}#${path}`,
   ];
-  // Where nothing is asked for, all hostile texts are shown together.
+  // Pages without a query show all hostile texts together.
   const together = i === 0 ? ["/console", "/console/dead-letters", "/console/operations"] : [];
   const ofEntitlement = [
     ...together,
@@ -165,7 +156,7 @@ function pagesWith(text: string, i: number): string[] {
   ];
 }
 
-// What no page of ours has, and what only text from outside could have made.
+// Finds elements that none of our pages has, so that only text from outside could have made them.
 const foreign = `[...document.querySelectorAll(
   "script:not([src='/console/live.js']), img, iframe, object, embed, base, meta[http-equiv], " +
   "svg:not(.spark), link:not([href^='/console/']), [style], [autofocus], b > b, textarea"
@@ -175,7 +166,7 @@ const foreign = `[...document.querySelectorAll(
 )].map((element) => element.outerHTML)`;
 
 inBrowser(
-  "a page without protection sets the canary off, so the tests below can fail",
+  "an unprotected page triggers the canary, so the tests below can fail",
   async () => {
     await using attacker = servePages((url) =>
       `<title>x</title><p>${new URL(url).searchParams.get("text")}</p>`
@@ -184,7 +175,7 @@ inBrowser(
       const gone: string[] = [];
       for (const text of hostile) {
         await tab.goto(`${attacker.origin}/?${new URLSearchParams({ text })}`);
-        // A page that is led elsewhere meanwhile can't be asked.
+        // A page that has been redirected can't be evaluated.
         const found = await tab.evaluate(foreign).catch(() => ["led elsewhere"]);
         if (found.length > 0) gone.push(text);
       }
@@ -197,13 +188,13 @@ inBrowser(
   },
 );
 
-inBrowser("no text from outside is ever more than text, on any page", async () => {
+inBrowser("text from outside stays text on every page", async () => {
   for (const [i, text] of hostile.entries()) {
     await withTab(async (tab) => {
       let shown = 0;
       for (const url of pagesWith(text, i)) {
         await tab.goto(url);
-        // Chromium shows JSON in a page of its own making.
+        // Chromium displays JSON in a page of its own.
         const page = await tab.evaluate(`dispatchEvent(new PointerEvent("pointermove")) && ({
           shown: document.body.textContent.includes(${JSON.stringify(text)}),
           foreign: document.contentType === "application/json" ? [] : ${foreign},
@@ -212,10 +203,10 @@ inBrowser("no text from outside is ever more than text, on any page", async () =
         assert.deepEqual(page.foreign, [], url);
       }
       assert.ok(shown >= 8, `${text} is shown on ${shown} pages`);
-      const own = new Set([stack.entitlement.url, stack.notification.url]);
+      const own = new Set([consoles.stack.entitlement.url, consoles.stack.notification.url]);
       assert.deepEqual([...tab.origins].filter((origin) => !own.has(origin)), []);
       assert.deepEqual(tab.alarms, []);
-      // What is not found is said to be so; a refusal by the policy would be said here, too.
+      // Pages that are not found are expected. A refusal by the Content-Security-Policy is not.
       const others = tab.problems.filter((problem) =>
         !/Failed to load resource: the server responded with a status of (400|404|414)/.test(
           problem,
@@ -226,9 +217,9 @@ inBrowser("no text from outside is ever more than text, on any page", async () =
   }
 });
 
-inBrowser("what the live figures bring is text, too", async () => {
+inBrowser("text in live figures stays text, too", async () => {
   await withTab(async (tab) => {
-    await tab.goto(`${stack.entitlement.url}/console`);
+    await tab.goto(`${consoles.stack.entitlement.url}/console`);
     const isLive = () => tab.evaluate("document.body.innerText.includes('Live: ')");
     await until("it is live", isLive);
     const shown = () => tab.evaluate(`document.querySelector("[data-live=oldest]").innerText`);
@@ -238,16 +229,16 @@ inBrowser("what the live figures bring is text, too", async () => {
   });
 });
 
-inBrowser("text that turns the direction of reading turns nothing beside it", async () => {
+inBrowser("text with direction controls does not affect text beside it", async () => {
   await withTab(async (tab) => {
-    await tab.goto(`${stack.entitlement.url}/console/dead-letters`);
+    await tab.goto(`${consoles.stack.entitlement.url}/console/dead-letters`);
     const kinds = await tab.evaluate(`[...document.querySelectorAll("main a, main code, main span")]
       .map((element) => getComputedStyle(element).unicodeBidi)`);
     assert.deepEqual([...new Set(kinds)], ["isolate"]);
   });
 });
 
-Deno.test("the name that an issuer gives a caller is text, too", async () => {
+Deno.test("a caller's name from an issuer stays text, too", async () => {
   await using issuer = await startIssuer();
   const settings = { ...issuer.settings, ENTITLEMENT_DEBUG_ENABLED: "true" };
   await using kenri = await startEntitlement(settings);

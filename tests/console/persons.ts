@@ -1,4 +1,6 @@
-// People with a browser that runs no scripts, at the console.
+// A browser without scripts, as far as the console needs one: it keeps cookies and sends forms.
+
+import { keep } from "../../tools/servers/evidence.ts";
 
 export interface Visit {
   status: number;
@@ -8,8 +10,12 @@ export interface Visit {
 
 export interface Browser {
   cookies: Map<string, string>;
-  rules: Map<string, string>; // of each cookie, as they were said
-  visit(path: string, form?: Record<string, string>, more?: Record<string, string>): Promise<Visit>;
+  rules: Map<string, string>; // the attributes with which each cookie was set
+  visit(
+    path: string,
+    form?: Record<string, string> | [string, string][],
+    headers?: Record<string, string>,
+  ): Promise<Visit>;
 }
 
 export function browserOf(url: string): Browser {
@@ -18,7 +24,7 @@ export function browserOf(url: string): Browser {
   return {
     cookies,
     rules,
-    visit: async (path, form, more = {}) => {
+    visit: async (path, form, headers = {}) => {
       const answer = await fetch(url + path, {
         method: form ? "POST" : "GET",
         headers: {
@@ -26,7 +32,7 @@ export function browserOf(url: string): Browser {
           "Sec-Fetch-Mode": "navigate",
           "Sec-Fetch-Site": "same-origin",
           Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; "),
-          ...more,
+          ...headers,
         },
         ...(form ? { body: new URLSearchParams(form) } : {}),
         redirect: "manual",
@@ -38,6 +44,7 @@ export function browserOf(url: string): Browser {
         else cookies.set(name, value);
       }
       const html = await answer.text();
+      keep("pages", html);
       return { status: answer.status, html, location: answer.headers.get("Location") };
     },
   };

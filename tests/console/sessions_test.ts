@@ -1,5 +1,5 @@
-// What a browser keeps of a person who has signed in: never the credential, nothing that another service
-// can use, and nothing that outlives the credential.
+// What the browser of a signed-in person keeps: never the credential, nothing that another service
+// accepts, and nothing that outlives the credential.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { call } from "../support/api.ts";
@@ -33,7 +33,7 @@ async function statusAt(url: string, { cookies }: Browser): Promise<number> {
 const replicaOf = ({ settings }: Entitlement, more: Record<string, string>) =>
   startService("entitlement", { ...settings, ...more });
 
-Deno.test("the cookie is not the credential, and no port gets one that is of use elsewhere", async () => {
+Deno.test("the cookie is not the credential and is useless to any other service", async () => {
   const settings = { ...tokensOf(kim), ...key };
   await using stack = await startStack({ entitlement: settings, notification: settings });
   const { entitlement, notification } = stack;
@@ -51,14 +51,14 @@ Deno.test("the cookie is not the credential, and no port gets one that is of use
   }
   assert.equal(await statusAt(entitlement.url, browser), 200);
   assert.equal(await statusAt(notification.url, browser), 303);
-  // Both consoles on one host: to sign in at the second ends nothing at the first.
+  // Both consoles are on one host: signing in to the second ends no session of the first.
   const second = await signedIn(notification.url, kim.token);
   for (const [name, value] of second.cookies) browser.cookies.set(name, value);
   assert.equal(await statusAt(entitlement.url, browser), 200);
   assert.equal(await statusAt(notification.url, browser), 200);
 });
 
-Deno.test("replicas with the same key know each other's sessions, others only their own", async () => {
+Deno.test("replicas accept each other's sessions only if they have the same key", async () => {
   await using one = await startEntitlement({ ...tokensOf(kim), ...key, ...debug });
   await using same = await replicaOf(one, {});
   await using other = await replicaOf(one, { ACCESS_SESSION_KEY: "another".repeat(9) });
@@ -72,7 +72,7 @@ Deno.test("replicas with the same key know each other's sessions, others only th
   assert.deepEqual([await statusAt(first.url, own), await statusAt(next.url, own)], [200, 303]);
 });
 
-Deno.test("a session is over when the entry of its token is gone, and not before", async () => {
+Deno.test("a session ends when its token is removed from the settings, and not before", async () => {
   await using before = await startEntitlement({ ...tokensOf(kim, lee), ...key, ...debug });
   await using after = await replicaOf(before, tokensOf(lee));
   const [ofKim, ofLee] = [
@@ -85,7 +85,7 @@ Deno.test("a session is over when the entry of its token is gone, and not before
   ]);
 });
 
-Deno.test("a session of a JWT is over where its issuer is not trusted any more", async () => {
+Deno.test("a session from a JWT ends where its issuer is no longer trusted", async () => {
   await using issuer = await startIssuer();
   await using other = await startIssuer();
   await using here = await startEntitlement({

@@ -1,8 +1,8 @@
-// Pages of somebody else, for a browser that also has pages of ours open.
+// Pages of another site, for a browser that also opens pages of ours.
 
 export interface Site extends AsyncDisposable {
   origin: string; // another port of this machine: another origin, but the same site
-  elsewhere: string; // the same by another name: another site
+  elsewhere: string; // the same server by another name: another site
 }
 
 export function servePages(page: (url: string) => string): Site {

@@ -1,4 +1,4 @@
-// Backups of a database server: a copy of its data folder, for which it is stopped.
+// A backup of a database server is a copy of its data folder, made while the server is stopped.
 import type { PostgresServer } from "../../tools/servers/postgres.ts";
 
 export interface Backup extends AsyncDisposable {

@@ -1,4 +1,4 @@
-// Tables as they are after a busy day: hundreds of thousands of rows that are done.
+// Tables as after a busy day, with hundreds of thousands of finished rows.
 import { withClient } from "../support/databases.ts";
 
 export const finishedRows = 300_000;

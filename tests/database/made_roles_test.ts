@@ -1,5 +1,4 @@
-// How a migration makes the service's role and takes from it what it shall not have, with the powers that
-// the owner has.
+// How a migration creates the service's role, and takes away what the role must not have.
 import assert from "node:assert/strict";
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 import pg from "pg";
@@ -58,12 +57,7 @@ Deno.test("roles and passwords may have any characters", async (t) => {
       const role = `${password} ${crypto.randomUUID().slice(0, 8)}`;
       const serviceUrl = urlOf({ database, user: role, password });
       try {
-        await migrate({
-          folder: migrationsOf("entitlement"),
-          ownerUrl: urlOf({ database }),
-          serviceUrl,
-          say: () => {},
-        });
+        await migrateEntitlement(urlOf({ database }), serviceUrl);
         const used = await withClient(serviceUrl, async (service) => {
           await service.query("select from entitlements");
           return (await service.query("select current_user as role")).rows[0].role;
@@ -78,26 +72,18 @@ Deno.test("roles and passwords may have any characters", async (t) => {
   }
 });
 
-Deno.test("an owner who is no superuser can do it all", async () => {
+Deno.test("an owner who is not a superuser can run all migrations", async () => {
   await using owner = await makeOwner("createdb createrole");
   const role = uniqueName("role");
-  const said: string[] = [];
+  const serviceUrl = urlOf({ database: owner.database, user: role, password: "test" });
   try {
-    await migrate({
-      folder: migrationsOf("entitlement"),
-      ownerUrl: owner.url,
-      serviceUrl: urlOf({ database: owner.database, user: role, password: "test" }),
-      say: (line) => said.push(line),
+    const lines = await migrateEntitlement(owner.url, serviceUrl);
+    assert.deepEqual(lines.filter((line) => line.includes("warning")), []);
+    await withClient(serviceUrl, async (service) => {
+      await service.query("select make_audit_partitions(5)");
+      await refuses(service, "create table mine (id integer)");
+      await refuses(service, "create temporary table mine (id integer)");
     });
-    assert.deepEqual(said.filter((line) => line.includes("warning")), []);
-    await withClient(
-      urlOf({ database: owner.database, user: role, password: "test" }),
-      async (service) => {
-        await service.query("select make_audit_partitions(5)");
-        await refuses(service, "create table mine (id integer)");
-        await refuses(service, "create temporary table mine (id integer)");
-      },
-    );
   } finally {
     await owner.dropDatabase();
     await dropRole(role);
@@ -107,13 +93,8 @@ Deno.test("an owner who is no superuser can do it all", async () => {
 Deno.test("an owner who may create neither database nor role is told what to run", async () => {
   await using owner = await makeOwner("nocreatedb nocreaterole");
   const role = uniqueName("role");
-  const migrateIt = () =>
-    migrate({
-      folder: migrationsOf("entitlement"),
-      ownerUrl: owner.url,
-      serviceUrl: urlOf({ database: owner.database, user: role, password: "top-secret" }),
-      say: () => {},
-    });
+  const serviceUrl = urlOf({ database: owner.database, user: role, password: "top-secret" });
+  const migrateIt = () => migrateEntitlement(owner.url, serviceUrl);
 
   const createDatabase = await sentenceToRun(migrateIt());
   assert.match(createDatabase, /^create database/);
@@ -128,30 +109,24 @@ Deno.test("an owner who may create neither database nor role is told what to run
   await dropRole(role);
 });
 
-Deno.test("powers that the owner can't take from the role are told", async () => {
+Deno.test("powers that the owner can't take away from the role are reported", async () => {
   await using owner = await makeOwner("createdb createrole");
   const role = uniqueName("role");
   const group = uniqueName("group");
   await asAdministrator(`create role "${group}"`);
   await asAdministrator(
-    `create role "${role}" login superuser replication bypassrls in role "${group}"`,
+    `create role "${role}" login superuser createdb createrole replication bypassrls in role "${group}"`,
   );
   await asAdministrator(`alter role "${role}" set datestyle = 'SQL, DMY'`);
-  const said: string[] = [];
   try {
-    await migrate({
-      folder: migrationsOf("entitlement"),
-      ownerUrl: owner.url,
-      serviceUrl: urlOf({ database: owner.database, user: role }),
-      say: (line) => said.push(line),
-    });
-    const warned = said.filter((line) => line.includes("warning"));
-    const powers = ["is a superuser", "can replicate", "bypasses row security"]
-      .concat("has settings of its own");
-    // Before PostgreSQL 16 who may create roles may take any of them out of a group.
+    const serviceUrl = urlOf({ database: owner.database, user: role });
+    const lines = await migrateEntitlement(owner.url, serviceUrl);
+    const powers = ["is a superuser", "can create roles", "can create databases", "can replicate"]
+      .concat("bypasses row security", "has settings of its own");
+    // Before PostgreSQL 16 a role that may create roles may remove any role from a group.
     if (await serverVersion() >= 160_000) powers.push(`is a member of ${group}`);
     for (const power of powers) {
-      assert.ok(warned.includes(`entitlement: warning: the role "${role}" ${power}`), power);
+      assert.ok(lines.includes(`entitlement: warning: the role "${role}" ${power}`), power);
     }
   } finally {
     await owner.dropDatabase();
@@ -160,19 +135,16 @@ Deno.test("powers that the owner can't take from the role are told", async () =>
   }
 });
 
-// What a service that was taken over, or an administrator in haste, has left.
-Deno.test("each migration makes the role again what it is meant to be", async () => {
+// The powers and settings that an attacker or a hasty administrator may have left.
+Deno.test("each migration resets the role to what it should be", async () => {
   const database = uniqueName("odd");
   const role = uniqueName("role");
   const group = uniqueName("group");
   const url = urlOf({ database, user: role, password: "test" });
-  const migrateIt = () =>
-    migrate({
-      folder: migrationsOf("entitlement"),
-      ownerUrl: urlOf({ database }),
-      serviceUrl: url,
-      say: (line) => assert.doesNotMatch(line, /warning/),
-    });
+  const migrateIt = async () => {
+    const lines = await migrateEntitlement(urlOf({ database }), url);
+    assert.deepEqual(lines.filter((line) => line.includes("warning")), []);
+  };
   try {
     await migrateIt();
     await withClient(url, async (service) => {
@@ -205,7 +177,15 @@ Deno.test("each migration makes the role again what it is meant to be", async ()
   }
 });
 
-async function sentenceToRun(migrated: Promise<void>): Promise<string> {
+/** Returns the lines that the migration printed. */
+async function migrateEntitlement(ownerUrl: string, serviceUrl: string): Promise<string[]> {
+  const lines: string[] = [];
+  const say = (line: string) => void lines.push(line);
+  await migrate({ folder: migrationsOf("entitlement"), ownerUrl, serviceUrl, say });
+  return lines;
+}
+
+async function sentenceToRun(migrated: Promise<unknown>): Promise<string> {
   const error = await migrated.then(() => new Error("it was not refused"), (error: Error) => error);
   const [, statement] = /Run as an administrator: (.*)$/.exec(error.message) ?? [];
   assert.ok(statement, error.message);
@@ -217,12 +197,12 @@ async function asAdministrator(statement: string): Promise<void> {
   await withClient(urlOf({ database: "postgres" }), (admin) => admin.query(statement));
 }
 
-/** A database that is not there yet, with the role that is to own it. */
+/** The role and the name of a database that does not exist yet. */
 async function makeOwner(powers: string) {
   const database = uniqueName("owned");
   const role = uniqueName("owner");
   await asAdministrator(`create role "${role}" login ${powers} password 'test'`);
-  // Closed to all by the first migration on this server.
+  // The first migration on this server has closed it to all.
   await asAdministrator(`grant connect on database postgres to "${role}"`);
   return {
     database,
@@ -236,7 +216,7 @@ async function makeOwner(powers: string) {
   };
 }
 
-/** Also where the test server lets everybody in without asking. */
+/** Works even if the test server asks nobody for a password. */
 async function hasPassword(role: string, password: string): Promise<boolean> {
   const { rows: [row] } = await withClient(
     urlOf({ database: "postgres" }),

@@ -1,4 +1,4 @@
-// Databases on the way from one version of the tables to the next.
+// Databases at a chosen version of the tables.
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 import { dropDatabase, uniqueName, urlOf } from "../support/databases.ts";
@@ -6,7 +6,7 @@ import { migrationsOf } from "../../tools/servers/databases.ts";
 import type { ServiceName } from "../../tools/services.ts";
 import type { DatabaseUrls } from "../../tools/load/stage.ts";
 
-/** The files of a service up to this version, and more that the next release might bring. */
+/** Applies the files of a service up to this version, and more files as in the next release. */
 export async function migrateWith(
   service: ServiceName,
   { ownerUrl, serviceUrl }: DatabaseUrls,
@@ -16,7 +16,7 @@ export async function migrateWith(
   try {
     const folder = `${scratch}/${service}`;
     await Deno.mkdir(folder);
-    const later: string[] = []; // what is made by files that are left out
+    const later: string[] = []; // names of what the omitted files would create
     for (const name of (await filesOf(service)).sort()) {
       const sql = await Deno.readTextFile(`${migrationsOf(service)}/${name}`);
       if (versionOf(name) > upTo) later.push(...namesMadeBy(sql));
@@ -31,7 +31,7 @@ export async function migrateWith(
   }
 }
 
-/** A database of its own, at a version from before the newest. */
+/** A new database at an older version. */
 export async function databaseAt(
   service: ServiceName,
   version: number,
@@ -57,7 +57,7 @@ function namesMadeBy(sql: string): string[] {
   return [...sql.matchAll(/^create (?:table|function) (\w+)/gm)].map(([, name = ""]) => name);
 }
 
-// What the releases before had, who have no function of the owner to write these tables.
+// Older releases write these tables directly, and not through a function of the owner.
 const directWrites = `grant insert, update on entitlements to :service;
 grant insert on entitlement_audit to :service;`;
 
@@ -71,7 +71,7 @@ function grantsWithout(names: string[], sql: string): string {
   }).join("\n");
 }
 
-// grants.sql comes with every version, and last.
+// grants.sql belongs to every version and is applied last.
 function versionOf(name: string): number {
   return Number(/^\d{4}/.exec(name)?.[0] ?? 0);
 }

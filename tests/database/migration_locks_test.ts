@@ -1,5 +1,4 @@
-// A migration beside running services: it waits for no lock for long, and needs none to build an
-// index.
+// While services run, a migration does not wait long for a lock, and needs none to build an index.
 import assert from "node:assert/strict";
 import { withClient } from "../support/databases.ts";
 import { makeShop, threeFiles } from "./shop.ts";
@@ -10,7 +9,7 @@ drop index concurrently if exists steps_by_step;
 create unique index concurrently steps_by_step on steps (step);
 `;
 
-Deno.test("a migration that can't have its lock steps back, and is applied when it can", async () => {
+Deno.test("a migration that can't get its lock steps back, and is applied later", async () => {
   await using shop = await makeShop(threeFiles);
   await shop.migrate();
   await shop.write("0004_wider.sql", "alter table steps add column note text;");
@@ -20,7 +19,7 @@ Deno.test("a migration that can't have its lock steps back, and is applied when 
     await holder.query("select from steps");
     const migrated = shop.migrate({ say: (line) => said.push(line) });
     await until("it has stepped back", () => said.length > 0);
-    // Behind one that waited for its turn, this would wait as well.
+    // If the migration waited for its lock, this would wait behind it.
     assert.deepEqual(await inTime("others go on", shop.steps()), ["second", "third"]);
     await holder.query("commit");
     await inTime("it is applied", migrated);
@@ -29,7 +28,7 @@ Deno.test("a migration that can't have its lock steps back, and is applied when 
   assert.match(said.at(-1) ?? "", /applied 0004_wider/);
 });
 
-Deno.test("an index is built while a transaction has written to the table and goes on", async () => {
+Deno.test("an index is built while a transaction that has written to the table stays open", async () => {
   await using shop = await makeShop(threeFiles);
   await shop.migrate();
   await shop.write("0004_index.sql", concurrently);
@@ -50,13 +49,13 @@ Deno.test("an index is built while a transaction has written to the table and go
   assert.deepEqual(await shop.steps(), ["second", "third", "begun", "other"]);
 });
 
-Deno.test("eight migrations at once build one index, and none waits for another's snapshot", async () => {
+Deno.test("eight migrations at once build one index, and none waits for the snapshot of another", async () => {
   await using shop = await makeShop({ ...threeFiles, "0004_index.sql": concurrently });
   const said = await Promise.all(Array.from({ length: 8 }, () => shop.migrate()));
   assert.equal(said.flat().filter((line) => line.includes("applied 0004_index")).length, 1);
 });
 
-Deno.test("a file without a transaction that failed half-way is applied again from its beginning", async () => {
+Deno.test("a file without a transaction that failed half-way is applied again from the start", async () => {
   await using shop = await makeShop({ ...threeFiles, "0004_index.sql": concurrently });
   await shop.write("0003_third.sql", threeFiles["0002_second.sql"]); // the same step twice
   await assert.rejects(shop.migrate(), /"0004_index\.sql" failed: .*could not create unique index/);

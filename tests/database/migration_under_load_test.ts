@@ -1,5 +1,5 @@
-// Migrations while the services serve: what they write is never held up for long, by the newest
-// migrations of ours nor by those that the next release may bring.
+// While the services run, neither the newest migrations nor those of a next release delay their
+// writes for long.
 import assert from "node:assert/strict";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { changeAsBefore } from "./release_before.ts";
@@ -14,10 +14,11 @@ import { assertSentOnceInOrder, countSent, startSystem } from "../support/system
 import { type DatabaseUrls, untilReady, urlsOf } from "../../tools/load/stage.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
-// What a caller does not notice. PostgreSQL ends no vacuum that is in the way sooner than after 1 s.
+// A wait that a caller does not notice. PostgreSQL cancels a vacuum that is in the way only after 1
+// s.
 const noticedMs = 250;
 
-Deno.test("the newest migration of entitlement holds no change up, with a full outbox", async () => {
+Deno.test("the newest migration of entitlement delays no change, with a full outbox", async () => {
   await using database = await databaseBefore("entitlement");
   await fillOutbox(database.ownerUrl);
   await insertEvents(database.ownerUrl, manyEvents({ keys: 100, versions: 10 }));
@@ -36,7 +37,7 @@ Deno.test("the newest migration of entitlement holds no change up, with a full o
   const waitedMs = await longestLockWait(database, () => migrateWith("entitlement", database, {}));
   await Promise.all(replicas.processes.map(untilReady));
   await using load = startLoad(replicas.urls);
-  await load.goesOn(50); // beside the release before, as in a rolling update
+  await load.goesOn(50); // while the previous release also runs, as in a rolling update
   await before.goesOn(50);
   await load.stop();
   report("a change", await before.stop(), waitedMs);
@@ -44,7 +45,7 @@ Deno.test("the newest migration of entitlement holds no change up, with a full o
   assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
 });
 
-Deno.test("the newest migration of notification holds no event up, with full tables", async () => {
+Deno.test("the newest migration of notification delays no event, with full tables", async () => {
   await using database = await databaseBefore("notification");
   await fillNotifications(database.ownerUrl);
   const receiving = startWriting(database, "notification", receive);
@@ -55,7 +56,7 @@ Deno.test("the newest migration of notification holds no event up, with full tab
   assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
 });
 
-// As docs/deploy.md allows them: what the services of today do not know, and can do without.
+// Changes that docs/deploy.md permits: the present services do not know them, and do not need them.
 const nextRelease = (table: string) => ({
   adds: `alter table ${table} add column note text not null default '';
     create table notes (id bigint generated always as identity primary key, note text not null);`,
@@ -64,7 +65,7 @@ const nextRelease = (table: string) => ({
     create index concurrently ${table}_by_note on ${table} (note) where note <> '';`,
 });
 
-Deno.test("services of today serve while the tables of the next release come, and on them", async () => {
+Deno.test("the present services work while the tables of the next release are made, and with them", async () => {
   await using system = await startSystem();
   await fillOutbox(system.entitlement.ownerUrl);
   await fillNotifications(system.notification.ownerUrl);
@@ -103,13 +104,13 @@ function nameOf(version: number, name: string): string {
   return `${String(version).padStart(4, "0")}_${name}.sql`;
 }
 
-// A database at the version before the newest.
+// A database at the previous version.
 async function databaseBefore(service: ServiceName): Promise<DatabaseUrls & AsyncDisposable> {
   return await databaseAt(service, await newestVersion(service) - 1);
 }
 
-// Looks every few milliseconds for a statement of a service that waits for a table, and returns how
-// long the longest one waited.
+// Checks every few milliseconds for a statement of a service that waits for a table, and returns
+// the longest wait.
 async function longestLockWait(
   { ownerUrl }: DatabaseUrls,
   work: () => Promise<void>,
@@ -140,7 +141,7 @@ async function longestLockWait(
   });
 }
 
-// Writes without a pause, in the columns that both releases have.
+// Writes continuously, to the columns that both releases have.
 function startWriting(
   { serviceUrl }: DatabaseUrls,
   service: ServiceName,

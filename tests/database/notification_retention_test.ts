@@ -1,5 +1,5 @@
-// What has served its time is deleted, in bounded batches and whoever else does it too; what should
-// have been sent long ago is kept and told.
+// Rows past their retention are deleted in bounded batches, also by several replicas at once; an
+// old notification that was not sent is kept and reported.
 import assert from "node:assert/strict";
 import { cleanNotification } from "../../notification/retention.ts";
 import { openDatabase, type Transaction, transaction } from "../../shared/postgres/postgres.ts";
@@ -16,8 +16,8 @@ import { until } from "../../tools/servers/wait.ts";
 const days = 30;
 const never = new AbortController().signal;
 
-// Within one transaction now() stands still, so a row can lie exactly at the threshold.
-Deno.test("a row exactly at the threshold stays, and one a microsecond older goes", async () => {
+// now() does not change within a transaction, so a row can be exactly at the threshold.
+Deno.test("a row exactly at the threshold stays, and one a microsecond older is deleted", async () => {
   await using place = await freshPlace();
   await using database = openPool(place);
   const ages = ["30 days -1 microsecond", "30 days", "30 days 1 microsecond"];
@@ -48,7 +48,7 @@ Deno.test("a row exactly at the threshold stays, and one a microsecond older goe
   ]);
 });
 
-Deno.test("what is unfinished after that time is kept, told as an error and counted", async () => {
+Deno.test("a notification that is unfinished after that time is kept, logged as an error and counted", async () => {
   await using place = await freshPlace();
   await using database = openPool(place);
   await transaction(database.pool, async (tx) => {
@@ -67,7 +67,7 @@ Deno.test("what is unfinished after that time is kept, told as an error and coun
   assert.equal(await metricOf("notification_overdue_current"), 0);
 });
 
-Deno.test("two replicas delete several batches between them, each row by one of them", async () => {
+Deno.test("two replicas share several batches, and each row is deleted by one of them", async () => {
   await using place = await freshPlace();
   await using first = openPool(place);
   await using second = openPool(place);
@@ -100,7 +100,7 @@ Deno.test("two replicas delete several batches between them, each row by one of 
   assert.deepEqual([sum(0), sum(1)], [old, old]);
 });
 
-Deno.test("no statement deletes more than a batch, and a stop ends it after one", async () => {
+Deno.test("no statement deletes more than a batch, and a stop takes effect after one", async () => {
   await using place = await freshPlace();
   await using database = openPool(place);
   await ask(
@@ -134,7 +134,7 @@ Deno.test("no statement deletes more than a batch, and a stop ends it after one"
   assert.deepEqual(batches.map(({ rows }) => rows), Array(3).fill(deleteBatchSize));
 });
 
-Deno.test("the service cleans up at its start, with the rights it has", async () => {
+Deno.test("the service cleans up at its start, with its own privileges", async () => {
   await using place = await freshPlace();
   await using database = openPool(place);
   await transaction(database.pool, (tx) => insertNotification(tx, "SENT", "31 days"));
@@ -148,7 +148,7 @@ Deno.test("the service cleans up at its start, with the rights it has", async ()
   assert.deepEqual(service.log.filter(({ level }) => level === "error"), []);
 });
 
-Deno.test("a row that somebody holds does not hold up the others, and is not overdue for it", async () => {
+Deno.test("a locked row does not delay the others, and is not overdue because of that", async () => {
   await using place = await freshPlace();
   await using database = openPool(place);
   await transaction(database.pool, async (tx) => {

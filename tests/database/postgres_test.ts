@@ -12,7 +12,7 @@ import { ask } from "../support/entitlement.ts";
 const insert = `insert into operations (operation_id, kind, layer, who, reason, items)
   values (gen_random_uuid(), 'REPLAY', 'outbox', 'kim', 'test', '[]')`;
 
-Deno.test("an error that is swallowed inside a transaction fails it: nothing was stored", async () => {
+Deno.test("an error that is ignored inside a transaction fails it: nothing was stored", async () => {
   await using place = await openFresh("entitlement");
   const swallowing = transaction(place.database, async (tx) => {
     await query(tx, insert);
@@ -23,7 +23,7 @@ Deno.test("an error that is swallowed inside a transaction fails it: nothing was
   assert.equal(await operations(place.ownerUrl), 0);
 });
 
-Deno.test("what is thrown takes back what was done, and the connection serves the next", async () => {
+Deno.test("an exception rolls the transaction back, and the connection can be used again", async () => {
   await using place = await openFresh("entitlement");
   const connections = Array.from({ length: 30 }, async () => { // more than the pool has
     await assert.rejects(
@@ -59,7 +59,7 @@ Deno.test("more callers than connections wait for one, but not for long", async 
   const [waits, late] = [query(database, "select 1"), query(database, "select 1")];
   held.pop()?.release();
   await waits;
-  await late; // the first one gave its connection back
+  await late; // the first caller has returned its connection
   held.push(await database.connect());
   const refused = await query(database, "select 1").catch((error) => error);
   const waitedMs = performance.now() - from;
@@ -68,7 +68,7 @@ Deno.test("more callers than connections wait for one, but not for long", async 
   assert.ok(waitedMs > 2_500 && waitedMs < 15_000, `${waitedMs}`);
 });
 
-Deno.test("no statement and no silent transaction lasts, and every time is in UTC", async () => {
+Deno.test("no statement and no idle transaction lasts long, and every time is in UTC", async () => {
   await using place = await openFresh("entitlement");
   const shown = async (setting: string) => {
     const [row] = await query<Record<string, string>>(place.database, `show ${setting}`);
@@ -79,7 +79,7 @@ Deno.test("no statement and no silent transaction lasts, and every time is in UT
   assert.equal(await shown("timezone"), "UTC");
 });
 
-Deno.test("newer migrations than the service's own do not matter, older ones do", async () => {
+Deno.test("newer migrations than the service needs are accepted, older ones are not", async () => {
   await using place = await openFresh("entitlement");
   const [{ applied } = { applied: 0 }] = await ask<{ applied: number }>(
     place.ownerUrl,

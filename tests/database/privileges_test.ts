@@ -71,7 +71,7 @@ const allowed = [["listen", "127.0.0.1", "18080"], ["hostname"], ["getEnv", "NAT
 
 for (const service of services) {
   for (const [how, way] of Object.entries(ways)) {
-    Deno.test(`${service}, started ${how}, may do nothing but its work`, async () => {
+    Deno.test(`${service}, started ${how}, may do only its own work`, async () => {
       const attempts = [...refused, ...imports, ...asked, ...allowed];
       assert.deepEqual(await outcomesFor(service, settings, attempts, way), [
         ...all(refused, "NotCapable"),
@@ -92,8 +92,8 @@ for (const service of services) {
     ]);
   });
 
-  // By this signal Deno lets whoever is on the machine into the process, by its debugger.
-  Deno.test(`${service} does not open a debugger when it is told to by a signal`, async () => {
+  // On this signal Deno would open its debugger for everybody on the machine.
+  Deno.test(`${service} does not open a debugger on a signal`, async () => {
     await using place = await freshBoth();
     await using process = await startService(service, place.settings);
     process.signal("SIGUSR1");

@@ -1,4 +1,4 @@
-// deno task recover makes changes out of events; it must not believe everything that is in the stream.
+// deno task recover makes changes from events, but does not trust every event in the stream.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { EntitlementEventType } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
@@ -6,7 +6,7 @@ import { freshDatabase, type TestDatabase } from "../support/databases.ts";
 import { ask, settingsOf } from "../support/entitlement.ts";
 import { bodyOf, type Event, eventOf, type Message, publish } from "../support/events.ts";
 import { runShell } from "../operators/runbook.ts";
-import { freshStreamNames, natsUrl, type StreamNames, withNats } from "../support/streams.ts";
+import { freshStreamNames, makeStream, natsUrl, type StreamNames } from "../support/streams.ts";
 
 const key = "a key that only the service knows!".replaceAll(" ", "-");
 
@@ -36,10 +36,7 @@ interface Place extends AsyncDisposable {
 async function placeWith(messages: Message[]): Promise<Place> {
   const database = await freshDatabase("entitlement");
   const names = freshStreamNames();
-  await withNats(natsUrl, async (connection) => {
-    const { streams } = await connection.jetstreamManager();
-    await streams.add({ name: names.stream, subjects: [names.subject] });
-  });
+  await makeStream(natsUrl, names);
   for (const message of messages) await publish(natsUrl, names.subject, [message]);
   return { database, names, [Symbol.asyncDispose]: () => database.drop() };
 }
@@ -65,7 +62,7 @@ async function rightsIn({ database }: Place): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-Deno.test("an event that somebody else published makes no right", async () => {
+Deno.test("an event that somebody else published grants nothing", async () => {
   const wrongKey = "k".repeat(32);
   const real = messageOf({ userId: "real" });
   await using place = await placeWith([
@@ -88,11 +85,11 @@ Deno.test("an event that somebody else published makes no right", async () => {
   assert.match(said, /"no-seal" "book" version 1: it has no seal/);
   assert.match(said, /"other-key" "book" version 1: its seal was not made with the key/);
   assert.match(said, /"real" "book" version 3: it has no seal/);
-  assert.match(said, /3 changes can't be proven, and were not made/);
+  assert.match(said, /3 changes can't be proven and were not recovered/);
   assert.doesNotMatch(said, /bare|other-id|k{32}/);
 });
 
-Deno.test("what can't be proven is made when it is accepted, one by one or all", async () => {
+Deno.test("an unproven change is recovered when it is accepted, one by one or all at once", async () => {
   const ids = Array.from({ length: 3 }, () => crypto.randomUUID());
   await using place = await placeWith(
     ids.map((eventId, at) => messageOf({ eventId, userId: `user-${at}` }, unsealed)),
@@ -107,7 +104,7 @@ Deno.test("what can't be proven is made when it is accepted, one by one or all",
   }
 });
 
-Deno.test("a version after a gap is not made, and is when what is missing stands behind it", async () => {
+Deno.test("a version after a gap is recovered only if the missing one comes later in the stream", async () => {
   await using place = await placeWith([
     messageOf({ userId: "gap", version: 1 }),
     messageOf({ userId: "gap", version: 3 }),
@@ -134,7 +131,7 @@ Deno.test("without a key nothing is proven; an earlier key proves what was seale
   assert.deepEqual(await rightsIn(place), ["ann book ACTIVE 1"]);
 });
 
-Deno.test("a name in an event does nothing to the terminal", async () => {
+Deno.test("a name in an event can't control the terminal", async () => {
   await using place = await placeWith([
     messageOf({ userId: "\u001b[2Jann\u009b\u202e" }, unsealed),
   ]);

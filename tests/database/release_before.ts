@@ -1,12 +1,13 @@
-// What the entitlement service of the release before writes for a change, which knows nothing of
-// callers and of chains: it serves while the newest migration is applied, and for a while after.
+// Writes a change as the previous release of the entitlement service does, without callers and
+// audit chains. That release still runs while the newest migration is applied, and for some time
+// after.
 import { query, type Transaction } from "../../shared/postgres/postgres.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
 
 export interface OldChange {
   user: string;
   version: number; // grants are odd
-  at?: string; // else now
+  at?: string; // now by default
 }
 
 export async function changeAsBefore(

@@ -1,4 +1,4 @@
-// A database comes back as it was some time ago, while the stream and the other database went on.
+// A database is restored from a backup, while the stream and the other database are not.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { grant as grantOnce, post, someFields } from "../support/api.ts";
@@ -31,10 +31,10 @@ Deno.test("an entitlement database from before some events were published: all c
   await using load = startLoad(urlsOf(system.replicas.entitlement));
   await load.goesOn(100);
   await nats.stop();
-  await load.goesOn(50); // which the backup has as not yet published
+  await load.goesOn(50); // in the backup these are not published yet
   await using backup = await backUp(database.server);
   await nats.start();
-  await load.goesOn(100); // which it does not have at all
+  await load.goesOn(100); // the backup does not contain these
   const changes = [...await load.stop()];
   await untilAllSent(system, changes);
   assert.deepEqual(load.client.failures, []);
@@ -61,7 +61,7 @@ Deno.test("an entitlement database from before some events were published: all c
   console.log(`${changes.length} changes, ${recovered} of them recovered, each sent once`);
 });
 
-Deno.test("recovering is refused while the service runs", async () => {
+Deno.test("recover refuses to run while the service runs", async () => {
   await using system = await startSystem({ replicas: 1 });
   await until("it is connected", async () => {
     const { status } = await grantOnce(urlsOf(system.replicas.entitlement)[0] as string);
@@ -69,12 +69,12 @@ Deno.test("recovering is refused while the service runs", async () => {
   });
   await assert.rejects(
     runCommand(entitlementRestored, 0, migrationSettings(system)),
-    /The service entitlement is running: stop it first/,
+    /The entitlement service is running: stop it first/,
   );
 });
 
-// What the procedure is for, and what holds without it.
-Deno.test("without recovering, a version is given twice, and the notifications of both are sent", async () => {
+// What happens without the procedure.
+Deno.test("without recover a version is used twice, and the notifications of both are sent", async () => {
   await using database = await ownDatabase("entitlement");
   await using system = await startSystem({ entitlement: database, replicas: 1 });
   await using backup = await backUp(database.server);
@@ -91,7 +91,7 @@ Deno.test("without recovering, a version is given twice, and the notifications o
   ]);
 });
 
-Deno.test("a notification database from a backup gets all events again, and sends under the same ids", async () => {
+Deno.test("a notification database from a backup receives all events again, and sends under the same ids", async () => {
   await using database = await ownDatabase("notification");
   await using system = await startSystem({ notification: database });
   await using load = startLoad(urlsOf(system.replicas.entitlement));

@@ -1,8 +1,8 @@
-// Retention of the entitlement service: what has served its time goes, and nothing else.
+// The retention of the entitlement service deletes rows past their retention, and nothing else.
+// That it works in batches and beside other replicas is tested in notification_retention_test.ts.
 import assert from "node:assert/strict";
 import { cleanEntitlement } from "../../entitlement/retention.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
-import { deleteBatchSize } from "../../shared/process/retention.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
@@ -10,7 +10,7 @@ import { collectingLog } from "../support/relays.ts";
 
 const options = { publishedTtlMs: 24 * 3_600_000, auditMonths: 13 };
 
-Deno.test("an idempotency key goes when it expires, and not before", async () => {
+Deno.test("an idempotency key is deleted when it has expired, and not before", async () => {
   await using place = await freshTables();
   await insertKeys(place.ownerUrl, "'expired-' || n", "now() - n * interval '1 second'", 3);
   await insertKeys(place.ownerUrl, "'valid-' || n", "now() + n * interval '1 minute'", 3);
@@ -18,7 +18,7 @@ Deno.test("an idempotency key goes when it expires, and not before", async () =>
   assert.deepEqual(await keysOf(place.ownerUrl), ["valid-1", "valid-2", "valid-3"]);
 });
 
-Deno.test("of the outbox only what was published a day ago goes", async () => {
+Deno.test("only events that were published a day ago are deleted from the outbox", async () => {
   await using place = await freshTables();
   await insertEvents(place.ownerUrl, manyEvents({ keys: 8, versions: 1 }));
   await ask(
@@ -48,49 +48,6 @@ Deno.test("of the outbox only what was published a day ago goes", async () => {
   );
 });
 
-Deno.test("a backlog of several batches goes in one run, each batch on its own", async () => {
-  await using place = await freshTables();
-  const backlog = 3 * deleteBatchSize + 17;
-  await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", backlog);
-  await countDeletes(place.ownerUrl);
-  await clean(place.database);
-  assert.deepEqual(await keysOf(place.ownerUrl), []);
-  const deletes = await ask<{ rows: number }>(
-    place.ownerUrl,
-    "select rows from deletes where rows > 0 order by at",
-  );
-  assert.deepEqual(
-    deletes.map(({ rows }) => rows),
-    [deleteBatchSize, deleteBatchSize, deleteBatchSize, 17],
-  );
-});
-
-Deno.test("replicas that clean at once share the work, and each row goes once", async () => {
-  await using place = await freshTables();
-  const backlog = 5 * deleteBatchSize;
-  await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", backlog);
-  await insertKeys(place.ownerUrl, "'valid-' || n", "now() + interval '1 hour'", 1);
-  const logs = await Promise.all(Array.from({ length: 4 }, () => clean(place.database)));
-  assert.deepEqual(await keysOf(place.ownerUrl), ["valid-1"]);
-  const deleted = logs.flat().map((line) => Number(/(\d+) idempotency keys/.exec(line)?.[1] ?? 0));
-  assert.equal(deleted.reduce((sum, count) => sum + count, 0), backlog);
-});
-
-Deno.test("a row that somebody holds does not hold up the others", async () => {
-  await using place = await freshTables();
-  await insertKeys(place.ownerUrl, "'old-' || n", "now() - interval '1 hour'", 5);
-  const holder = await place.database.connect();
-  try {
-    await holder.query("begin");
-    await holder.query("select from idempotency_keys where idem_key = 'old-3' for update");
-    await clean(place.database);
-    assert.deepEqual(await keysOf(place.ownerUrl), ["old-3"]);
-  } finally {
-    await holder.query("rollback");
-    holder.release();
-  }
-});
-
 Deno.test("audit partitions are made ahead of time, and dropped when they are too old", async () => {
   await using place = await freshTables();
   await ask(
@@ -113,7 +70,7 @@ Deno.test("audit partitions are made ahead of time, and dropped when they are to
   assert.deepEqual(await partitionAges(place.ownerUrl), [-3, -2, -1, 0, 12, 13]);
 });
 
-Deno.test("it is said when the owner keeps the audit for longer than the setting, and not else", async () => {
+Deno.test("a warning is logged if the owner keeps the audit for longer than the setting, and not otherwise", async () => {
   await using place = await freshTables();
   const saidFor = async (months: number) => {
     await ask(place.ownerUrl, "update audit_retention set keep_months = $1", [months]);
@@ -138,7 +95,7 @@ async function freshTables(): Promise<Tables> {
   return { ownerUrl, database, [Symbol.asyncDispose]: close };
 }
 
-// As the retention job of one replica does once per hour; returns what it logged.
+// Does what the retention job of a replica does every hour, and returns its log.
 async function clean(database: Database): Promise<string[]> {
   const { log, lines } = collectingLog();
   await cleanEntitlement(database, options, log, new AbortController().signal);
@@ -161,25 +118,6 @@ async function keysOf(ownerUrl: string): Promise<string[]> {
     "select idem_key from idempotency_keys order by idem_key",
   );
   return rows.map(({ idem_key }) => idem_key);
-}
-
-// From now on the database writes down how many keys each statement deletes.
-async function countDeletes(ownerUrl: string): Promise<void> {
-  await ask(ownerUrl, "create table deletes (at bigint generated always as identity, rows int)");
-  await ask(
-    ownerUrl,
-    `create function count_deletes() returns trigger
-     language plpgsql security definer set search_path = public as $$
-     begin
-       insert into deletes (rows) select count(*) from deleted;
-       return null;
-     end $$`,
-  );
-  await ask(
-    ownerUrl,
-    `create trigger count_deletes after delete on idempotency_keys
-     referencing old table as deleted for each statement execute function count_deletes()`,
-  );
 }
 
 async function partitionAges(ownerUrl: string): Promise<number[]> {

@@ -1,5 +1,5 @@
-// Every right that a service's role has on what is in its database. Wider than this, and a service
-// that was taken over could undo what the tables keep against it.
+// All rights of a service's role in its database. With more rights, an attacker who took over the
+// service could remove the records that reveal it.
 import assert from "node:assert/strict";
 import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase } from "../support/databases.ts";
@@ -47,7 +47,7 @@ for (const service of Object.keys(rights) as ServiceName[]) {
   Deno.test(`the role of ${service} has these rights and no others`, async () => {
     await using database = await freshDatabase(service);
     const role = new URL(database.serviceUrl).username;
-    // Of everybody's rights as well: what the role may do by them is no less its own.
+    // Includes the rights of public, because the role has them, too.
     const found = await ask<{ granted: string }>(
       database.ownerUrl,
       `select object || ': ' || string_agg(distinct privilege_type, ' ') as granted

@@ -118,7 +118,7 @@ Deno.test("the entitlement service is refused everything else", async (t) => {
   });
 });
 
-Deno.test("the functions that run as the owner can't be led astray by the service", async () => {
+Deno.test("the service can't mislead the functions that run as the owner", async () => {
   await using database = await freshDatabase("entitlement");
   await withClient(database.serviceUrl, async (service) => {
     await service.query(append(change));
@@ -150,7 +150,7 @@ Deno.test("the functions that run as the owner can't be led astray by the servic
     }
     const id = await record("ERASE_USER", "user");
     assert.equal(await erase("bob", id), 0, "rows of somebody else");
-    // Neither a table nor an operator of the service's own stands before the owner's.
+    // Neither a table nor an operator of the service can take the place of the owner's.
     await service.query("set search_path = pg_temp, public");
     assert.equal(await erase("ann", id), 1);
     const { rows: [row] } = await service.query(
@@ -164,7 +164,7 @@ Deno.test("the functions that run as the owner can't be led astray by the servic
   });
 });
 
-Deno.test("the owner says at the migration how long the audit is kept at least", async () => {
+Deno.test("the migration sets the minimum time for which the audit is kept", async () => {
   await using database = await freshDatabase("entitlement");
   const folder = migrationsOf("entitlement");
   await migrate({ folder, say: () => {}, ...database, auditMonths: 2 });
@@ -186,7 +186,7 @@ Deno.test("the notification service can use its tables, and keeps its dead lette
     for (const table of ["notification_dlq", "notification_nats_dlq"]) {
       await refuses(service, `update ${table} set created_at = now()`);
     }
-    await service.query("delete from notification_dlq"); // when it is sent back
+    await service.query("delete from notification_dlq"); // as when a dead letter is sent back
     await service.query("update notification_nats_dlq set operation_id = gen_random_uuid()");
     await refuses(service, "delete from notification_nats_dlq");
     await refuses(service, "update operations set who = 'nobody'");

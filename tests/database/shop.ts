@@ -27,7 +27,7 @@ export interface Shop extends AsyncDisposable {
   remove(file: string): Promise<void>;
   asOwner(statement: string): Promise<Record<string, unknown>[]>;
   steps(): Promise<unknown[]>;
-  migrate(other?: Partial<Migration>): Promise<string[]>; // what it said
+  migrate(other?: Partial<Migration>): Promise<string[]>; // returns its output
 }
 
 export async function makeShop(files: Record<string, string>): Promise<Shop> {

@@ -1,5 +1,5 @@
-// Notifications of one (user, sku) are sent in the order of their versions, in whatever order they
-// came in, and what holds up one key holds up no other.
+// Notifications of one key are sent in the order of their versions, in whatever order they were
+// received, and a delay of one key does not delay another.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { collecting, receive, startDelivery, untilAllAre } from "../support/deliveries.ts";
@@ -9,7 +9,7 @@ import { countsOf, freshPlace, notificationsOf } from "../support/notification.t
 import type { Place } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("while the older one is tried again, the newer of its key waits, and no other key", async () => {
+Deno.test("while a version is retried, the later versions of its key wait, and other keys do not", async () => {
   await using place = await freshPlace();
   const { sent, send } = collecting();
   let works = false;
@@ -34,7 +34,7 @@ Deno.test("while the older one is tried again, the newer of its key waits, and n
   assertInOrder(sent.map(({ payload }) => payload));
 });
 
-Deno.test("when the older one fails for good, the newer ones go", async () => {
+Deno.test("when a version has failed, the later versions are sent", async () => {
   await using place = await freshPlace();
   const { sent, send } = collecting();
   await using _delivery = startDelivery(
@@ -66,7 +66,7 @@ Deno.test("version 2 that is stored before version 1 waits for it", async () => 
   assert.deepEqual(sent.slice(1).map(({ payload }) => payload["version"]), [1, 2, 3]);
 });
 
-Deno.test("neighbours that are stored at the same time never wait for each other in vain", async () => {
+Deno.test("versions that are stored at the same time never wait for one that is already stored", async () => {
   await using place = await freshPlace();
   const events = eventsOf({ users: 60, versions: 8 });
   for (let round = 0; round < 5; round++) {
@@ -79,7 +79,7 @@ Deno.test("neighbours that are stored at the same time never wait for each other
       { length: 8 },
       (_, replica) => shuffled(ofRound.filter((_, i) => Math.floor(i / 7) % 8 === replica)),
     );
-    await receive(place, batches); // in which a deadlock would be an error
+    await receive(place, batches); // a deadlock would be an error here
   }
   const waiting = (await notificationsOf(place)).filter(({ next_retry_at }) => next_retry_at);
   assert.deepEqual(waiting, []);
@@ -90,7 +90,7 @@ Deno.test("neighbours that are stored at the same time never wait for each other
   assertInOrder(sent.map(({ payload }) => payload));
 });
 
-Deno.test("replicas that get the same events at the same time store each once", async () => {
+Deno.test("replicas that receive the same events at the same time store each once", async () => {
   await using place = await freshPlace();
   const events = eventsOf({ users: 50, versions: 10 });
   const results = await receive(
@@ -102,7 +102,7 @@ Deno.test("replicas that get the same events at the same time store each once", 
   assert.deepEqual([processed_events, notifications], [events.length, events.length]);
 });
 
-Deno.test("version 2 goes alone when version 1 does not come in time", async () => {
+Deno.test("version 2 is sent alone if version 1 is not received in time", async () => {
   await using place = await freshPlace();
   const { sent, send } = collecting();
   await using _delivery = startDelivery(place, send);
@@ -115,7 +115,7 @@ Deno.test("version 2 goes alone when version 1 does not come in time", async () 
   assert.deepEqual(sent.map(({ payload }) => payload["version"]), [2, 1]);
 });
 
-Deno.test("whose wait was in vain waits no more: a late predecessor leaves its backoff as it is", async () => {
+Deno.test("a predecessor that is received too late does not change the backoff of its successor", async () => {
   await using place = await freshPlace();
   const hour = { baseMs: 3_600_000, maxMs: 3_600_000, minMs: 0, jitterMin: 1, jitterMax: 1 };
   await using _delivery = startDelivery(
@@ -132,7 +132,7 @@ Deno.test("whose wait was in vain waits no more: a late predecessor leaves its b
   assert.deepEqual(await second(), before);
 });
 
-Deno.test("what is sent or given up awaits nothing, so that there is nothing to look through", async () => {
+Deno.test("a notification that was sent or has failed no longer awaits a predecessor", async () => {
   await using place = await freshPlace();
   await using _delivery = startDelivery(
     place,
@@ -146,7 +146,7 @@ Deno.test("what is sent or given up awaits nothing, so that there is nothing to 
   );
 });
 
-Deno.test("a predecessor that was already sent, or comes in the same batch, is not waited for", async () => {
+Deno.test("a version does not wait for a predecessor that was sent or is in the same batch", async () => {
   await using place = await freshPlace();
   const { sent, send } = collecting();
   await using _delivery = startDelivery(place, send);
@@ -157,33 +157,27 @@ Deno.test("a predecessor that was already sent, or comes in the same batch, is n
   assertInOrder(sent.map(({ payload }) => payload));
 });
 
-// The oldest of a key may be a later version. Many of these at the head of the line must not hide
-// the earlier ones, for which they wait.
-Deno.test("more than a batch of rows that wait for younger ones does not stop the delivery", async () => {
-  await using place = await freshPlace();
-  const versions = [1, 2, 3, 4, 5, 6];
-  const events = versions.flatMap((version) =>
-    Array.from({ length: 40 }, (_, user) => eventOf({ userId: `user-${user}`, version }))
-  );
-  for (const version of versions.toReversed()) {
-    await receive(place, [events.filter((event) => event.version === version)]);
-  }
-  const { sent, send } = collecting();
-  await using _delivery = startDelivery(place, send, { batchSize: 20 });
-  await untilAllAre(place, "SENT");
-  assert.equal(sent.length, events.length);
-  assertInOrder(sent.map(({ payload }) => payload));
-});
-
-Deno.test("nor does it with a batch of one", async () => {
-  await using place = await freshPlace();
-  await receive(place, [[eventOf({ version: 2 })]]);
-  await receive(place, [[eventOf({ version: 1 })]]);
-  const { sent, send } = collecting();
-  await using _delivery = startDelivery(place, send, { batchSize: 1 });
-  await untilAllAre(place, "SENT");
-  assertInOrder(sent.map(({ payload }) => payload));
-});
+// The oldest row of a key may be a later version. Many such rows at the beginning of the claim
+// order must not hide the earlier versions for which they wait.
+for (
+  const { batchSize, users, versions } of [
+    { batchSize: 20, users: 40, versions: 6 },
+    { batchSize: 1, users: 1, versions: 2 },
+  ]
+) {
+  Deno.test(`the delivery goes on when ${users} rows wait for rows that were stored later, in batches of ${batchSize}`, async () => {
+    await using place = await freshPlace();
+    const events = eventsOf({ users, versions });
+    for (let version = versions; version > 0; version--) {
+      await receive(place, [events.filter((event) => event.version === version)]);
+    }
+    const { sent, send } = collecting();
+    await using _delivery = startDelivery(place, send, { batchSize });
+    await untilAllAre(place, "SENT");
+    assert.equal(sent.length, events.length);
+    assertInOrder(sent.map(({ payload }) => payload));
+  });
+}
 
 const done = Promise.resolve();
 

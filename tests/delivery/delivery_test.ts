@@ -1,5 +1,5 @@
-// How a notification ends: SENT, or FAILED with exactly one dead letter, whatever the channel does
-// and whoever takes its lease.
+// Each notification ends as SENT, or as FAILED with exactly one dead letter, whatever the channel
+// does and whichever worker has the lease.
 import assert from "node:assert/strict";
 import { collecting, receive, startDelivery, untilAllAre } from "../support/deliveries.ts";
 import { ask } from "../support/entitlement.ts";
@@ -45,7 +45,7 @@ Deno.test("with failure injected, three attempts end in FAILED and one dead lett
   );
 });
 
-Deno.test("a send that fails is tried again after a pause, under the same idempotency key", async () => {
+Deno.test("a failed send is retried after a delay, under the same idempotency key", async () => {
   await using place = await freshPlace();
   const attempts: { id: string; at: number }[] = [];
   const backoff = { baseMs: 200, maxMs: 10_000, minMs: 0, jitterMin: 1, jitterMax: 1 };
@@ -62,7 +62,7 @@ Deno.test("a send that fails is tried again after a pause, under the same idempo
   assert.ok(second - first >= 200 && third - second >= 400, `${second - first}, ${third - second}`);
 });
 
-Deno.test("a send that does not end holds nobody up, is given up in time, and does no harm later", async () => {
+Deno.test("a send that does not end delays no other, fails at its time limit, and does no harm later", async () => {
   await using place = await freshPlace();
   const signals: AbortSignal[] = [];
   const late: (() => void)[] = [];
@@ -78,13 +78,16 @@ Deno.test("a send that does not end holds nobody up, is given up in time, and do
   await until("it is given up", async () => (await countsOf(place)).notification_dlq === 1);
   const slow = (await notificationsOf(place)).find(({ user_id }) => user_id === "slow");
   assert.deepEqual([slow?.status, slow?.attempt_count], ["FAILED", 2]);
-  assert.equal((await deadLetters(place))[0]?.error_message, "The channel took over 1000 ms");
+  assert.equal(
+    (await deadLetters(place))[0]?.error_message,
+    "The channel did not answer within 1000 ms",
+  );
   assert.deepEqual(signals.map(({ aborted }) => aborted), [true, true]);
   for (const end of late) end(); // no unhandled rejection, which would end the process
   await delivery.stop();
 });
 
-Deno.test("whatever a channel throws becomes a reason that can be stored", async () => {
+Deno.test("whatever a channel throws becomes an error message that can be stored", async () => {
   await using place = await freshPlace();
   const thrown = [undefined, null, "text", 7, Symbol("s"), Object.create(null), new Error(""), {
     toString: () => {
@@ -119,10 +122,10 @@ Deno.test("an expired lease is taken over, which counts as an attempt", async ()
     ["ann"],
     "what ends its workers is not sent",
   );
-  assert.match((await deadLetters(place))[0]?.error_message ?? "", /lease ran out too often/);
+  assert.match((await deadLetters(place))[0]?.error_message ?? "", /Lease expired too often/);
 });
 
-Deno.test("a worker that lost its lease leaves no effect, not even a dead letter", async () => {
+Deno.test("a worker that lost its lease changes nothing and writes no dead letter", async () => {
   await using place = await freshPlace();
   const ends = Promise.withResolvers<void>();
   let begun = 0;
@@ -150,7 +153,7 @@ Deno.test("a worker that lost its lease leaves no effect, not even a dead letter
   assert.equal((await countsOf(place)).notification_dlq, 0);
 });
 
-Deno.test("FAILED and its dead letter come together or not at all", async () => {
+Deno.test("FAILED and the dead letter are written together or not at all", async () => {
   await using place = await freshPlace();
   await ask(
     place.ownerUrl,
@@ -170,7 +173,7 @@ Deno.test("FAILED and its dead letter come together or not at all", async () => 
   assert.equal((await deadLetters(place)).length, 1);
 });
 
-Deno.test("one that is sent back and fails again keeps its one dead letter", async () => {
+Deno.test("a notification that fails again keeps its one dead letter", async () => {
   await using place = await freshPlace();
   await using _delivery = startDelivery(place, () => Promise.reject(new Error("never")), {
     maxAttempts: 1,
@@ -202,7 +205,7 @@ function deadLetters({ ownerUrl }: Place): Promise<DeadLetter[]> {
   );
 }
 
-/** As another worker would have claimed them; `a worker that died` so that the lease is over. */
+/** Claims all rows for another worker; with `a worker that died` the lease has expired already. */
 async function claimAs({ ownerUrl }: Place, worker: string): Promise<void> {
   await ask(
     ownerUrl,

@@ -18,12 +18,12 @@ const explorations: Exploration[] = [
     scope: { events: 2, relays: 2, consumers: 0, deliverers: 0, faults: 2 },
   },
   {
-    name: "Publishing, others in the middle of the check for loss",
+    name: "Publishing, with the check for loss in steps",
     scope: { events: 2, relays: 2, consumers: 0, deliverers: 0, faults: 1 },
     habits: { checksInSteps: true },
   },
   {
-    name: "Publishing, while relays that crash do not come back",
+    name: "Publishing, without restarts of crashed relays",
     scope: { events: 2, relays: 2, consumers: 0, deliverers: 0, faults: 2 },
     habits: { startsAgain: false },
   },
@@ -36,11 +36,11 @@ const explorations: Exploration[] = [
     scope: { events: 2, relays: 0, consumers: 2, deliverers: 2, faults: 2 },
   },
   {
-    name: "The whole way",
+    name: "End to end",
     scope: { events: 2, relays: 2, consumers: 1, deliverers: 1, faults: 1 },
   },
   {
-    name: "The whole way, and a reconciliation",
+    name: "End to end, with a reconciliation",
     scope: { events: 1, relays: 2, consumers: 1, deliverers: 1, faults: 1, reconciles: true },
   },
 ];
@@ -58,7 +58,7 @@ Deno.test("no reachable state breaks a rule, and a quiet state can be reached fr
       assert.equal(found, undefined);
       const row = rowOf(name, scope, figures);
       console.log(`${row} ${callsOf(model) - calls} calls of real functions`);
-      assert.ok(page.includes(row), `The page does not tell: ${row}`);
+      assert.ok(page.includes(row), `docs/reliability/model.md does not contain: ${row}`);
     });
   }
 });
@@ -71,7 +71,7 @@ Deno.test("the model finds what is broken on purpose", async (t) => {
       assert.equal(found?.rule, variant.breaks);
       const section = sectionOf(variant, found.trace);
       console.log(section);
-      assert.ok(page.includes(section), `The page does not tell:\n${section}`);
+      assert.ok(page.includes(section), `docs/reliability/model.md does not contain:\n${section}`);
     });
   }
 });

@@ -140,8 +140,8 @@ Deno.test("a huge body is refused with and without a Content-Length", async () =
   await leavesNoTrace(async () => {
     const huge = " ".repeat(3_000_000);
     assertError(await post(url, "grants", huge, "huge"), 413, "PAYLOAD_TOO_LARGE");
-    const told = changeHead("Idempotency-Key: told", "Content-Length: 99999999999");
-    assertRawError(await sendRaw(url, told), 413, "PAYLOAD_TOO_LARGE");
+    const announced = changeHead("Idempotency-Key: announced", "Content-Length: 99999999999");
+    assertRawError(await sendRaw(url, announced), 413, "PAYLOAD_TOO_LARGE");
     const chunk = `8000\r\n${" ".repeat(0x8000)}\r\n`;
     const chunked = changeHead("Idempotency-Key: chunked", "Transfer-Encoding: chunked");
     assertRawError(await sendRaw(url, chunked, chunk.repeat(50)), 413, "PAYLOAD_TOO_LARGE");

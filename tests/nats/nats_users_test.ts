@@ -144,7 +144,7 @@ Deno.test("nobody can connect without a user or with the wrong password", async 
 });
 
 const lacking: ["entitlement" | "notification", string, string, RegExp][] = [
-  ["entitlement", "publish", subject, /relay waits for the other side/],
+  ["entitlement", "publish", subject, /relay paused, destination unavailable/],
   ["entitlement", "publish", `$JS.API.STREAM.INFO.${stream}`, /The relay can't start yet/],
   [
     "notification",
@@ -152,7 +152,7 @@ const lacking: ["entitlement" | "notification", string, string, RegExp][] = [
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
     /Events can't be consumed/,
   ],
-  ["notification", "subscription", `${subject}.check`, /Checks can't be answered/],
+  ["notification", "subscription", `${subject}.check`, /Reconciliation requests can't be received/],
 ];
 for (const [service, operation, what, then] of lacking) {
   Deno.test(`${service} logs and counts that NATS does not permit ${operation} of ${what}`, async () => {

@@ -1,4 +1,4 @@
-// Dead letters as operators see them and send them back.
+// Dead letters as operators list them and send them back.
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { bodyOf, type Event } from "../support/events.ts";
@@ -24,13 +24,13 @@ export function outcomes({ dead_letters }: { dead_letters: { outcome: string }[]
 }
 
 export async function untilDead(url: string, path: string, count: number): Promise<DeadLetter[]> {
-  await until(`${count} are dead`, async () => {
+  await until(`there are ${count} dead letters`, async () => {
     return (await look(url, path)).dead_letters.length === count;
   });
   return (await look(url, path)).dead_letters;
 }
 
-/** As JetStream gives a message up. */
+/** Stores what the service captures when JetStream gives a message up. */
 export async function capture(ownerUrl: string, event: Event): Promise<void> {
   const key = aggregateKeyOf(event.userId, event.stockKeepingUnit);
   await ask(

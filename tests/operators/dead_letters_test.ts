@@ -1,4 +1,5 @@
-// What was given up is seen in one form, and sent back: once in effect, by whoever asks, and recorded.
+// Dead letters of all layers are listed in one form. Sending them back has effect once, and is
+// logged.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import {
@@ -111,7 +112,7 @@ Deno.test("what fails again is a new dead letter with its own error, and can be 
   await grant(entitlement.url, { user_id: "unlucky" });
   const seen = new Set<string>();
   for (let i = 0; i < 3; i++) {
-    await until("there is a new one", async () => {
+    await until("there is a new dead letter", async () => {
       const { dead_letters } = await look(notification.url, ofNotification);
       return dead_letters.length === 1 && !seen.has(dead_letters[0].id);
     });
@@ -141,7 +142,7 @@ Deno.test("a notification deleted for its age comes back from its dead letter", 
   assert.deepEqual(after && identity(after), before && identity(before));
 });
 
-Deno.test("pages of dead letters meet each once, and what is wrong with a request is named", async () => {
+Deno.test("pages list each dead letter once, and an invalid request is refused with the reason", async () => {
   await using stack = await startStack();
   const { entitlement, notification } = stack;
   await insertEvents(
@@ -162,7 +163,7 @@ Deno.test("pages of dead letters meet each once, and what is wrong with a reques
 
   const reads: [string, string][] = [
     ["?layer=outbox", "layer must be delivery or advisory"],
-    ["?id=x", "id is not one of this layer"],
+    ["?id=x", "id is not an id of this layer"],
     ["?limit=0", "limit must be at least 1"],
     ["?cursor=x", "cursor must be a next_cursor of this service"],
   ];
@@ -175,7 +176,7 @@ Deno.test("pages of dead letters meet each once, and what is wrong with a reques
     [{ ...good, who: undefined }, "who is required"],
     [{ ...good, reason: " " }, "reason is required"],
     [{ ...good, ids: [] }, "ids must name at least one"],
-    [{ ...good, ids: ["0"] }, "id is not one of this layer"],
+    [{ ...good, ids: ["0"] }, "id is not an id of this layer"],
     [{ ...good, ids: undefined }, "exactly one of ids, error is required"],
     [{ ...good, error: "e" }, "exactly one of ids, error is required"],
     [{ ...good, dry_run: "no" }, "dry_run must be true or false"],

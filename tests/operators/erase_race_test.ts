@@ -1,4 +1,4 @@
-// Nobody is erased whose event is still on its way, also when it sets out while its user is erased.
+// No user is erased while an event of theirs is on its way, even if it starts during the erasure.
 import assert from "node:assert/strict";
 import { type Handler, Hono } from "hono";
 import { eraseUser } from "../../entitlement/operators/erase_user.ts";
@@ -21,7 +21,7 @@ import { until } from "../../tools/servers/wait.ts";
 
 const user_id = "ann";
 
-Deno.test("an event that is published between the question and the locks is waited for", async () => {
+Deno.test("an erasure waits for an event that is published after the receiver was asked", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id });
@@ -38,7 +38,7 @@ Deno.test("an event that is published between the question and the locks is wait
   assert.equal(await eraseWith(stack), "ERASED");
 });
 
-Deno.test("an event that is put back between the question and the locks is waited for", async () => {
+Deno.test("an erasure waits for an event that is put back after the receiver was asked", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id });
@@ -53,7 +53,7 @@ Deno.test("an event that is put back between the question and the locks is waite
   assert.equal(rows.length, 1);
 });
 
-Deno.test("an event that is sent back while its user is erased is waited for", async () => {
+Deno.test("an erasure waits for an event that is sent back at the same time", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id });
@@ -68,8 +68,8 @@ Deno.test("an event that is sent back while its user is erased is waited for", a
 });
 
 for (const isDeleted of [false, true]) {
-  const title = isDeleted ? ", and that had been deleted for its age," : "";
-  Deno.test(`a notification that is sent back${title} while its user is erased is waited for`, async () => {
+  const which = isDeleted ? "deleted notification" : "notification";
+  Deno.test(`an erasure waits for a ${which} that is sent back at the same time`, async () => {
     await using stack = await startStack();
     const { entitlement, place } = stack;
     await grant(entitlement.url, { user_id });
@@ -105,7 +105,7 @@ for (const isDeleted of [false, true]) {
   });
 }
 
-Deno.test("nor is anybody erased whose captured message is being sent back", async () => {
+Deno.test("an erasure is refused while a captured message of the user is sent back", async () => {
   await using stack = await startStack();
   const { place } = stack;
   const event = eventOf({ userId: user_id });
@@ -121,7 +121,7 @@ Deno.test("nor is anybody erased whose captured message is being sent back", asy
          now() + interval '1 hour')`,
     ];
     const erase = () => answerOf(eraseNotified(database));
-    await assert.rejects(whileAnother(place.ownerUrl, sendBack, erase), /came in meanwhile/);
+    await assert.rejects(whileAnother(place.ownerUrl, sendBack, erase), /arrived in the meantime/);
     const ofCopy = "select from notification_nats_dlq where message_body is not null";
     assert.equal((await ask(place.ownerUrl, ofCopy)).length, 1);
   } finally {
@@ -129,7 +129,7 @@ Deno.test("nor is anybody erased whose captured message is being sent back", asy
   }
 });
 
-Deno.test("an event that was published long after its change is waited for", async () => {
+Deno.test("an erasure waits for an event that was published long after its change", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await whileTableIsLocked(place.ownerUrl, "notifications", async (release) => {
@@ -162,7 +162,7 @@ function untilPublished({ entitlement }: Stack, count: number): Promise<unknown>
   });
 }
 
-/** The service's own code, with something done right after it has asked what was received. */
+/** Runs the service's own code, and `between` right after it has asked what was received. */
 async function eraseWith(
   { entitlement }: Stack,
   between: () => Promise<unknown> = () => Promise.resolve(),
@@ -199,7 +199,7 @@ async function answerOf(erase: Handler): Promise<string> {
   return (await answer.json()).outcome;
 }
 
-/** Somebody else has changed rows before the work has them. */
+/** Another transaction has changed rows that the work then waits for. */
 function whileAnother(
   ownerUrl: string,
   changes: string[],

@@ -1,5 +1,7 @@
-// docs/failure-modes.md, docs/runbook.md and the alerts lead to each other, and to what there is.
+// docs/failure-modes.md, docs/runbook.md and the alerts refer to each other, and to things that
+// exist.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { anchorOf, codeIn, read, sectionsOf } from "../support/pages.ts";
 import { alerts } from "../telemetry/promtool.ts";
 
@@ -50,7 +52,7 @@ Deno.test("the sections of the runbook name exactly the failure modes that lead 
   }
 });
 
-Deno.test("every alert says in a sentence what is wrong, and leads to its failure mode", () => {
+Deno.test("every alert has a sentence about the problem and leads to its failure mode", () => {
   const shown = modes.flatMap((mode) => mode.alerts.map((alert) => [alert, mode.id]));
   const given = alerts.map(({ alert, labels }) => [alert, labels.failure_mode]);
   assert.deepEqual(shown.sort(), given.sort());
@@ -63,7 +65,7 @@ Deno.test("every alert says in a sentence what is wrong, and leads to its failur
   }
 });
 
-Deno.test("the runbook leads to sections that it has", () => {
+Deno.test("the runbook links only to sections that exist", () => {
   const anchors = [...runbook.keys()].map(anchorOf);
   for (const [heading, section] of runbook) {
     for (const [, anchor = ""] of section.matchAll(/\]\(#([\w-]+)\)/g)) {
@@ -72,11 +74,11 @@ Deno.test("the runbook leads to sections that it has", () => {
   }
 });
 
-Deno.test("the lines of the log that are given as signals are in the sources", () => {
+Deno.test("the log messages that are given as signals are in the sources", () => {
   const sources = ["entitlement", "notification", "shared", "migrations"].flatMap((folder) =>
-    [...Deno.readDirSync(new URL(`../../${folder}`, import.meta.url))]
-      .filter(({ name }) => name.endsWith(".ts"))
-      .map(({ name }) => read(`${folder}/${name}`))
+    readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true })
+      .filter((name) => `${name}`.endsWith(".ts"))
+      .map((name) => read(`${folder}/${name}`))
   ).join("\n");
   for (const { id, log } of modes) {
     for (const line of log) {

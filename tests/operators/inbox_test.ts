@@ -1,4 +1,4 @@
-// The debug API that shows what a user was notified of.
+// The debug endpoint that lists the notifications of a user.
 import assert from "node:assert/strict";
 import { type Answer, assertError, call } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
@@ -61,7 +61,7 @@ Deno.test("walking by cursor meets every row once, also where many have the same
   assert.equal((await list(service, "ann")).json.notifications.length, 50, "the default");
 });
 
-Deno.test("rows that come in during a walk neither repeat nor hide others", async () => {
+Deno.test("rows that arrive between two pages neither repeat nor hide others", async () => {
   await using place = await freshPlace();
   await using service = await startInbox(place);
   await insert(place, "ann", Array.from({ length: 60 }, () => "2026-01-02T03:04:05.678901Z"));
@@ -74,7 +74,7 @@ Deno.test("rows that come in during a walk neither repeat nor hide others", asyn
   assert.equal(next.json.next_cursor, undefined);
 });
 
-Deno.test("user ids may be anything that the API takes, and are never read as more", async () => {
+Deno.test("any user id that the API accepts is taken literally", async () => {
   await using place = await freshPlace();
   await using service = await startInbox(place);
   await insert(place, "ann", ["2026-01-02T03:04:05Z"]);
@@ -103,7 +103,7 @@ Deno.test("user ids may be anything that the API takes, and are never read as mo
   assert.equal((await list(service, "ann")).json.notifications.length, 1);
 });
 
-Deno.test("what is wrong with a request is named", async () => {
+Deno.test("an invalid request is refused with the reason", async () => {
   await using place = await freshPlace();
   await using service = await startInbox(place);
   const cursorProblem = "cursor must be a next_cursor of this service";
@@ -158,7 +158,7 @@ Deno.test("what is wrong with a request is named", async () => {
   assert.equal(posted.headers.get("Allow"), "GET, HEAD");
 });
 
-Deno.test("a cursor of a megabyte, and one of a time at the edge, do no harm", async () => {
+Deno.test("a cursor of a megabyte and one with an extreme time do no harm", async () => {
   await using place = await freshPlace();
   await using service = await startInbox(place);
   const huge = await fetch(`${service.url}${path}/ann?cursor=${"x".repeat(1_000_000)}`)
@@ -207,7 +207,7 @@ async function walk(service: ServiceProcess, user: string, limit: number): Promi
   return items;
 }
 
-/** As if received at these times, and not to be sent today. */
+/** Inserts notifications that were received at these times and are not due today. */
 async function insert(
   { ownerUrl }: Place,
   user: string,

@@ -1,7 +1,7 @@
-// The transcripts of docs/operations.md are what the commands say, told of one story: a channel fails
+// The transcripts of docs/operations.md are what the commands print in one story: a channel fails
 // for some users, is repaired, and then the notification service loses an event.
 //
-// KENRI_WRITE_DOCS=true writes what they say into the page.
+// KENRI_WRITE_DOCS=true writes the output into the page.
 import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
@@ -13,7 +13,7 @@ import { root } from "../../tools/root.ts";
 
 const page = `${root}docs/operations.md`;
 
-Deno.test("each transcript of the page of operations is what the command says", async () => {
+Deno.test("each transcript in docs/operations.md is what the command prints", async () => {
   await using stack = await startStack({
     entitlement: { ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms" },
     notification: { ...failingSends, NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms" },
@@ -38,7 +38,7 @@ Deno.test("each transcript of the page of operations is what the command says", 
     });
   };
   const text = await Deno.readTextFile(page);
-  const ids = new Map<string, string>(); // of the page → of this run
+  const ids = new Map<string, string>(); // ids of this run by those of the page
   await using after = new AsyncDisposableStack();
   let written = text;
   for (const [block, command = "", expected = ""] of text.matchAll(transcript)) {
@@ -59,13 +59,13 @@ Deno.test("each transcript of the page of operations is what the command says", 
 const transcript = /^```console\n\$ (deno task ops .*)\n([^]*?)\n?```$/gm;
 const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** As a shell would split it. */
+/** Splits a command like a shell. */
 function argumentsOf(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "")
     .slice(3);
 }
 
-/** Without what differs from run to run. */
+/** Removes what differs from run to run. */
 function normal(output: string): string {
   return output.replaceAll(uuid, "ID")
     .replaceAll(/[0-9a-f]{32}/g, "TRACE")
@@ -75,7 +75,7 @@ function normal(output: string): string {
     .replaceAll(/ +/g, " ");
 }
 
-/** As if the message of Ann's event had never come. */
+/** Makes it look as if Ann's event had never been received. */
 async function lose({ place }: Stack): Promise<void> {
   const [lost] = await ask<{ event_id: string }>(
     place.ownerUrl,

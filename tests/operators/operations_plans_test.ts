@@ -1,5 +1,5 @@
-// What operators ask is found by index, however large the tables have grown, also by plans from when
-// they were empty.
+// The queries of operators use an index however large the tables are, even with plans that
+// PostgreSQL made while the tables were empty.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { look, operate, type Stack, startStack } from "../support/stack.ts";
@@ -8,14 +8,14 @@ import { until } from "../../tools/servers/wait.ts";
 const finished = 20_000;
 const rounds = 10;
 
-Deno.test("no look and no operation reads through what is finished", async () => {
+Deno.test("no query of an operator scans finished rows", async () => {
   await using stack = await startStack({ entitlement: { ENTITLEMENT_RECONCILE_ENABLED: "false" } });
   const { entitlement, notification, place } = stack;
-  await askAll(stack); // by now PostgreSQL keeps the plans
+  await askAll(stack); // now PostgreSQL has generic plans
   await fill(stack);
   for (const { ownerUrl } of [entitlement.database, place]) {
-    // What a session has read it tells when it ends.
-    await until("those who filled are gone", async () =>
+    // A session reports what it has read at its end.
+    await until("the sessions that filled the tables are gone", async () =>
       (await ask(
         ownerUrl,
         `select from pg_stat_activity
@@ -24,7 +24,7 @@ Deno.test("no look and no operation reads through what is finished", async () =>
     await ask(ownerUrl, "select pg_stat_reset()");
   }
   await askAll(stack);
-  await entitlement.service.stop(); // with their sessions their counters are complete
+  await entitlement.service.stop(); // at the end of their sessions the counters are complete
   await notification.stop();
   for (const ownerUrl of [entitlement.database.ownerUrl, place.ownerUrl]) {
     const read = await ask<{ table: string; rows: number }>(
@@ -75,7 +75,7 @@ async function askAll({ entitlement, notification }: Stack): Promise<void> {
   }
 }
 
-// A day's worth, long before what is asked for.
+// The finished rows of a day, all older than the queries ask for.
 async function fill({ entitlement, place }: Stack): Promise<void> {
   await ask(
     entitlement.database.ownerUrl,

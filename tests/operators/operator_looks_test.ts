@@ -1,4 +1,5 @@
-// What operators look at, each over tables that were made for it: which rows, in which order, how many.
+// The queries of operators, each on prepared tables: which rows they return, how many, in which
+// order.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import type { Handler } from "hono";
@@ -10,9 +11,10 @@ import { timeline as notifications } from "../../notification/operators/timeline
 import { ask } from "../../tools/servers/asking.ts";
 import { openFresh } from "../support/databases.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
+import { insertEntitlement } from "./rows.ts";
 import { collectingLog } from "../support/relays.ts";
 
-Deno.test("the status of the outbox shows what waits longest, and when one was published last", async () => {
+Deno.test("the status of the outbox shows the oldest waiting events and the last publication", async () => {
   await using place = await openFresh("entitlement");
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 25, versions: 1 }));
   await ask(
@@ -36,7 +38,7 @@ Deno.test("the status of the outbox shows what waits longest, and when one was p
   assert.ok(seen.oldest_waiting_seconds >= 2 * 86_400 - 1, `${seen.oldest_waiting_seconds}`);
 });
 
-Deno.test("the status of the delivery shows what waits longest", async () => {
+Deno.test("the status of the delivery shows the oldest waiting notifications", async () => {
   await using place = await openFresh("notification");
   await insertNotifications(place.ownerUrl, 25);
   await ask(place.ownerUrl, "update notifications set status = 'FAILED' where version = 24");
@@ -54,7 +56,7 @@ Deno.test("the status of the delivery shows what waits longest", async () => {
   assert.ok(Math.abs(seen.oldest_waiting_seconds - 25 * 3_600) < 600);
 });
 
-Deno.test("of a user with many entitlements the events of the latest changes are shown", async () => {
+Deno.test("the timeline of a user with many entitlements shows the latest changes", async () => {
   await using place = await openFresh("entitlement");
   await ask(
     place.ownerUrl,
@@ -72,7 +74,7 @@ Deno.test("of a user with many entitlements the events of the latest changes are
      select id, at, 'ann', 'item-' || n, 'GRANT', 'purchase', 'p-1', 'key-' || n, '{"version": 1}'
      from item`,
   );
-  // The ids are not those of the service, so the audit is not searched by their time.
+  // These ids do not contain a time, so the outbox rows have to lead to the audit.
   await ask(
     place.ownerUrl,
     `insert into outbox_events
@@ -88,15 +90,14 @@ Deno.test("of a user with many entitlements the events of the latest changes are
   );
 });
 
-Deno.test("all that waits to be published is shown besides the last change of each item", async () => {
+Deno.test("the timeline of a user shows the last change of each item and every unpublished one", async () => {
   await using place = await openFresh("entitlement");
   const ids = await insertEvents(place.ownerUrl, manyEvents({ keys: 1, versions: 3 }));
-  await ask(
-    place.ownerUrl,
-    `insert into entitlements
-       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('user-0', 'sku', 'ACTIVE', now(), 'purchase', 'p-1', 3, now())`,
-  );
+  await insertEntitlement(place.ownerUrl, {
+    user_id: "user-0",
+    stock_keeping_unit: "sku",
+    version: 3,
+  });
   await ask(
     place.ownerUrl,
     "update outbox_events set status = 'PUBLISHED', published_at = now() where event_id = $1",
@@ -107,7 +108,7 @@ Deno.test("all that waits to be published is shown besides the last change of ea
   assert.deepEqual(shown, [ids[2], ids[1]], "the newest first");
 });
 
-Deno.test("of a user with many notifications the latest are shown", async () => {
+Deno.test("the timeline of a user with many notifications shows the latest", async () => {
   await using place = await openFresh("notification");
   await insertNotifications(place.ownerUrl, 120);
   const { events } = await look(notifications(place.database), "?user_id=ann");
@@ -115,7 +116,7 @@ Deno.test("of a user with many notifications the latest are shown", async () => 
   assert.deepEqual(versions, Array.from({ length: 100 }, (_, i) => i + 1));
 });
 
-Deno.test("an event that JetStream gave up is shown, received or not", async () => {
+Deno.test("an event that JetStream gave up is shown, whether it was received or not", async () => {
   await using place = await openFresh("notification");
   await insertNotifications(place.ownerUrl, 1);
   const [row] = await ask<{ event_id: string }>(
@@ -144,7 +145,7 @@ Deno.test("an event that JetStream gave up is shown, received or not", async () 
   ]);
 });
 
-/** The higher its version, the older it is. */
+/** A higher version is older. */
 async function insertNotifications(ownerUrl: string, count: number): Promise<void> {
   await ask(
     ownerUrl,

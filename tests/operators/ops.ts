@@ -1,8 +1,8 @@
-// `deno task ops` as an operator calls it.
+// Runs `deno task ops` like an operator.
 import { keep } from "../../tools/servers/evidence.ts";
 import { root } from "../../tools/root.ts";
 
-export interface Said {
+export interface Output {
   code: number;
   output: string;
   errors: string;
@@ -16,7 +16,7 @@ interface Urls {
 export async function ops(
   { entitlement, notification }: Urls,
   ...args: string[]
-): Promise<Said> {
+): Promise<Output> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--no-remote", "--allow-net", "--allow-env"],

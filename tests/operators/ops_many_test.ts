@@ -1,12 +1,13 @@
-// `deno task ops` where there is more than fits on one page, and where the two services know
-// different things: what it adds up, in which order it shows it, and its exit code.
+// `deno task ops` with more rows than fit on one page, and with services that know different
+// events: its sums, its order and its exit code.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { ops } from "./ops.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
+import { insertEntitlement } from "./rows.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
-// Nothing moves by itself: what the tables say is what the tests have put there.
+// The service changes no row by itself, so the tables contain only what the tests have written.
 function startStill(): Promise<Stack> {
   return startStack({
     entitlement: {
@@ -22,14 +23,25 @@ const urlsOf = ({ entitlement, place }: Stack) => ({
   delivery: place.ownerUrl,
 });
 
-// deno-lint-ignore no-explicit-any
-async function json(stack: Stack, ...args: string[]): Promise<{ code: number; said: any }> {
+/** What the commands print with --json, as far as these tests read it. */
+interface Said {
+  problems: string[];
+  replayed: number;
+  dead_letters: { event_id: string }[];
+  events: { event_id: string; notification?: { status: string } }[];
+  operations: { reason: string }[];
+  operation_id: string;
+  waiting: number;
+  erased: boolean;
+}
+
+async function json(stack: Stack, ...args: string[]): Promise<{ code: number; said: Said }> {
   const { code, output, errors } = await ops(stack, ...args, "--json");
   assert.equal(errors, "");
   return { code, said: JSON.parse(output) };
 }
 
-Deno.test("more dead letters than a service takes at once are all sent back, by id and by error", async () => {
+Deno.test("ops sends back more dead letters than a service accepts at once, by id and by error", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   for (const how of ["ids", "error"]) {
@@ -37,7 +49,7 @@ Deno.test("more dead letters than a service takes at once are all sent back, by 
     const ids = await insertEvents(outbox, manyEvents({ keys: 250, versions: 1 }));
     await ask(outbox, "update outbox_events set status = 'FAILED', last_error = 'no'");
     const shown = await ops(stack, "dead", "list", "--limit", "200");
-    assert.match(shown.output, /^… and more: --limit/m);
+    assert.match(shown.output, /^… and more: use --limit/m);
     const which = how === "ids" ? ids : ["--error", "no"];
     const { code, said } = await json(
       stack,
@@ -49,7 +61,7 @@ Deno.test("more dead letters than a service takes at once are all sent back, by 
       "r",
     );
     assert.equal(code, 0);
-    const sent = said.dead_letters.map(({ event_id }: { event_id: string }) => event_id);
+    const sent = said.dead_letters.map(({ event_id }) => event_id);
     assert.deepEqual(sent.sort(), ids.toSorted(), how);
   }
 });
@@ -69,7 +81,7 @@ Deno.test("a long range is replayed to its end, and a dry run asks once", async 
   assert.equal((await json(stack, "replay", ...range)).said.replayed, 2_500);
 });
 
-Deno.test("what waits too long or was not received is for a person to look at", async () => {
+Deno.test("status reports a problem if something has waited too long or was not received", async () => {
   await using stack = await startStill();
   const { outbox } = urlsOf(stack);
   assert.equal((await ops(stack, "status")).code, 0);
@@ -87,9 +99,12 @@ Deno.test("what waits too long or was not received is for a person to look at", 
   assert.deepEqual([young.code, young.said.problems], [0, []]);
   const old = await age(90);
   assert.equal(old.code, 1);
-  assert.match(old.said.problems[0], /^something waits in the outbox for \d+ .*: ops outbox$/);
+  assert.match(
+    old.said.problems[0] ?? "",
+    /^an event has waited \d+ .* in the outbox: ops outbox$/,
+  );
   const { output } = await ops(stack, "outbox");
-  assert.match(output, /^… of 25$/m);
+  assert.match(output, /^… of 25 that are waiting$/m);
 
   await ask(outbox, "truncate outbox_events");
   await ask(
@@ -106,19 +121,14 @@ Deno.test("what waits too long or was not received is for a person to look at", 
   assert.equal((await ops(stack, "unreceived")).code, 1);
 });
 
-Deno.test("what both services know of a user is shown the newest first, and of an event in its order", async () => {
+Deno.test("the events of a user are listed newest first, and the steps of an event in their order", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   const [published = "", received = "", waiting = ""] = await insertEvents(
     outbox,
     manyEvents({ keys: 1, versions: 3 }),
   );
-  await ask(
-    outbox,
-    `insert into entitlements
-       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('user-0', 'sku', 'ACTIVE', now(), 'purchase', 'p-1', 3, now())`,
-  );
+  await insertEntitlement(outbox, { user_id: "user-0", stock_keeping_unit: "sku", version: 3 });
   await ask(
     outbox,
     `update outbox_events set status = 'PUBLISHED', published_at = now(), stream_generation = 1,
@@ -137,7 +147,7 @@ Deno.test("what both services know of a user is shown the newest first, and of a
      from unnest($1::uuid[]) as id`,
     [[published, received]],
   );
-  // The inbox forgot whose this one is, as after an erasure.
+  // The notification service no longer knows the user of this one, as after an erasure.
   await ask(delivery, "update notifications set user_id = 'erased' where event_id = $1", [
     received,
   ]);
@@ -147,7 +157,7 @@ Deno.test("what both services know of a user is shown the newest first, and of a
     [received],
   );
   const { said } = await json(stack, "timeline", "--user", "user-0");
-  const seen = said.events.map((one: { event_id: string; notification?: { status: string } }) => [
+  const seen = said.events.map((one) => [
     one.event_id,
     one.notification?.status,
   ]);
@@ -158,7 +168,7 @@ Deno.test("what both services know of a user is shown the newest first, and of a
   ]);
 });
 
-Deno.test("what was changed last in either service is shown first", async () => {
+Deno.test("the operations of both services are listed newest first", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
   for (
@@ -176,19 +186,14 @@ Deno.test("what was changed last in either service is shown first", async () => 
     );
   }
   const { said } = await json(stack, "operations", "--limit", "200");
-  const reasons = said.operations.map(({ reason }: { reason: string }) => reason);
+  const reasons = said.operations.map(({ reason }) => reason);
   assert.deepEqual(reasons, ["1", "2", "3"]);
 });
 
-Deno.test("a user is erased from both services under one id, or from none while something waits", async () => {
+Deno.test("a user is erased from both services under one id, or from none while an event is on its way", async () => {
   await using stack = await startStill();
   const { outbox, delivery } = urlsOf(stack);
-  await ask(
-    outbox,
-    `insert into entitlements
-       (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at)
-     values ('ann', 'book', 'ACTIVE', now(), 'purchase', 'p-1', 1, now())`,
-  );
+  await insertEntitlement(outbox, { user_id: "ann", stock_keeping_unit: "book", version: 1 });
   await ask(
     delivery,
     `insert into notifications

@@ -1,6 +1,9 @@
-// `deno task ops`: what it says to scripts and to whoever calls it wrongly. What it says to people is
-// in docs/operations.md, which operations_page_test.ts holds it to.
+// `deno task ops`: its JSON, its exit codes and its errors. Its texts are in docs/operations.md,
+// and operations_page_test.ts compares them.
 import assert from "node:assert/strict";
+import { program as entitlement } from "../../entitlement/program.ts";
+import { program as notification } from "../../notification/program.ts";
+import { readSettings } from "../../ops/settings.ts";
 import { grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
 import { countsOf, untilAllAcked, untilSent } from "../support/notification.ts";
@@ -13,7 +16,7 @@ const nowhere = {
   notification: { url: "http://127.0.0.1:1" },
 };
 
-Deno.test("the exit code says whether a person should look", async () => {
+Deno.test("the exit code shows whether there is a problem", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "ann" });
@@ -38,10 +41,13 @@ Deno.test("the exit code says whether a person should look", async () => {
     entitlement.database.ownerUrl,
     "update reconciliation set checked_at = now() - interval '4 hours'",
   );
-  assert.match((await ops(stack, "status")).output, /^! not reconciled for 4 h: ops reconcile/m);
+  assert.match(
+    (await ops(stack, "status")).output,
+    /^! last reconciliation 4 h ago: ops reconcile/m,
+  );
 });
 
-Deno.test("for scripts each answer is JSON, and a dry run changes nothing", async () => {
+Deno.test("--json prints each answer as JSON, and a dry run changes nothing", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "unlucky" }, "purchase-1");
@@ -71,11 +77,11 @@ Deno.test("for scripts each answer is JSON, and a dry run changes nothing", asyn
   assert.equal((await countsOf(place)).notification_dlq, 1);
 });
 
-Deno.test("who calls it wrongly is told what is wrong, and nothing is asked of a service", async () => {
+Deno.test("wrong arguments are reported, and no service is asked", async () => {
   const cases: [string[], RegExp][] = [
     [["fly"], /^There is no command "fly"/],
     [["dead"], /^There is no command "dead"/],
-    [["status", "now"], /^"now" is one word too many/],
+    [["status", "now"], /^Unexpected argument "now"/],
     [["status", "--fast"], /^Unknown option '--fast'/],
     [["timeline"], /^exactly one of EVENT_ID, --user, --key is required/],
     [["timeline", "x", "--user", "ann"], /^exactly one of/],
@@ -85,7 +91,7 @@ Deno.test("who calls it wrongly is told what is wrong, and nothing is asked of a
     [["dead", "list", "--limit", "many"], /^--limit must be a whole number up to 200, not "many"/],
     [["dead", "send-back", "delivery"], /^either IDs or --error are required/],
     [["dead", "send-back", "delivery", "1", "--error", "e"], /^either IDs or --error/],
-    [["dead", "send-back", "delivery", "1"], /^--reason is required: say why/],
+    [["dead", "send-back", "delivery", "1"], /^--reason is required: it is recorded/],
     [["replay"], /^--from is required/],
     [
       ["replay", "--from", "yesterday", "--reason", "r"],
@@ -102,7 +108,7 @@ Deno.test("who calls it wrongly is told what is wrong, and nothing is asked of a
   }
 });
 
-Deno.test("what the service refuses, where it is not, and where it shows nothing is told apart", async () => {
+Deno.test("a refusal, a service that can't be reached and disabled routes are reported differently", async () => {
   await using stack = await startStack({ notification: { NOTIFICATION_DEBUG_ENABLED: "false" } });
   const bad = await ops(stack, "timeline", "no-uuid");
   assert.equal(bad.code, 2);
@@ -121,7 +127,16 @@ Deno.test("what the service refuses, where it is not, and where it shows nothing
   );
 });
 
-Deno.test("help names every command, and each says what it is for", async () => {
+Deno.test("ops looks for the services where their settings say, with the same defaults", () => {
+  const urlsOf = (environment: Record<string, string>) =>
+    Object.values(readSettings((name) => environment[name]).urls);
+  const listen = [entitlement, notification].map(({ http }) => `http://127.0.0.1:${http?.port}`);
+  assert.deepEqual(urlsOf({}), listen);
+  const elsewhere = { ENTITLEMENT_HTTP_HOST: "::1", NOTIFICATION_HTTP_PORT: "99" };
+  assert.deepEqual(urlsOf(elsewhere), ["http://[::1]:8080", "http://127.0.0.1:99"]);
+});
+
+Deno.test("the help names every command, and each command explains itself", async () => {
   const { code, output } = await ops(nowhere, "--help");
   assert.equal(code, 0);
   const commands = [...output.matchAll(/^ {2}([a-z]+(?: [a-z][a-z-]*)?)(?= |$)/gm)].map((

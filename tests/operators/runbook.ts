@@ -1,4 +1,4 @@
-// The commands of docs/runbook.md, run as they are written there.
+// Runs the commands of docs/runbook.md as they are written there.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
@@ -7,7 +7,7 @@ import { root } from "../../tools/root.ts";
 
 const text = await Deno.readTextFile(`${root}/docs/runbook.md`);
 
-/** The blocks of one kind below a heading, in their order. */
+/** Returns the blocks of one kind below a heading, in their order. */
 export function blocksOf(heading: string, kind: "sh" | "sql" | "promql"): string[] {
   const [, section] = text.split(`\n## ${heading}\n`);
   assert.ok(section, `docs/runbook.md has no "${heading}"`);
@@ -18,7 +18,7 @@ export function blocksOf(heading: string, kind: "sh" | "sql" | "promql"): string
 
 export const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = ""]) => heading);
 
-/** Runs a command where the operator would, and returns what it says. */
+/** Runs a command in the folder of the project and returns its output. */
 export async function runCommand(
   heading: string,
   nth: number,
@@ -41,10 +41,10 @@ export async function runShell(
     env: { ...settings, NO_COLOR: "1" },
   }).output();
   const decoder = new TextDecoder();
-  const said = decoder.decode(stdout) + decoder.decode(stderr);
-  keep("runbook", said);
-  assert.equal(code, expectedCode, `${command}\n${said}`);
-  return said;
+  const output = decoder.decode(stdout) + decoder.decode(stderr);
+  keep("runbook", output);
+  assert.equal(code, expectedCode, `${command}\n${output}`);
+  return output;
 }
 
 export function runQuery<Row>(heading: string, nth: number, ownerUrl: string): Promise<Row[]> {

@@ -7,7 +7,7 @@ import { blocksOf, runCommand, runQuery, runShell } from "./runbook.ts";
 import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("dead letters are sent back, missing events published again, as the runbook says", async () => {
+Deno.test("dead letters and missing events are repaired with the commands of the runbook", async () => {
   const shortWindow = {
     ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms",
     NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",
@@ -47,20 +47,20 @@ Deno.test("dead letters are sent back, missing events published again, as the ru
   assert.match(await runCommand("Dead letters", 2, those), /1 dead letter sent back/);
   await untilSent(place, 2);
   assert.match(await runCommand("Dead letters", 3, settings), /There are no dead letters/);
-  assert.match(await runCommand("The channel fails", 0, settings), /Nothing waits/);
-  assert.match(await runCommand("Notifications are late", 0, settings), /Nothing waits/);
-  assert.match(await runCommand("Notifications are late", 1, settings), /Nothing waits/);
+  assert.match(await runCommand("The channel fails", 0, settings), /Nothing is waiting/);
+  assert.match(await runCommand("Notifications are late", 0, settings), /Nothing is waiting/);
+  assert.match(await runCommand("Notifications are late", 1, settings), /Nothing is waiting/);
   assert.deepEqual(await runQuery("Notifications are late", 0, place.ownerUrl), []);
 
   const missing = "Events are missing";
-  assert.match(await runCommand(missing, 0, settings), /last run/);
+  assert.match(await runCommand(missing, 0, settings), /last check/);
   for (const table of ["notifications", "processed_events"]) {
     await ask(place.ownerUrl, `delete from ${table} where event_id = $1`, [one.EVENT_ID]);
   }
-  // What was published just now would count as on its way.
+  // Without grace, because an event published just now would count as on its way.
   const reconcile = (nth: number, expectedCode: number) =>
     runShell(`${blocksOf(missing, "sh")[nth]?.trim()} --grace 0`, settings, expectedCode);
-  assert.match(await reconcile(1, 1), /1 event would be published again/);
+  assert.match(await reconcile(1, 1), /1 event would be republished/);
   await reconcile(2, 1);
   await untilSent(place, 2);
   assert.match(await reconcile(3, 0), /Every change was received/);

@@ -1,4 +1,5 @@
-// The sections of docs/runbook.md for what is away, slow or full, taken while it is.
+// The sections of docs/runbook.md for outages, slow databases and growing tables, followed during
+// them.
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { grant } from "../support/api.ts";
@@ -10,7 +11,7 @@ import { startSystem } from "../support/system.ts";
 import type { Stage } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("while NATS and then a service are away, the runbook leads to them and back", async () => {
+Deno.test("the runbook finds an outage of NATS and of a service, and their end", async () => {
   await using nats = await startNats();
   await using system = await startSystem({
     natsUrl: nats.url,
@@ -20,15 +21,17 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   const settings = opsSettings(system);
   const allIsWell = (heading: string, nth: number) =>
     until("all is well", async () => {
-      const said = await runCommand(heading, nth, settings).catch(() => "");
-      return /^outbox waiting +0$.*^deliveries waiting +0$.*All is well/ms.test(said);
+      const output = await runCommand(heading, nth, settings).catch(() => "");
+      return /^events waiting in the outbox +0$.*^notifications waiting +0$.*All is well/ms.test(
+        output,
+      );
     });
   await allIsWell("First look", 0);
 
   await nats.kill();
   await until("it is noticed", async () => {
-    const said = await runCommand("NATS is away", 0, settings, 1).catch(() => "");
-    return said.includes("entitlement is not connected to NATS");
+    const output = await runCommand("NATS is away", 0, settings, 1).catch(() => "");
+    return output.includes("entitlement is not connected to NATS");
   });
   const [entitlement] = system.replicas.entitlement;
   assert.equal((await grant(entitlement?.url ?? "")).status, 200);
@@ -36,7 +39,7 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   assert.match(await runCommand(stream, 0, settings), /PENDING/);
   await nats.start();
   await allIsWell("NATS is away", 1);
-  assert.match(await runCommand(stream, 1, settings), /Nothing waits/);
+  assert.match(await runCommand(stream, 1, settings), /Nothing is waiting/);
 
   await system.replicas.notification[0]?.kill();
   assert.match(
@@ -50,15 +53,15 @@ Deno.test("while NATS and then a service are away, the runbook leads to them and
   await allIsWell("A database is away", 0);
 });
 
-Deno.test("who holds a database up is found and ended, and nobody else is", async () => {
+Deno.test("the runbook finds and ends exactly the session that blocks others", async () => {
   await using database = await freshDatabase("entitlement");
   const { ownerUrl } = database;
   await withClient(ownerUrl, async (holder) => {
-    holder.on("error", () => {}); // its connection is ended below
+    holder.on("error", () => {}); // the runbook ends its connection
     await holder.query("begin; lock table entitlements");
     const { rows: [{ pid }] } = await holder.query("select pg_backend_pid() as pid");
     const waiting = withClient(ownerUrl, (client) => client.query("select from entitlements"))
-      .catch(() => {}); // it may be ended with the other
+      .catch(() => {}); // the runbook may end this one, too
     const slow = "A database is slow";
     await until("somebody waits", async () => {
       const [found] = await runQuery<{ held_up_by: number }>(slow, 0, ownerUrl);
@@ -72,7 +75,7 @@ Deno.test("who holds a database up is found and ended, and nobody else is", asyn
   });
 });
 
-Deno.test("PostgreSQL tells of its connections and of its largest tables", async () => {
+Deno.test("the queries of the runbook show connections and the largest tables", async () => {
   await using database = await freshDatabase("notification");
   const [server] = await runQuery<{ standby: boolean; connections: number; allowed: number }>(
     "A database is away",

@@ -1,5 +1,5 @@
-// The steps of docs/runbook.md for a new version; those for a restore are in tests/restore_*_test.ts,
-// and those for the night in tests/runbook_*_test.ts.
+// The steps of docs/runbook.md for a new version. Those for a restore are in tests/database and
+// tests/nats, those for failures in runbook_events_test.ts and runbook_outages_test.ts.
 import assert from "node:assert/strict";
 import { withClient } from "../support/databases.ts";
 import { blocksOf, headings, runCommand, runQuery } from "./runbook.ts";
@@ -7,7 +7,7 @@ import { migrationSettings, startSystem } from "../support/system.ts";
 
 const newVersion = "A new version";
 
-Deno.test("the steps of a new version can be taken while the services run", async () => {
+Deno.test("the steps for a new version work while the services run", async () => {
   await using system = await startSystem({ replicas: 1 });
   const { ownerUrl } = system.entitlement;
   await withClient(ownerUrl, async (holder) => {
@@ -16,12 +16,12 @@ Deno.test("the steps of a new version can be taken while the services run", asyn
     const [longest] = await runQuery<{ pid: number }>(newVersion, 0, ownerUrl);
     assert.equal(longest?.pid, self.pid);
   });
-  const said = await runCommand(newVersion, 0, migrationSettings(system));
-  assert.match(said, /up to date at.*as the settings want it/s);
+  const output = await runCommand(newVersion, 0, migrationSettings(system));
+  assert.match(output, /up to date at.*as the settings want it/s);
   for (const service of ["entitlement", "notification"] as const) await system.restart(service);
 });
 
-// Whoever adds a command or a query adds it here, and runs it in a test.
+// A new command or query of the runbook needs an entry here and a test that runs it.
 Deno.test("the runbook has no command and no query that the tests do not run", () => {
   const run: Record<string, [commands: number, queries: number]> = {
     "First look": [1, 0],

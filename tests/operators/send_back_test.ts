@@ -1,5 +1,5 @@
-// Sending back, statement by statement: exactly what is a dead letter at that moment, once, with all
-// its attempts, and its worker is told.
+// The statements that send dead letters back: they change only rows that are dead letters at that
+// moment, once, give back all attempts, and wake the worker.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
@@ -22,14 +22,14 @@ interface Layer extends AsyncDisposable {
   tables: Opened;
   table: SendBack;
   wake: Wakeup;
-  name: string; // of the table with the dead letters
-  dead: string[]; // the ids of three, the oldest first
+  name: string; // of the table that contains the dead letters
+  dead: string[]; // ids of three dead letters, the oldest first
 }
 
 const layers = { outbox: deadOutbox, delivery: deadDelivery, advisory: deadAdvisory };
 
 for (const [name, open] of Object.entries(layers)) {
-  Deno.test(`${name}: two who send back at the same time do it once, and their worker is told`, async () => {
+  Deno.test(`${name}: two operators at the same time send back once, and the worker is woken`, async () => {
     await using layer = await open();
     const { tables, table, wake } = layer;
     const found = await table.findByIds(layer.dead);
@@ -50,7 +50,7 @@ for (const [name, open] of Object.entries(layers)) {
     await inTime("it was woken", wake.wait(3_600_000, new AbortController().signal), 5_000);
   });
 
-  Deno.test(`${name}: a page is sent back, and what comes after it stays`, async () => {
+  Deno.test(`${name}: one page is sent back, and the rows after it stay dead letters`, async () => {
     await using layer = await open();
     const { table, dead } = layer;
     const [one] = await table.findByIds(dead);
@@ -69,7 +69,7 @@ for (const [name, open] of Object.entries(layers)) {
   });
 }
 
-Deno.test("of events only those that are FAILED by then are sent back, with all their attempts", async () => {
+Deno.test("only events that are still FAILED are sent back, with all their attempts", async () => {
   await using layer = await deadOutbox();
   const { tables, table, dead } = layer;
   const found = await table.findByIds(dead);
@@ -93,7 +93,7 @@ Deno.test("of events only those that are FAILED by then are sent back, with all 
   ]);
 });
 
-Deno.test("of notifications only those that are FAILED are sent again, with all their attempts", async () => {
+Deno.test("only notifications that are still FAILED are sent back, with all their attempts", async () => {
   await using layer = await deadDelivery();
   const { tables, table, dead } = layer;
   await ask(
@@ -108,7 +108,7 @@ Deno.test("of notifications only those that are FAILED are sent again, with all 
   ]);
 });
 
-Deno.test("a notification that was deleted comes back as it was", async () => {
+Deno.test("a deleted notification is restored unchanged", async () => {
   await using layer = await deadDelivery();
   const { tables, table, dead } = layer;
   const columns = "notification_id, event_id, user_id, aggregate_key, version, type, payload_json";

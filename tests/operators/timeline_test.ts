@@ -1,4 +1,4 @@
-// What became of an event is told by both services, step by step, also when it went wrong on the way.
+// Both services report what happened to an event, step by step, failures included.
 import assert from "node:assert/strict";
 import { assertError, call, grant, revoke } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
@@ -14,7 +14,7 @@ interface Step {
 
 const stepsOf = ({ steps }: { steps: Step[] }) => steps.map(({ step }) => step);
 
-Deno.test("an event's timeline runs from its key over both services to the send", async () => {
+Deno.test("an event's timeline leads from its key through both services to the send", async () => {
   await using stack = await startStack();
   const { entitlement, notification, place } = stack;
   await grant(entitlement.url, { user_id: "ann" }, "purchase-1");
@@ -51,7 +51,7 @@ Deno.test("an event's timeline runs from its key over both services to the send"
   assert.deepEqual([attempts?.count, sends?.count], [0, 0], "success costs no row");
 });
 
-Deno.test("each failed attempt is a step with its error, and so is the send-back", async () => {
+Deno.test("each failed attempt is a step with its error, and sending back is a step, too", async () => {
   await using stack = await startStack({ notification: failingSends });
   const { entitlement, notification } = stack;
   await grant(entitlement.url, { user_id: "unlucky" });
@@ -84,7 +84,7 @@ Deno.test("each failed attempt is a step with its error, and so is the send-back
   assert.deepEqual([who, reason], ["kim", "the channel is back"]);
 });
 
-Deno.test("a user's timeline has what waits, and by both halves what was sent", async () => {
+Deno.test("the timelines of a user cover waiting and sent events of both services", async () => {
   await using stack = await startStack();
   const { entitlement, notification, place } = stack;
   await grant(entitlement.url, { user_id: "ann" });
@@ -105,7 +105,7 @@ Deno.test("a user's timeline has what waits, and by both halves what was sent", 
   assert.deepEqual(all.events.map(stepsOf), Array(3).fill(["CHANGED", "PUBLISHED"]));
 });
 
-Deno.test("when the outbox has deleted an event, the audit still tells of the change", async () => {
+Deno.test("after the outbox has deleted an event, its timeline still shows the change from the audit", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id: "ann" }, "purchase-1");
@@ -123,7 +123,7 @@ Deno.test("when the outbox has deleted an event, the audit still tells of the ch
   );
 });
 
-Deno.test("a refused key has an answer and no event, and what is asked wrongly is named", async () => {
+Deno.test("a refused key has an answer and no event, and an invalid request is refused with the reason", async () => {
   await using stack = await startStack();
   const { entitlement, notification } = stack;
   await grant(entitlement.url, {}, "first");
@@ -142,7 +142,7 @@ Deno.test("a refused key has an answer and no event, and what is asked wrongly i
   const cases: [string, string][] = [
     ["", "exactly one of event_id, user_id, idempotency_key is required"],
     ["?user_id=a&event_id=b", "exactly one of event_id, user_id, idempotency_key is required"],
-    ["?event_id=x", "event_id must be UUIDs, with commas between them"],
+    ["?event_id=x", "event_id must be UUIDs, separated by commas"],
     [`?event_id=${Array(101).fill(unknown)}`, "event_id must be at most 100"],
     ["?user_id=%20", "user_id is required"],
   ];
@@ -153,7 +153,7 @@ Deno.test("a refused key has an answer and no event, and what is asked wrongly i
   assertError(other, 400, "BAD_REQUEST", "exactly one of event_id, user_id is required");
 });
 
-Deno.test("without the debug setting operators see and change nothing", async () => {
+Deno.test("without debug, operators can read and change nothing", async () => {
   await using stack = await startStack({
     entitlement: { ENTITLEMENT_DEBUG_ENABLED: "false" },
     notification: { NOTIFICATION_DEBUG_ENABLED: "false" },
@@ -175,7 +175,7 @@ Deno.test("without the debug setting operators see and change nothing", async ()
   }
 });
 
-Deno.test("what operators may call stands in the description of the API", async () => {
+Deno.test("the description of the API contains the operators' endpoints", async () => {
   await using stack = await startStack();
   for (const { url } of [stack.entitlement, stack.notification]) {
     const { paths } = await look(url, "/openapi.json");

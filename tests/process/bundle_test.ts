@@ -1,5 +1,5 @@
-// The bundles, in a folder of their own with nothing around them: no deno.json, no node_modules, an
-// empty cache, and no permission to fetch or import anything.
+// The bundles work alone in a folder: without deno.json or node_modules, with an empty cache, and
+// without permission to fetch or import anything.
 import assert from "node:assert/strict";
 import { bundleAll } from "../../tools/bundle.ts";
 import type { ProgramName, ServiceName } from "../../tools/services.ts";
@@ -58,7 +58,7 @@ async function temporaryFolder() {
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 
-// Programs die at chosen points in tests only (tests/faults/crash); what is deployed does not know how.
+// Only tests can make programs die at chosen points (tests/faults/crash), not what is deployed.
 async function assertNoFaultPoint(folder: string): Promise<void> {
   for await (const { name, isFile } of Deno.readDir(folder)) {
     if (!isFile) continue;
@@ -67,7 +67,7 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
   }
 }
 
-// As the image does it.
+// As in the image.
 function argumentsIn(folder: string, name: ProgramName, read: Read): string[] {
   return [...entryPoint(), ...imageCommand(name, read, folder)];
 }
@@ -83,7 +83,7 @@ async function provisionWithBundle(folder: string, settings: Settings): Promise<
   assert.match(said, /, and its consumer .*: there, and as the settings want it/);
 }
 
-// As docs/deploy.md says it for bundles without the image.
+// With the commands in docs/deploy.md for bundles without the image.
 async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
   const [, commands = ""] = /^cd dist\/bundle\n(.*?)^```/ms.exec(read("docs/deploy.md")) ?? [];
   assert.match(commands, /migrate\.js$/m);

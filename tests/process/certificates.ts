@@ -1,5 +1,6 @@
-// A private authority, and the certificates it signs: X.509 by hand, so that tests need no program
-// and no package for it. Only what they use: P-256, names, addresses, times.
+// A private authority and the certificates it signs. The X.509 is written by hand, so that tests
+// need no program and no package for it, and has only what they use: P-256, names, addresses,
+// times.
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 

@@ -1,4 +1,5 @@
-// How the image starts a program: the flags of the Dockerfile, then those of the container's command.
+// How the image starts a program: the flags of the Dockerfile, then those of the container's
+// command.
 import { type ProgramName, programs } from "../../tools/services.ts";
 import { type Read, settingFlags } from "../../shared/process/program.ts";
 
@@ -10,7 +11,7 @@ export function entryPoint(): string[] {
   return JSON.parse(list).slice(1);
 }
 
-/** What stands in the container's command for these settings. */
+/** The container's command for these settings. */
 export function imageCommand(name: ProgramName, read: Read, folder = "/kenri"): string[] {
   return [...settingFlags(programs[name].program, read, folder), `${name}.js`];
 }

@@ -1,5 +1,5 @@
-// A program in the image is started with flags that somebody wrote down, not with those that follow
-// from its settings. When the two differ it ends, and says what to write.
+// In the image a program is started with flags that somebody wrote down, and not with those
+// computed from its settings. If the two differ, it ends and prints the flags that it needs.
 import assert from "node:assert/strict";
 import { mainFile, type ProgramName } from "../../tools/services.ts";
 import { settingsOf } from "../support/entitlement.ts";
@@ -15,7 +15,7 @@ const settings: Settings = {
   NOTIFICATION_DATABASE_URL: database,
 };
 
-// From the sources, because the flags that make it a bundle are nothing that is looked at here.
+// Starts from the sources, because the flags for a bundle do not matter here.
 async function start(name: ProgramName, flags: string[], settings: Settings) {
   const [run = "", ...fixed] = entryPoint().filter((flag) => !/^--(no-config|no-npm)/.test(flag));
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -31,7 +31,7 @@ const flagsFor = (name: ProgramName, settings: Settings) =>
   imageCommand(name, (variable) => settings[variable], folder).slice(0, -1);
 
 for (const name of ["entitlement", "migrate"] as const) {
-  Deno.test(`${name} ends when its settings name other servers than its flags, and says which flags`, async () => {
+  Deno.test(`${name} ends when its settings name other servers than its flags, and prints the right flags`, async () => {
     const moved = Object.fromEntries(
       Object.entries(settings).map(([key, value]) => [key, value.replace(/@127.0.0.1/, "@db")]),
     );
@@ -44,7 +44,7 @@ for (const name of ["entitlement", "migrate"] as const) {
     }
   });
 
-  Deno.test(`${name} ends when it may not read a file that its settings name, and says which flag`, async () => {
+  Deno.test(`${name} ends when it may not read a file in its settings, and prints the missing flag`, async () => {
     const more = {
       ...settings,
       ENTITLEMENT_DATABASE_URL: `${database}?sslmode=verify-full`,
@@ -56,14 +56,14 @@ for (const name of ["entitlement", "migrate"] as const) {
   });
 }
 
-Deno.test("settings that are wrong are reported before flags that are missing", async () => {
+Deno.test("wrong settings are reported before missing flags", async () => {
   const { code, said } = await start("entitlement", [], { ...settings, NATS_URL: "nats:" });
   assert.equal(code, 1);
   assert.match(said, /NATS_URL must be/);
   assert.doesNotMatch(said, /not started with/);
 });
 
-Deno.test("without its environment a program asks for that", async () => {
+Deno.test("a program without permission for its environment asks for it", async () => {
   const { code, stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-prompt", mainFile("entitlement")],
     env: settings,
@@ -72,7 +72,7 @@ Deno.test("without its environment a program asks for that", async () => {
   assert.match(new TextDecoder().decode(stdout), /Start it with --allow-env=ACCESS_BURST,/);
 });
 
-Deno.test("permissions says what the command of a container needs, and --all what anything needs", async () => {
+Deno.test("permissions prints the flags for the command of a container, and --all those for all programs", async () => {
   const say = async (...args: string[]) => {
     const file = `${root}tools/permissions.ts`;
     const { code, stdout } = await new Deno.Command(Deno.execPath(), {

@@ -1,4 +1,5 @@
-// `deno task entitlement`: one service in the foreground, with nothing but what it needs.
+// `deno task entitlement` runs one service in the foreground, with only the permissions that it
+// needs.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
 import { call, grant, list } from "../support/api.ts";
@@ -45,7 +46,7 @@ function launch(args: string[], settings: Settings): Launched {
     }
   };
   const exited = child.status.then(({ code }) => code);
-  let closed = false; // nobody can write any more
+  let closed = false; // both processes have closed their output
   void Promise.all([read(child.stdout), read(child.stderr)]).then(() => closed = true);
   return {
     pid: child.pid,
@@ -91,7 +92,7 @@ Deno.test("the task starts a service that works, by address or by name", async (
   }
 });
 
-Deno.test("the task passes a stop signal and the exit code on", async () => {
+Deno.test("the task passes on a stop signal and the exit code", async () => {
   await using database = await freshDatabase("entitlement");
   await using launched = launch(task, settingsOf(database.serviceUrl));
   const url = await launched.url();
@@ -107,7 +108,7 @@ Deno.test("the task passes a stop signal and the exit code on", async () => {
   assert.match(launched.output.text, /"Stopping because of SIGINT"[^]*"Stopped"/);
 });
 
-Deno.test("a service ends in order when its launcher is killed, or the task around it", async () => {
+Deno.test("a service shuts down gracefully when its launcher is killed, or the task around it", async () => {
   await using database = await freshDatabase("entitlement");
   for (const args of [task, await launcher()]) {
     await using launched = launch(args, settingsOf(database.serviceUrl));

@@ -1,4 +1,4 @@
-// What the log says of a failure leads to its event, and gives nothing away.
+// A log line about a failure leads to its event, and contains no secret.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { call, grant, post, someFields } from "../support/api.ts";
@@ -15,7 +15,7 @@ async function lineOf({ log }: ServiceProcess, message: RegExp): Promise<LogLine
   return log.find((line) => message.test(line.message)) as LogLine;
 }
 
-Deno.test("a request that failed is found by its trace, and its key stands there hashed only", async () => {
+Deno.test("a failed request is found by its trace id, and its key is logged only as a hash", async () => {
   await using kenri = await startEntitlement();
   await ask(kenri.database.ownerUrl, "drop table idempotency_keys");
   const key = "secret-purchase-17";
@@ -31,7 +31,7 @@ Deno.test("a request that failed is found by its trace, and its key stands there
   }
 });
 
-Deno.test("an event that was given up is named with its trace, by the worker that did", async () => {
+Deno.test("an event that was given up is logged with its trace and its worker", async () => {
   await using kenri = await startEntitlement();
   const [id] = await insertEvents(kenri.database.ownerUrl, [
     { key: "ann:sku", version: 1, payload: { trace_id: "order-18" } },
@@ -42,19 +42,19 @@ Deno.test("an event that was given up is named with its trace, by the worker tha
   assert.deepEqual([worker, event_id, trace_id, outcome], ["relay", id, "order-18", "failed"]);
 });
 
-Deno.test("a message that can't be read is named by what its headers say", async () => {
+Deno.test("an unreadable message is logged with what its headers contain", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   const id = crypto.randomUUID();
   const headers = { "Nats-Msg-Id": id, trace_id: "order-19" };
   await publish(place.natsUrl, place.subject, [{ headers, body: new Uint8Array([255]) }]);
-  const line = await lineOf(service, /is refused for good/);
+  const line = await lineOf(service, /can't be read and is not redelivered/);
   const { event_id, trace_id, outcome } = line;
   assert.deepEqual([event_id, trace_id, outcome], [id, "order-19", "unreadable"]);
 });
 
 for (const userIds of ["shown", "hashed", "hidden"]) {
-  Deno.test(`where users are ${userIds}, no line says more of them`, async () => {
+  Deno.test(`with user ids ${userIds}, no line contains more of them`, async () => {
     await using place = await freshPlace();
     await using service = await startNotification(place, { LOG_USER_IDS: userIds });
     await publishTo(place, [eventOf({ userId: "ann-of-the-log" })]);
@@ -70,7 +70,7 @@ for (const userIds of ["shown", "hashed", "hidden"]) {
   });
 }
 
-Deno.test("refusals are no problem of the service, and leave no line", async () => {
+Deno.test("refused requests are not logged", async () => {
   await using kenri = await startEntitlement();
   const lines = kenri.service.log.length;
   await grant(kenri.url);
@@ -80,9 +80,9 @@ Deno.test("refusals are no problem of the service, and leave no line", async () 
   assert.equal(kenri.service.log.length, lines, JSON.stringify(kenri.service.log));
 });
 
-Deno.test("no line of the log steers the terminal on which it is read, and each says what it should", async () => {
+Deno.test("no line of the log can control a terminal, and each contains its whole text", async () => {
   const log = new URL("../../shared/process/log.ts", import.meta.url).href;
-  // By their numbers, so that they are in this program as little as in its output.
+  // Written as numbers, so that neither this program nor its output contains these characters.
   const written = "a\u001b[2J\u009b2J\u202e\u2028\u200b\u{e0041}b";
   const program = `
     import { startLog } from ${JSON.stringify(log)};

@@ -1,6 +1,6 @@
-// What a file of ours or a package imports by a literal, Deno reads without a permission, or the
-// bundler puts into the bundle: such a program is neither bundled nor started. And a package is nowhere
-// loaded by a process that may start programs.
+// Deno reads an import with a literal path without any permission, and the bundler puts it into the
+// bundle. So a program with an import from outside the project is neither bundled nor started. And
+// no process that may start programs loads a package.
 import assert from "node:assert/strict";
 import { settingsOf } from "../support/entitlement.ts";
 import { fileOfPackage, projectWith } from "./planted_project.ts";
@@ -15,7 +15,7 @@ const foreign = /neither of this project nor of its packages|The bundle imports/
 const zod = await fileOfPackage("zod", "index.js");
 const before = (line: string) => (text: string) => `${line}\n${text}`;
 
-/** What a line of code must not be able to read: a file beside the project, and one of its root. */
+/** A file outside the project, which the program must not be able to read. */
 async function secretFile() {
   const path = await Deno.makeTempFile({ prefix: "kenri-secret-", suffix: ".json" });
   await Deno.writeTextFile(path, JSON.stringify(secret));
@@ -28,50 +28,45 @@ const imports: Record<string, (path: string) => string> = {
   "JSON": (path) => `import s from "${path}" with { type: "json" }; console.error(s);`,
   "text, dynamically": (path) =>
     `console.error((await import("${path}", { with: { type: "text" } })).default);`,
-  // An argument that the bundler does not know: it leaves the import, and Deno reads it at the start.
+  // The bundler does not know this argument and keeps the import, which Deno reads at the start.
   [leftByBundler]: (path) =>
     `console.error((await import("${path}", { with: { type: "json" }, more: 1 })).default);`,
   "text within a data: url": (path) =>
     `import s from "data:text/javascript,export { default } from 'file://${path}' with { type: 'text' }"; console.error(s);`,
   "text of the project's root": () =>
-    `import s from "../.env" with { type: "text" }; console.error(s);`,
+    `import s from "../../.env" with { type: "text" }; console.error(s);`,
 };
+
+async function assertRefused(
+  file: string,
+  changed: (text: string) => string,
+  atStart: RegExp,
+): Promise<void> {
+  await using project = await projectWith({ [file]: changed, ".env": () => secret });
+  const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
+  assert.notEqual(bundle.code, 0);
+  assert.match(bundle.said, foreign);
+  assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
+  const start = await project.run(["task", "entitlement"], settings);
+  assert.equal(start.code, 1);
+  assert.match(start.said, atStart);
+  assert.doesNotMatch(bundle.said + start.said, new RegExp(secret));
+}
 
 for (const [what, line] of Object.entries(imports)) {
   Deno.test(`a file of ours that imports ${what} from elsewhere is neither bundled nor started`, async () => {
     await using file = await secretFile();
-    await using project = await projectWith({
-      "shared/http/errors.ts": before(line(file.path)),
-      ".env": () => secret,
-    });
-    const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
-    assert.notEqual(bundle.code, 0);
-    assert.match(bundle.said, foreign);
-    assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
-    const start = await project.run(["task", "entitlement"], settings);
-    assert.equal(start.code, 1);
-    assert.match(start.said, foreign);
-    assert.doesNotMatch(bundle.said + start.said, new RegExp(secret));
+    await assertRefused("shared/http/errors.ts", before(line(file.path)), foreign);
   });
 }
 
-// One for each of the checks that a bundle goes through.
+// One for each of the checks on a bundle.
 for (const what of ["text", "text of the project's root", leftByBundler]) {
   const line = imports[what] ?? (() => "");
   Deno.test(`a package that imports ${what} from elsewhere is neither bundled nor started`, async () => {
     await using file = await secretFile();
-    await using project = await projectWith({
-      [zod]: before(line(file.path).replace("../.env", "../../../../../.env")),
-      ".env": () => secret,
-    });
-    const bundle = await project.run(["task", "bundle", `${project.path}/bundles`]);
-    assert.notEqual(bundle.code, 0);
-    assert.match(bundle.said, foreign);
-    assert.deepEqual(await Array.fromAsync(Deno.readDir(`${project.path}/bundles`)), []);
-    const start = await project.run(["task", "entitlement"], settings);
-    assert.equal(start.code, 1);
-    assert.match(start.said, /Requires read access|unprepared module/);
-    assert.doesNotMatch(bundle.said + start.said, new RegExp(secret));
+    const text = line(file.path).replace("../../.env", "../../../../../.env");
+    await assertRefused(zod, before(text), /Requires read access|unprepared module/);
   });
 }
 

@@ -1,10 +1,10 @@
-// What a service may do with its permissions, tried out.
+// Tries what a service may do with its permissions.
 import { fileURLToPath } from "node:url";
 import { bundleArguments, runArguments, type ServiceName } from "../../tools/services.ts";
 import { entryPoint, imageCommand } from "./image.ts";
 import type { Program, Settings } from "../../tools/servers/service_process.ts";
 
-/** How a service is started, but for its program. */
+/** The command that starts a service, without its program. */
 export const ways = {
   "from sources": (name, read) => runArguments(name, read).slice(0, -1),
   "from a bundle": (name, read) => bundleArguments(name, read, "").slice(0, -1),
@@ -13,7 +13,7 @@ export const ways = {
 
 const probe = fileURLToPath(new URL("permissions_probe.ts", import.meta.url));
 
-/** What becomes of each attempt in a process that is started as the service with these settings. */
+/** The outcomes of the attempts in a process that is started like the service. */
 export async function outcomesFor(
   service: ServiceName,
   settings: Settings,

@@ -1,4 +1,5 @@
-// Run with a service's permissions: tries what it is told to, and says of each whether it may.
+// Runs with the permissions of a service, tries each given operation, and prints whether it is
+// permitted.
 
 type Attempt = [name: string, ...rest: string[]];
 
@@ -45,7 +46,7 @@ const attempts: Record<string, (...args: string[]) => unknown> = {
   uid: () => Deno.uid(),
 };
 
-// A worker's own permissions are never more than those of who starts it.
+// A worker never has more permissions than the process that starts it.
 function inWorker(code: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const program = `try { ${code}; postMessage("") } catch (error) { postMessage(error.name) }`;

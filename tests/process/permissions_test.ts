@@ -1,4 +1,4 @@
-// A service may do what its settings ask for, and nothing else.
+// A service may do what its settings need, and nothing else.
 import assert from "node:assert/strict";
 import { servicePermissions } from "../../tools/services.ts";
 import { settingsOf } from "../support/entitlement.ts";
@@ -15,7 +15,7 @@ const settings: Settings = {
 const outcomes = (attempts: string[][], more: Settings = {}) =>
   outcomesFor("entitlement", { ...settings, ...more }, attempts);
 
-Deno.test("the addresses of its settings are open to it, by the name they are written with", async () => {
+Deno.test("it may connect to the addresses in its settings, as they are written there", async () => {
   const attempts = [
     ["connect", "127.0.0.1", "15432"],
     ["connect", "127.0.0.1", "14222"],
@@ -28,13 +28,13 @@ Deno.test("the addresses of its settings are open to it, by the name they are wr
   ]);
 });
 
-Deno.test("a port of the system's choice opens no other port", async () => {
+Deno.test("a port that the system chooses permits no other port", async () => {
   const attempts = [["connect", "127.0.0.1", "22"], ["listen", "127.0.0.1", "18081"]];
   const results = await outcomes(attempts, { ENTITLEMENT_HTTP_PORT: "0" });
   assert.deepEqual(results, all(attempts, "NotCapable"));
 });
 
-Deno.test("no other address is open to it", async () => {
+Deno.test("it may use no other address", async () => {
   const attempts = [
     ["connect", "127.0.0.1", "15433"],
     ["connect", "127.0.0.1", "22"],
@@ -54,7 +54,7 @@ Deno.test("no other address is open to it", async () => {
   assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
 });
 
-Deno.test("the host of its issuer's keys is open to it, and no other for their sake", async () => {
+Deno.test("it may connect to the host of its issuer's keys, and to no other because of it", async () => {
   const issuer = {
     ACCESS_JWT_ISSUER: "https://issuer.example",
     ACCESS_JWT_AUDIENCE: "kenri",
@@ -74,7 +74,7 @@ Deno.test("the host of its issuer's keys is open to it, and no other for their s
   assert.match(flagsWith("https://[fe80::1]:8443/keys")[0] ?? "", /,\[fe80::1\]:8443$/);
 });
 
-Deno.test("no file is open to it, to read or to write", async () => {
+Deno.test("it may read no file and write none", async () => {
   const attempts = [
     ["readFile", `${root}deno.json`],
     ["readFile", `${root}entitlement/main.ts`],
@@ -90,7 +90,7 @@ Deno.test("no file is open to it, to read or to write", async () => {
   assert.deepEqual(await outcomes(attempts), all(attempts, "NotCapable"));
 });
 
-Deno.test("the files with which servers prove who they are are open to it, to read", async () => {
+Deno.test("it may read the certificate files in its settings, and only read them", async () => {
   const folder = await Deno.makeTempDir({ prefix: "kenri-files-" });
   for (const name of ["ca", "other"]) await Deno.writeTextFile(`${folder}/${name}`, "");
   const more = {
@@ -111,7 +111,7 @@ Deno.test("the files with which servers prove who they are are open to it, to re
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("no environment variable but its settings is there for it", async () => {
+Deno.test("it may read no environment variable but its settings", async () => {
   const attempts = [
     ...["PATH", "SECRET", "ENTITLEMENT_SECRET", "SHELL", "NATS_URLS"].map((
       name,
@@ -126,7 +126,7 @@ Deno.test("no environment variable but its settings is there for it", async () =
   assert.deepEqual(await outcomes([["allEnv"]]), [`allEnv: ${listed}`]);
 });
 
-Deno.test("IPv6 addresses make permissions of one address like any other", async () => {
+Deno.test("an IPv6 address gives permission for one address, like any other", async () => {
   const more = {
     ENTITLEMENT_HTTP_HOST: "::1",
     ENTITLEMENT_DATABASE_URL: "postgres://kenri@[::1]/entitlement",
@@ -138,7 +138,7 @@ Deno.test("IPv6 addresses make permissions of one address like any other", async
   assert.deepEqual(results, ["listen ::1 18080: allowed", "listen :: 18080: NotCapable"]);
 });
 
-Deno.test("no flag gives more than a name: none is open-ended", () => {
+Deno.test("every flag lists names, and none is open-ended", () => {
   const flags = servicePermissions("entitlement", (name) => settings[name]);
   for (const flag of flags) {
     const [name, list = ""] = flag.split("=");

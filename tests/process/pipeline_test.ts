@@ -66,8 +66,8 @@ interface Change {
   type: string;
 }
 
-// Clients grant and revoke in each other's way. Every third request is sent twice at the same time,
-// to two replicas, and every fifth once more later.
+// Clients grant and revoke the same items at the same time. Every third request is sent to two
+// replicas at once, and every fifth is repeated later.
 async function changeConcurrently(urls: string[]): Promise<Change[]> {
   const answers: { action: string; answer: Answer }[] = [];
   let next = 0;

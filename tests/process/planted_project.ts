@@ -1,4 +1,4 @@
-// A copy of the project in which some files are not what they were: what somebody else might publish.
+// A copy of the project with some changed files, as an attacker might publish it.
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { root } from "../../tools/root.ts";
@@ -8,17 +8,17 @@ const parts = ["deno.json", "deno.lock", "node_modules", "entitlement", "notific
 
 export interface PlantedProject extends AsyncDisposable {
   path: string;
-  /** Runs Deno in the copy; what it prints is one text. */
+  /** Runs Deno in the copy and returns all of its output as one text. */
   run(args: string[], env?: Record<string, string>): Promise<{ code: number; said: string }>;
 }
 
-/** `files` says how the text of a file becomes another one; a new file has no text before. */
+/** `files` maps a path to a function that changes its text; a new file starts empty. */
 export async function projectWith(
   files: Record<string, (text: string) => string>,
 ): Promise<PlantedProject> {
   await Deno.mkdir(`${root}.kenri`, { recursive: true });
   const path = await Deno.makeTempDir({ dir: `${root}.kenri`, prefix: "planted-" });
-  // Links to the same files, because there are thousands: a changed one is made anew.
+  // There are thousands of files, so the unchanged ones are hard links.
   const { success } = await new Deno.Command("cp", {
     args: ["-al", ...parts.map((part) => root + part), path],
   }).output();
@@ -38,7 +38,7 @@ export async function projectWith(
         cwd: path,
         env: { NO_COLOR: "1", ...env },
         stdin: "null",
-        // A service that starts although it should not would stay.
+        // A service that starts by mistake would keep running.
         signal: AbortSignal.timeout(60_000),
       }).output();
       return { code, said: [stdout, stderr].map((b) => new TextDecoder().decode(b)).join("") };
@@ -47,7 +47,7 @@ export async function projectWith(
   };
 }
 
-/** The file of a package that an import of it loads first. */
+/** The file that an import of the package loads first. */
 export async function fileOfPackage(name: string, file: string): Promise<string> {
   const { imports } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
   const [, version] = /@([\d.]+)$/.exec(imports[name]) ?? [];

@@ -1,5 +1,5 @@
-// Replicas share one durable and one database: nothing is doubled, nothing is lost, and the
-// notifications of one (user, sku) go out in the order of their versions.
+// Replicas share one durable consumer and one database: no notification is duplicated or lost, and
+// those of one user and item are sent in the order of their versions.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { withClient } from "../support/databases.ts";
@@ -44,7 +44,7 @@ Deno.test("three replicas share the work, and each event is handled and sent onc
   assertInOrder(sends, events.map(keyAndVersion));
 });
 
-Deno.test("a replica that is killed in the middle leaves its work to the others", async () => {
+Deno.test("the other replicas take over the work of a killed one", async () => {
   await using place = await freshPlace();
   await using replicas = await startReplicas(place, 3, brief);
   const events = hotAndColdEvents();
@@ -59,7 +59,7 @@ Deno.test("a replica that is killed in the middle leaves its work to the others"
   assertInOrder(replicas.processes.map(({ log }) => sendsIn(log)), events.map(keyAndVersion));
 });
 
-Deno.test("one that is frozen for longer than lease and ack wait finds its work done by others", async () => {
+Deno.test("the other replicas do the work of one that is frozen for longer than lease and ack wait", async () => {
   await using place = await freshPlace();
   await using replicas = await startReplicas(place, 2, brief);
   const [frozen] = replicas.processes;
@@ -77,9 +77,9 @@ Deno.test("one that is frozen for longer than lease and ack wait finds its work 
   assert.ok(rows.every(({ attempt_count }) => attempt_count <= 1), "a lease ran out at most once");
 });
 
-// Version 2 waits for its predecessor, and the end of the wait is the step between the commit of
-// version 1 and its ack: whoever holds the row of version 2 stops the service right there.
-Deno.test("killed between commit and ack, a replica leaves a duplicate that is acked", async () => {
+// Version 2 waits for its predecessor. The wait is ended after the commit of version 1 and before
+// its ack, so a lock on the row of version 2 stops the service exactly there.
+Deno.test("after a kill between commit and ack the message is a duplicate, and is acked", async () => {
   await using place = await freshPlace();
   const first = await startNotification(place, {
     ...brief,
@@ -108,7 +108,7 @@ Deno.test("killed between commit and ack, a replica leaves a duplicate that is a
   assert.deepEqual(await countsOf(place), allSent(2));
   assert.equal(await outcomesOf(second, "duplicate"), 1);
   assert.equal(await outcomesOf(second, "handled"), 0);
-  // The first one's delivery may have found version 1 in the moment before the kill.
+  // The first replica may have sent version 1 just before it was killed.
   const sends = [...sendsIn(first.log), ...sendsIn(second.log)];
   assert.deepEqual(sends.map(({ version }) => version), [1, 2]);
 });

@@ -1,4 +1,4 @@
-// A new version comes as a restart of one replica after the other, while callers go on.
+// A new version is deployed by restarting one replica after the other under load.
 import assert from "node:assert/strict";
 import { startLoad } from "../../tools/load/load.ts";
 import { RepeatingClient } from "../../tools/load/repeating_client.ts";

@@ -1,21 +1,35 @@
-// A service that can't run as it is set up says all that is wrong at once, and ends with code 1.
+// A service with wrong settings reports all of them at once, and ends with code 1.
 import assert from "node:assert/strict";
 import { readConfig, schema } from "../../entitlement/config.ts";
+import {
+  readConfig as readNotificationConfig,
+  schema as notificationSchema,
+} from "../../notification/config.ts";
 import { environmentName, SettingsError } from "../../shared/process/settings.ts";
-import { startNats } from "../../tools/servers/nats.ts";
 import { grant } from "../support/api.ts";
-import { freshDatabase } from "../support/databases.ts";
 import { settingsOf } from "../support/entitlement.ts";
-import { type Settings, startService } from "../../tools/servers/service_process.ts";
-import { natsUrl } from "../support/streams.ts";
+import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { root } from "../../tools/root.ts";
 
 const good = settingsOf("postgres://kenri:secret@127.0.0.1:5432/entitlement");
+const goodNotification = {
+  ...good,
+  NOTIFICATION_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:5432/notification",
+  NOTIFICATION_NATS_STREAM: "events",
+  NOTIFICATION_NATS_SUBJECT: "events",
+  NOTIFICATION_NATS_DURABLE: "notification",
+};
 
-function problemsOf(more: Record<string, string | undefined>): string[] {
+type Given = Record<string, string | undefined>;
+
+const problemsOf = (more: Given) =>
+  problemsWhen(() => readConfig((name) => ({ ...good, ...more })[name]));
+const notificationProblemsOf = (more: Given) =>
+  problemsWhen(() => readNotificationConfig((name) => ({ ...goodNotification, ...more })[name]));
+
+function problemsWhen(readSettings: () => unknown): string[] {
   try {
-    readConfig((name) => ({ ...good, ...more })[name]);
+    readSettings();
     return [];
   } catch (error) {
     if (error instanceof SettingsError) return error.problems;
@@ -23,7 +37,9 @@ function problemsOf(more: Record<string, string | undefined>): string[] {
   }
 }
 
-Deno.test("every setting is refused where it makes no sense, by its own name", () => {
+const services = [[schema, problemsOf], [notificationSchema, notificationProblemsOf]] as const;
+
+Deno.test("every setting with a bad value is refused by its own name", () => {
   const bad: Record<string, string[]> = {
     pem: ["", "secret.pem", "/a,b", "-----BEGIN SECRET-----"],
     url: ["", "secret", "http://u:secret@h", "postgres://", "nats://"],
@@ -48,21 +64,24 @@ Deno.test("every setting is refused where it makes no sense, by its own name", (
     if (/host$/.test(key)) return "host";
     if (/hostname$/.test(key)) return "hostname";
     if (/port$/.test(key)) return "port";
-    if (/nats\.(subject|stream)$/.test(key)) return "name";
+    if (/(subject|stream|durable)$/.test(key)) return "name";
+    if (key.endsWith("prefix")) return "any text";
     if (/enabled$/.test(key)) return "flag";
     if (/jitter/.test(key)) return "factor";
     if (/rate$/.test(key)) return "rate";
-    return /(size|attempts|months|replicas|burst|per-user|at-once)$/.test(key)
+    return /(size|attempts|months|days|deliver|replicas|burst|per-user|at-once)$/.test(key)
       ? "count"
       : "duration";
   };
-  for (const key of Object.keys(schema.shape)) {
-    const name = environmentName(key);
-    for (const value of bad[kindOf(key)] ?? []) {
-      const problems = problemsOf({ [name]: value });
-      assert.equal(problems.length, 1, `${name}=${value}: ${problems}`);
-      assert.match(`${problems[0]}`, new RegExp(`^${name} `));
-      assert.doesNotMatch(problems[0] ?? "", /secret/);
+  for (const [{ shape }, problemsOf] of services) {
+    for (const key of Object.keys(shape)) {
+      const name = environmentName(key);
+      for (const value of bad[kindOf(key)] ?? []) {
+        const problems = problemsOf({ [name]: value });
+        assert.equal(problems.length, 1, `${name}=${value}: ${problems}`);
+        assert.match(`${problems[0]}`, new RegExp(`^${name} `));
+        assert.doesNotMatch(problems[0] ?? "", /secret/);
+      }
     }
   }
 });
@@ -90,7 +109,7 @@ Deno.test("without credentials a service listens on the loopback, and nowhere el
     }
   }
   const wrong = { ENTITLEMENT_HTTP_HOST: "0.0.0.0", ENTITLEMENT_HTTP_PORT: "http" };
-  assert.equal(problemsOf(wrong).length, 2, "said with all that is wrong");
+  assert.equal(problemsOf(wrong).length, 2, "reported with the other problems");
 });
 
 Deno.test("a burst without a rate is refused, because it would be no limit", () => {
@@ -101,7 +120,7 @@ Deno.test("a burst without a rate is refused, because it would be no limit", () 
   assert.deepEqual(rest, []);
 });
 
-Deno.test("a session key that is short is refused, and not repeated", () => {
+Deno.test("a short session key is refused, and not repeated", () => {
   assert.deepEqual(problemsOf({ ACCESS_SESSION_KEY: "5ec7e7".repeat(6) }), []);
   for (const key of ["5ec7e7".repeat(5), `${"5ec7e7".repeat(6)} x`, "é".repeat(40)]) {
     const [problem, ...rest] = problemsOf({ ACCESS_SESSION_KEY: key });
@@ -111,7 +130,7 @@ Deno.test("a session key that is short is refused, and not repeated", () => {
   }
 });
 
-Deno.test("an issuer is named with its audience and its keys, or not at all", () => {
+Deno.test("an issuer needs its audience and its keys", () => {
   assert.deepEqual(problemsOf(anIssuer), []);
   for (const name of Object.keys(anIssuer)) {
     const [problem, ...rest] = problemsOf({ ...anIssuer, [name]: undefined });
@@ -132,7 +151,7 @@ Deno.test("an issuer is named with its audience and its keys, or not at all", ()
   }
 });
 
-Deno.test("what is wrong with an entry of a token is said, and the entry is not", () => {
+Deno.test("a wrong entry for a token is described, and not repeated", () => {
   const token = `kenri_${"5ec7e7".repeat(11)}`;
   const bad: [string, RegExp][] = [
     [`shop ${token} debug:read`, /entry 1 must be/],
@@ -151,7 +170,7 @@ Deno.test("what is wrong with an entry of a token is said, and the entry is not"
   assert.deepEqual(problemsOf({ ACCESS_TOKENS: several }), []);
 });
 
-Deno.test("without settings only what has no sensible default is asked for", () => {
+Deno.test("without settings only those without a default are asked for", () => {
   const nothing = Object.fromEntries(Object.keys(good).map((name) => [name, undefined]));
   assert.deepEqual(problemsOf(nothing), [
     "ENTITLEMENT_DATABASE_URL is required",
@@ -162,36 +181,6 @@ Deno.test("without settings only what has no sensible default is asked for", () 
   assert.deepEqual(problemsOf({}), []);
 });
 
-const wrong: Settings = {
-  ENTITLEMENT_DATABASE_URL: "mysql://kenri:secret@127.0.0.1/entitlement",
-  ENTITLEMENT_NATS_STREAM: " ",
-  ENTITLEMENT_NATS_SUBJECT: "entitlement.>",
-  ENTITLEMENT_HTTP_PORT: "http",
-  ENTITLEMENT_OUTBOX_LEASE: "0s",
-  ENTITLEMENT_OUTBOX_BATCH_SIZE: "-5",
-  ENTITLEMENT_OUTBOX_BACKOFF_JITTER_MIN: "2",
-  NATS_URL: "nats:secret",
-  SHUTDOWN_GRACE: "10",
-};
-
-Deno.test("all that is wrong is said at once, by the task and by the service itself", async () => {
-  const ways = [
-    ["task", "entitlement"],
-    ["run", "--allow-env", "--allow-sys", "entitlement/main.ts"],
-  ];
-  for (const args of ways) {
-    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args,
-      cwd: root,
-      env: { ...wrong, NO_COLOR: "1" },
-    }).output();
-    const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-    assert.equal(code, 1, output);
-    for (const name of Object.keys(wrong)) assert.match(output, new RegExp(`\\b${name} (must|is)`));
-    assert.doesNotMatch(output, /secret|Uncaught| {4}at /);
-  }
-});
-
 Deno.test("no password is printed in a service's life, whatever goes wrong", async () => {
   await using service = await startService("entitlement", {
     ...settingsOf("postgres://kenri:pa55word@127.0.0.1:9/entitlement"),
@@ -199,27 +188,9 @@ Deno.test("no password is printed in a service's life, whatever goes wrong", asy
   });
   assert.equal((await grant(service.url)).status, 503);
   await until(
-    "it says that NATS is away",
+    "it reports that NATS is unavailable",
     () => service.log.some(({ message }) => message.startsWith("NATS can't be reached")),
   );
   assert.equal(await service.stop(), 0);
   assert.doesNotMatch(JSON.stringify(service.log), /pa55word/);
-});
-
-Deno.test("account and encryption of the NATS url are used, and not left out in silence", async () => {
-  await using database = await freshDatabase("entitlement");
-  await using guarded = await startNats({
-    users: `authorization { users = [{ user: "ken ri", password: "s@:/%" }] }`,
-  });
-  const settings = settingsOf(database.serviceUrl);
-  const address = `127.0.0.1:${guarded.port}`;
-  const says = async (url: string, what: RegExp) => {
-    await using service = await startService("entitlement", { ...settings, NATS_URL: url });
-    await until(`${what}`, () => what.test(JSON.stringify(service.log)));
-  };
-  for (const at of [address, `localhost:${guarded.port}`]) {
-    await says(`nats://ken%20ri:s%40%3A%2F%25@${at}`, /Connected to NATS/);
-  }
-  await says(`nats://ken%20ri:wrong@${address}`, /can't be reached.*Authorization/);
-  await says(natsUrl.replace("nats:", "tls:"), /can't be reached.*the server offers no TLS/);
 });

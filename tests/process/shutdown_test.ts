@@ -1,4 +1,5 @@
-// A stop under load: what was accepted is answered, what was claimed is settled, another goes on.
+// A stop under load: accepted requests are answered, claimed rows are settled, another replica
+// takes over.
 import assert from "node:assert/strict";
 import { type Answer, assertError, call, grant, revoke } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
@@ -10,10 +11,10 @@ import { inTime, until } from "../../tools/servers/wait.ts";
 interface Sent {
   key: string;
   answer: Answer;
-  turnedAway: boolean; // the first time; it was sent again, with the same key
+  turnedAway: boolean; // the first attempt failed; it was repeated with the same key
 }
 
-// One change after the other, at one replica until that goes away, then at the other.
+// Sends one change after the other to one replica until it stops, then to the other.
 async function keepChanging(user_id: string, urls: string[], stop: AbortSignal): Promise<Sent[]> {
   const sent: Sent[] = [];
   let [url = "", other = ""] = urls;
@@ -50,7 +51,7 @@ async function underLoad(kenri: Entitlement, urls: string[], trouble: () => Prom
 }
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  Deno.test(`after ${signal} all that was accepted is answered, and another replica goes on`, async () => {
+  Deno.test(`after ${signal} every accepted request is answered, and another replica takes over`, async () => {
     await using kenri = await startEntitlement();
     await using replica = await startService("entitlement", kenri.settings);
     let seconds = Infinity;
@@ -66,7 +67,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     assert.ok(sent.some(({ turnedAway }) => turnedAway), "the stop was not noticed");
     for (const { key, answer, turnedAway } of sent) {
       assert.equal(answer.status, 200, `${key}: ${answer.text}`);
-      // A replay would mean that it had been accepted, and the answer lost.
+      // A replayed answer would mean that the change was committed and its answer lost.
       const replayed = answer.headers.get("Idempotency-Replayed") === "true";
       assert.ok(!(turnedAway && replayed), `${key} was committed but not answered`);
       assert.equal(answer.json.version, Number(key.split("-")[2]) + 1, key);
@@ -93,7 +94,7 @@ function unfinished(kenri: Entitlement): Promise<{ status: string; locked_by: st
   );
 }
 
-Deno.test("while it stops a replica tells everybody to come back, and ends their connections", async () => {
+Deno.test("while it stops a replica asks clients to retry, and closes their connections", async () => {
   await using kenri = await startEntitlement();
   kenri.service.signal("SIGTERM");
   await until("it refuses", async () => (await call(`${kenri.url}/readyz`)).status === 503);
@@ -105,7 +106,7 @@ Deno.test("while it stops a replica tells everybody to come back, and ends their
   assert.equal((await kenri.counts()).idempotency_keys, 0);
 });
 
-Deno.test("the last replica leaves no row claimed behind", async () => {
+Deno.test("the last replica leaves no row claimed", async () => {
   await using kenri = await startEntitlement();
   await Promise.all(Array.from({ length: 500 }, (_, i) => grant(kenri.url, { user_id: `u${i}` })));
   assert.equal(await kenri.service.stop(), 0);
@@ -117,7 +118,7 @@ Deno.test("the last replica leaves no row claimed behind", async () => {
   assert.equal(await replica.stop(), 0);
 });
 
-Deno.test("a stop while the database waits for a lock ends within the grace, and changes nothing", async () => {
+Deno.test("a stop while a statement waits for a lock ends within the grace, and changes nothing", async () => {
   await using kenri = await startEntitlement({ SHUTDOWN_GRACE: "2s" });
   await withClient(kenri.database.ownerUrl, async (holder) => {
     await holder.query("begin; lock table entitlements in exclusive mode");

@@ -1,4 +1,4 @@
-// PostgreSQL and NATS that speak TLS, with the certificates that a test gives them.
+// PostgreSQL and NATS with TLS and the certificates of a test.
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
 import { type PostgresServer, startPostgres } from "../../tools/servers/postgres.ts";
 import { makeTempFolder, unprivilegedUser } from "../../tools/servers/other_user.ts";
@@ -7,16 +7,16 @@ import type { Certificate } from "./certificates.ts";
 
 export interface TlsServer<Server> extends AsyncDisposable {
   server: Server;
-  /** From its next start on. */
+  /** Takes effect at the next start. */
   present(certificate: Certificate): Promise<void>;
 }
 
 interface Options {
   certificate: Certificate;
-  clientAuthority?: string; // then clients have to show a certificate of it
+  clientAuthority?: string; // if set, clients need a certificate of this authority
 }
 
-/** The administrator may come without TLS, everybody else only with it. */
+/** Only the administrator may connect without TLS. */
 export async function startTlsPostgres(options: Options): Promise<TlsServer<PostgresServer>> {
   const files = await makeFiles(options, await unprivilegedUser());
   const { clientAuthority } = options;
@@ -37,7 +37,7 @@ export async function startTlsPostgres(options: Options): Promise<TlsServer<Post
   return together(server, files);
 }
 
-/** All with the same password, as clients have one for all servers. */
+/** All servers have the same password, because a client has one for all. */
 const natsPassword = newPassword();
 
 export async function startTlsNats(options: Options): Promise<TlsServer<NatsServer>> {

@@ -33,7 +33,7 @@ interface TwoServers {
   nats: NatsServer;
 }
 
-// Named by its address or by its name, as the certificate has to fit.
+// `host` is an address or a name; the certificate must match it.
 function settingsOf({ postgres, nats }: TwoServers, host = "localhost"): Settings {
   const urls = ["entitlement", "notification"].map((service) => ({
     [`${service.toUpperCase()}_DATABASE_URL`]: urlOf(service, `kenri_${service}`),
@@ -78,7 +78,7 @@ function sentCount(databaseUrl: string): Promise<number> {
 }
 
 for (const host of hosts) {
-  Deno.test(`a change travels encrypted all the way, to servers that are named ${host}`, async () => {
+  Deno.test(`a change is encrypted all the way, to servers at ${host}`, async () => {
     await using servers = await startServers(good);
     const settings = settingsOf(servers.ports, host);
     await runShell("deno task migrate", settings);
@@ -161,7 +161,7 @@ for (const [what, [certificate, reason]] of Object.entries(distrusted)) {
   });
 }
 
-Deno.test("servers that offer no TLS are refused, and nothing is said to them", async () => {
+Deno.test("servers without TLS are refused, and nothing is sent to them", async () => {
   await using postgres = await startPostgres();
   await using nats = await startNats();
   const settings = settingsOf({ postgres, nats });
@@ -173,7 +173,7 @@ Deno.test("servers that offer no TLS are refused, and nothing is said to them", 
   assert.equal(await isReady(notification), false);
 });
 
-Deno.test("servers that ask for it get our certificate, and nobody else gets in", async () => {
+Deno.test("servers that require a client certificate get ours, and refuse a client without one", async () => {
   await using servers = await startServers(good, authority.cert);
   await using folder = await temporaryFolder();
   const settings = settingsOf(servers.ports);
@@ -200,7 +200,7 @@ Deno.test("servers that ask for it get our certificate, and nobody else gets in"
   assert.equal(await isReady(stranger), false);
 });
 
-Deno.test("of several servers each is verified by its own name", async () => {
+Deno.test("each of several servers is verified by its own name", async () => {
   await using other = await startTlsNats({
     certificate: authority.issue({ name: "server", hosts: ["127.0.0.1"] }),
   });

@@ -1,12 +1,14 @@
-// The attempts of the client for TypeScript, against servers that answer badly or not at all: each
-// attempt and each call ends in its time, and what is sent is what was asked for.
+// The TypeScript client against servers that answer badly or not at all: each attempt and each call
+// ends in time, and each request is sent as the caller wants it.
 import assert from "node:assert/strict";
-import { kenriClient, Unavailable } from "../../client/client.ts";
-import { inTime } from "../../tools/servers/wait.ts";
+import { type Fetch, kenriClient, Unavailable } from "../../client/client.ts";
+import { freePort } from "../../tools/servers/free_port.ts";
+import { inTime, until } from "../../tools/servers/wait.ts";
 
 const anHour = 3_600_000;
+const purchase = { user_id: "u", stock_keeping_unit: "s", reason: "r", purchase_id: "p" };
 
-Deno.test("an attempt ends in its time though half of the answer has come", async () => {
+Deno.test("an attempt ends at its time limit even if half of the answer has arrived", async () => {
   await using server = answering('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"user_id":');
   const client = kenriClient(server.url, { attemptTimeoutMs: 50, deadlineMs: 1_000 });
   const error = await inTime("it gives up", client.list("ann").catch((error) => error));
@@ -26,7 +28,7 @@ Deno.test("an attempt that is still under way ends at the deadline of its call",
   assert.ok(performance.now() - from >= 299);
 });
 
-Deno.test("a pause that would last beyond the deadline is not begun", async () => {
+Deno.test("a pause that would last beyond the deadline is not started", async () => {
   const head = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 4\r\n\r\n";
   await using server = answering(`${head}busy`);
   const client = kenriClient(server.url);
@@ -36,7 +38,7 @@ Deno.test("a pause that would last beyond the deadline is not begun", async () =
   assert.match(String(error.cause), /status 503: busy/);
 });
 
-Deno.test("a call that its caller ends right before the deadline ends with the caller's reason", async () => {
+Deno.test("a call that is aborted right before the deadline ends with the reason of the abort", async () => {
   await using server = answering("");
   const enough = new AbortController();
   const calling = kenriClient(server.url, { deadlineMs: 220 }).list("ann", {
@@ -46,7 +48,50 @@ Deno.test("a call that its caller ends right before the deadline ends with the c
   assert.equal(await inTime("it ends", calling.catch((error) => error)), "enough");
 });
 
-Deno.test("a client's headers go with every request, and never in place of its own", async () => {
+Deno.test("without an answer the client gives up at its deadline and reports the cause", async () => {
+  const closed = kenriClient(`http://127.0.0.1:${freePort()}`, { deadlineMs: 2_000 });
+  const refused = await closed.list("ann").catch((error) => error);
+  assert.ok(refused instanceof Unavailable);
+  assert.ok(refused.attempts > 1 && refused.cause instanceof TypeError);
+
+  await using silent = answering("");
+  const unheard = kenriClient(silent.url, { deadlineMs: 2_000, attemptTimeoutMs: 50 });
+  const late = await unheard.grant("late-1", purchase).catch((error) => error);
+  assert.ok(late instanceof Unavailable);
+  assert.ok(late.attempts > 1, `${late.attempts}`);
+  assert.match(String(late.cause), /no answer within \d+ ms/);
+});
+
+Deno.test("an abort ends the call at once, during an attempt and during a pause", async () => {
+  await using silent = answering("");
+  const later = { status: 503, headers: { "Retry-After": "3600" } };
+  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
+  await using pausing = Deno.serve(options, () => new Response("later", later));
+  let calls = 0;
+  const counting: Fetch = (url, init) => {
+    calls++;
+    return fetch(url, init);
+  };
+  const urls = [silent.url, `http://127.0.0.1:${pausing.addr.port}`];
+  for (const [i, url] of urls.entries()) {
+    const enough = new AbortController();
+    const patience = { attemptTimeoutMs: 3_600_000, deadlineMs: 7_200_000 };
+    const call = kenriClient(url, { fetch: counting, ...patience }).list("ann", {
+      signal: enough.signal,
+    });
+    const reason = new Error("enough");
+    await until("it is asked", () => calls > i);
+    setTimeout(() => enough.abort(reason), 20);
+    assert.equal(await inTime("it ends", call.catch((error) => error)), reason);
+  }
+  const before = kenriClient(silent.url, { fetch: counting }).list("ann", {
+    signal: AbortSignal.abort("no"),
+  });
+  assert.equal(await before.catch((error) => error), "no");
+  assert.equal(calls, urls.length);
+});
+
+Deno.test("the headers of the options are sent with every request and never replace the client's own", async () => {
   const seen: Headers[] = [];
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
   await using server = Deno.serve(options, ({ headers }) => {
@@ -55,8 +100,7 @@ Deno.test("a client's headers go with every request, and never in place of its o
   });
   const headers = { "X-Shop": "7", "Idempotency-Key": "another", "Content-Type": "text/plain" };
   const client = kenriClient(`http://127.0.0.1:${server.addr.port}`, { headers });
-  const fields = { user_id: "u", stock_keeping_unit: "s", reason: "r", purchase_id: "p" };
-  await client.grant("key-1", fields, { traceId: "trace-1" });
+  await client.grant("key-1", purchase, { traceId: "trace-1" });
   await client.list("u");
   const [change, list] = seen;
   const sent = (name: string) => [change?.get(name), list?.get(name)];
@@ -66,7 +110,7 @@ Deno.test("a client's headers go with every request, and never in place of its o
   assert.equal(change?.get("Content-Type"), "application/json");
 });
 
-Deno.test("a token from a function is asked for anew with each attempt", async () => {
+Deno.test("a token function is called again for each attempt", async () => {
   const shown: (string | null)[] = [];
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
   await using server = Deno.serve(options, ({ headers }) => {
@@ -79,7 +123,7 @@ Deno.test("a token from a function is asked for anew with each attempt", async (
   assert.deepEqual(shown, ["Bearer token-1", "Bearer token-2"]);
 });
 
-/** Says this to each request, and then nothing; the connection stays. */
+/** Answers each request with this text, and keeps the connection open. */
 function answering(text: string): AsyncDisposable & { url: string } {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connections: Deno.Conn[] = [];

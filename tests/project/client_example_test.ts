@@ -1,4 +1,5 @@
-// The client matches the service, and its example works, on Deno and, if it is installed, on Node.
+// The client fits the service, and its example does what it claims, on Deno and, if it is
+// installed, on Node.
 import assert from "node:assert/strict";
 import { startEntitlement } from "../support/entitlement.ts";
 import { root } from "../../tools/root.ts";
@@ -11,20 +12,20 @@ taken back: REVOKED, version 2
 listed: book is REVOKED
 `;
 
-Deno.test("the example sells, repeats, takes back and lists, allowed nothing but the network", async () => {
+Deno.test("the example grants, repeats, revokes and lists, with no permission but the network", async () => {
   await using kenri = await startEntitlement();
   const { host } = new URL(kenri.url);
   const args = ["run", "--no-prompt", `--allow-net=${host}`, example, kenri.url];
   assert.equal(await output(Deno.execPath(), args), story);
 });
 
-Deno.test("the client's types are those of the service, and the lines of the README fit them", async () => {
+Deno.test("the client's types are those of the service, and the code of the README has no type error", async () => {
   const check = (...args: string[]) => output(Deno.execPath(), ["check", "--quiet", ...args], root);
   await check("tests/project/client_types.ts");
   await check("--doc-only", "README.md");
 });
 
-// Absent where only Deno is installed.
+// Undefined if only Deno is installed.
 const node = await output("node", ["--version"]).catch(() => undefined);
 
 Deno.test({

@@ -1,5 +1,5 @@
-// The client for TypeScript against the real service: what it gives, what it throws, and that it
-// repeats a request until it is answered, without doubling anything.
+// The TypeScript client against the real service: what it returns, what it throws, and that it
+// repeats a request until it is answered, without a second effect.
 import assert from "node:assert/strict";
 import {
   Conflict,
@@ -9,7 +9,6 @@ import {
   Refused,
   Unavailable,
 } from "../../client/client.ts";
-import { freePort } from "../../tools/servers/free_port.ts";
 import { newClient, tokensOf } from "../support/access.ts";
 import { openDoor } from "./door.ts";
 import {
@@ -20,7 +19,7 @@ import {
 } from "../support/entitlement.ts";
 import { ownDatabase } from "../support/databases.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
-import { inTime, until } from "../../tools/servers/wait.ts";
+import { until } from "../../tools/servers/wait.ts";
 
 let kenri: Entitlement;
 
@@ -37,7 +36,7 @@ const purchase = (fields: Partial<EntitlementChange> = {}): EntitlementChange =>
   ...fields,
 });
 
-/** The platform's fetch, which also notes when it was called. */
+/** The platform's fetch, which also records when it was called. */
 function watched(): { fetch: Fetch; calledAt: number[]; statuses: number[] } {
   const calledAt: number[] = [];
   const statuses: number[] = [];
@@ -50,7 +49,7 @@ function watched(): { fetch: Fetch; calledAt: number[]; statuses: number[] } {
   return { fetch: watching, calledAt, statuses };
 }
 
-Deno.test("a change gives the entitlement after it, and its repetition the same as replayed", async () => {
+Deno.test("a change returns the new entitlement, and its repetition returns the same as replayed", async () => {
   const client = kenriClient(`${kenri.url}/`);
   const fields = purchase();
   const { user_id } = fields;
@@ -70,7 +69,7 @@ Deno.test("a change gives the entitlement after it, and its repetition the same 
   assert.deepEqual(await client.list(user_id), { user_id, entitlements: [listed] });
 });
 
-Deno.test("an answer that is lost with its service, after the commit, is given to the repetition", async () => {
+Deno.test("an answer that was lost because the service died after the commit is returned to the repetition", async () => {
   await using place = await startEntitlement();
   await using door = openDoor(place.url);
   let successor: ServiceProcess | undefined;
@@ -95,7 +94,7 @@ Deno.test("an answer that is lost with its service, after the commit, is given t
   });
 });
 
-Deno.test("during an outage it comes back when it is told to, and after it the change is made", async () => {
+Deno.test("during an outage the client waits as Retry-After says, and afterwards the change is made", async () => {
   await using database = await ownDatabase();
   await using service = await startService("entitlement", settingsOf(database.serviceUrl));
   const { fetch, calledAt, statuses } = watched();
@@ -113,7 +112,7 @@ Deno.test("during an outage it comes back when it is told to, and after it the c
   assert.equal((await rowCounts(database.ownerUrl)).outbox_events, 1);
 });
 
-Deno.test("who asks too often waits as long as it is told to", async () => {
+Deno.test("a client above its rate waits as Retry-After says", async () => {
   await using kenri = await startEntitlement({ ACCESS_RATE: "1" });
   const { fetch, calledAt, statuses } = watched();
   const client = kenriClient(kenri.url, { fetch });
@@ -123,7 +122,7 @@ Deno.test("who asks too often waits as long as it is told to", async () => {
   assert.ok((calledAt[2] ?? 0) - (calledAt[1] ?? 0) >= 1_000);
 });
 
-Deno.test("what was refused is thrown by its kind, and never asked again", async () => {
+Deno.test("a refusal is thrown as an error of its kind, and the request is not repeated", async () => {
   const { fetch, statuses } = watched();
   const client = kenriClient(kenri.url, { fetch });
   const fields = purchase();
@@ -156,7 +155,7 @@ Deno.test("what was refused is thrown by its kind, and never asked again", async
   assert.equal(elsewhere.code, "NOT_FOUND");
 });
 
-Deno.test("an answer of something in between is no answer of Kenri, and no redirection is followed", async () => {
+Deno.test("an answer that does not come from Kenri is an error, and no redirection is followed", async () => {
   const answers = [
     () => Response.redirect(`${kenri.url}/livez`, 302),
     () => new Response("<h1>It works</h1>"),
@@ -174,7 +173,7 @@ Deno.test("an answer of something in between is no answer of Kenri, and no redir
   }
 });
 
-Deno.test("a key that would not arrive as it is never leaves", async () => {
+Deno.test("a key that could not be transmitted unchanged is refused before it is sent", async () => {
   const { fetch, calledAt } = watched();
   const client = kenriClient(kenri.url, { fetch });
   for (const key of ["", " ", " padded ", "two words", "größe", "x\n", "x".repeat(256)]) {
@@ -183,60 +182,7 @@ Deno.test("a key that would not arrive as it is never leaves", async () => {
   assert.equal(calledAt.length, 0);
 });
 
-Deno.test("without an answer it gives up at its deadline, and says why", async () => {
-  const closed = kenriClient(`http://127.0.0.1:${freePort()}`, { deadlineMs: 2_000 });
-  const refused = await closed.list("ann").catch((error) => error);
-  assert.ok(refused instanceof Unavailable);
-  assert.ok(refused.attempts > 1 && refused.cause instanceof TypeError);
-
-  await using silent = openSilence();
-  const unheard = kenriClient(silent.url, { deadlineMs: 2_000, attemptTimeoutMs: 50 });
-  const late = await unheard.grant("late-1", purchase()).catch((error) => error);
-  assert.ok(late instanceof Unavailable);
-  assert.ok(late.attempts > 1, `${late.attempts}`);
-  assert.match(String(late.cause), /no answer within \d+ ms/);
-});
-
-Deno.test("a caller that has had enough ends the call at once, in an attempt and in a pause", async () => {
-  await using silent = openSilence();
-  const later = { status: 503, headers: { "Retry-After": "3600" } };
-  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
-  await using pausing = Deno.serve(options, () => new Response("later", later));
-  const { fetch, calledAt } = watched();
-  const urls = [silent.url, `http://127.0.0.1:${pausing.addr.port}`];
-  for (const [i, url] of urls.entries()) {
-    const enough = new AbortController();
-    const patience = { attemptTimeoutMs: 3_600_000, deadlineMs: 7_200_000 };
-    const call = kenriClient(url, { fetch, ...patience }).list("ann", { signal: enough.signal });
-    const reason = new Error("enough");
-    await until("it is asked", () => calledAt.length > i);
-    setTimeout(() => enough.abort(reason), 20);
-    assert.equal(await inTime("it ends", call.catch((error) => error)), reason);
-  }
-  const asked = calledAt.length;
-  const before = kenriClient(kenri.url, { fetch }).list("ann", { signal: AbortSignal.abort("no") });
-  assert.equal(await before.catch((error) => error), "no");
-  assert.equal(calledAt.length, asked);
-});
-
-/** Accepts connections and never answers. */
-function openSilence(): AsyncDisposable & { url: string } {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const connections: Deno.Conn[] = [];
-  const accepting = (async () => {
-    for await (const connection of listener) connections.push(connection);
-  })();
-  return {
-    url: `http://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
-    [Symbol.asyncDispose]: async () => {
-      listener.close();
-      for (const connection of connections) connection.close();
-      await accepting;
-    },
-  };
-}
-
-Deno.test("a token is shown with every request, one from a function anew with each attempt", async () => {
+Deno.test("the token is sent with every request, and an attempt whose token function throws is repeated", async () => {
   const shop = newClient("shop", "entitlements:write", "entitlements:read");
   await using guarded = await startEntitlement(tokensOf(shop));
   const client = kenriClient(guarded.url, { token: shop.token });

@@ -1,5 +1,5 @@
-// The client has types of its own, because it depends on nothing. They are those of the service: any
-// difference is an error of types in this file.
+// The client depends on nothing, so it has types of its own. They must be the same as the types of
+// the service: a difference is a type error in this file.
 import type { z } from "zod";
 import type {
   ChangedEntitlement,

@@ -117,6 +117,17 @@ Deno.test("JSON output contains exactly what the service answered", async () => 
   assert.equal(JSON.parse(output).error, hostile);
 });
 
+Deno.test("an answer of another shape is a problem of the service, and steers no terminal", async () => {
+  for (const answer of [{}, null, [], hostile, { ...everything, marks: hostile }]) {
+    await using service = serve(() => Response.json(answer));
+    const both = { entitlement: service, notification: service };
+    const { code, output, errors } = await ops(both, "audit", "verify");
+    assert.deepEqual([code, output], [3, ""]);
+    assert.match(errors, /^A service gave an answer that ops can't read: /);
+    assert.doesNotMatch(errors, steers);
+  }
+});
+
 Deno.test("a refusal of the service can't control the terminal", async () => {
   for (const status of [400, 401, 403, 409, 500, 503]) {
     await using service = serve(() => Response.json({ message: hostile }, { status }));
@@ -181,7 +192,7 @@ for (const [what, command] of endless) {
       const both = { entitlement: service, notification: service };
       const { code, errors } = await ops(both, ...command);
       assert.equal(code, 3);
-      assert.match(errors, /goes on without coming to an end/);
+      assert.match(errors, /does not finish: it makes no progress/);
       assert.equal(service.asked.length, length + 1);
     }
   });
@@ -192,7 +203,7 @@ Deno.test("a replay that makes no progress and is never complete ends", async ()
   const both = { entitlement: service, notification: service };
   const { code, errors } = await ops(both, "replay", "--from", "1h", "--reason", "r");
   assert.equal(code, 3);
-  assert.match(errors, /goes on without coming to an end/);
+  assert.match(errors, /does not finish: it makes no progress/);
   assert.equal(service.asked.length, 1);
 });
 

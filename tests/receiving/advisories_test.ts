@@ -1,8 +1,9 @@
-// What JetStream will not deliver any more is kept with a copy, whatever becomes of the stream.
+// A message that JetStream no longer delivers is kept with a copy, whatever happens to the stream.
 import assert from "node:assert/strict";
 import { readsTermReasons } from "../../shared/nats/pull.ts";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf, messageOf, tooLongForAnIndex } from "../support/events.ts";
+import { countLogged } from "../support/logs.ts";
 import {
   advisoriesSent,
   advisoryStream,
@@ -53,7 +54,7 @@ Deno.test("a terminated message is kept with its headers, its body and the reaso
   }]);
 });
 
-Deno.test("so is a message whose deliveries are used up", async () => {
+Deno.test("a message whose deliveries are used up is kept with its headers and its body", async () => {
   await using place = await freshPlace();
   await using _service = await startNotification(place, { NOTIFICATION_NATS_MAX_DELIVER: "1" });
   const event = eventOf({ userId: tooLongForAnIndex() });
@@ -72,7 +73,7 @@ Deno.test("so is a message whose deliveries are used up", async () => {
   }]);
 });
 
-Deno.test("an advisory that can't be read is acked and told, and the next one is captured", async () => {
+Deno.test("an unreadable advisory is acked and logged, and the next one is captured", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   const subject = advisorySubject(place, "MSG_TERMINATED");
@@ -111,16 +112,15 @@ Deno.test("an advisory that can't be read is acked and told, and the next one is
     );
     return info.num_ack_pending === 0 && info.num_pending === 0;
   });
-  const told = () =>
-    service.log.filter(({ message }) => /^Advisory \d+ can't be read/.test(message)).length;
-  await until("all are told", () => told() >= unreadable.length);
-  assert.equal(told(), unreadable.length);
+  const logged = () => countLogged(service.log, /^Advisory \d+ can't be read/);
+  await until("all are logged", () => logged() >= unreadable.length);
+  assert.equal(logged(), unreadable.length);
 });
 
-Deno.test("an advisory whose message is already gone is stored without a copy", async () => {
+Deno.test("an advisory whose message no longer exists is stored without a copy", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
-  const free = await holdDeadLetters(place);
+  const release = await holdDeadLetters(place);
   await publishRaw(place, [bad, bad]);
   await until(
     "both are terminated",
@@ -130,21 +130,21 @@ Deno.test("an advisory whose message is already gone is stored without a copy", 
     const { streams } = await connection.jetstreamManager();
     await streams.deleteMessage(place.stream, 1);
   });
-  const problems = () => service.log.filter(({ message }) => /^Advisories can't/.test(message));
-  await until("it notices", () => problems().length > 0);
+  const problems = () => countLogged(service.log, /^Advisories can't/);
+  await until("it notices", () => problems() > 0);
   await new Promise((over) => setTimeout(over, 3_000)); // more than one try
-  await free();
+  await release();
   const letters = await untilDeadLetters(place, 2);
   assert.deepEqual(letters.map(({ message_body }) => message_body), [null, bad.body]);
-  assert.equal(problems().length, 1, "it is told once");
+  assert.equal(problems(), 1, "it is logged once");
 });
 
-Deno.test("a sequence that a new stream uses again is another message", async () => {
+Deno.test("a sequence that a new stream uses again counts as another message", async () => {
   await using place = await freshPlace();
   await using _service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
   await publishRaw(place, [bad]);
   await untilDeadLetters(place, 1);
-  await makeAnew(place);
+  await recreateStream(place);
   const other = { body: new TextEncoder().encode("not protobuf") };
   await publishRaw(place, [other]);
   const letters = await untilDeadLetters(place, 2);
@@ -154,21 +154,21 @@ Deno.test("a sequence that a new stream uses again is another message", async ()
   );
 });
 
-Deno.test("what a new stream holds at that sequence is not taken for the old message", async () => {
+Deno.test("a message of a new stream with the same sequence is not captured as the old message", async () => {
   await using place = await freshPlace();
   await using _service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
-  const free = await holdDeadLetters(place);
+  const release = await holdDeadLetters(place);
   await publishRaw(place, [bad]);
   await until("it is terminated", async () => (await advisoriesSent(place)).MSG_TERMINATED === 1);
-  await makeAnew(place);
+  await recreateStream(place);
   await publishTo(place, [eventOf()]);
   await untilSent(place, 1);
-  await free();
+  await release();
   const [letter] = await untilDeadLetters(place, 1);
   assert.deepEqual([letter?.stream_seq, letter?.message_body], [1, null]);
 });
 
-Deno.test("an advisory that comes twice is stored once", async () => {
+Deno.test("an advisory that is delivered twice is stored once", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   await publishRaw(place, [bad]);
@@ -180,10 +180,10 @@ Deno.test("an advisory that comes twice is stored once", async () => {
   await publishRaw({ ...place, subject }, [{ body: advisory.data }, { body: advisory.data }]);
   await publishRaw(place, [bad]);
   assert.equal((await untilDeadLetters(place, 2)).length, 2);
-  const told = () => service.log.filter(({ message }) => / was captured/.test(message)).length;
-  await until("both are told", () => told() >= 2);
-  assert.equal(told(), 2);
-  assert.deepEqual(service.log.filter(({ message }) => /^Advisories can't/.test(message)), []);
+  const logged = () => countLogged(service.log, / was captured/);
+  await until("both are logged", () => logged() >= 2);
+  assert.equal(logged(), 2);
+  assert.equal(countLogged(service.log, /^Advisories can't/), 0);
 });
 
 async function untilDeadLetters({ ownerUrl }: Place, count: number): Promise<DeadLetter[]> {
@@ -206,7 +206,7 @@ async function untilDeadLetters({ ownerUrl }: Place, count: number): Promise<Dea
   }));
 }
 
-/** Nothing can be stored until it is freed. */
+/** Makes storing fail until the returned function is called. */
 async function holdDeadLetters({ ownerUrl }: Place): Promise<() => Promise<void>> {
   await ask(ownerUrl, "alter table notification_nats_dlq rename column kind to held");
   return async () => {
@@ -214,23 +214,23 @@ async function holdDeadLetters({ ownerUrl }: Place): Promise<() => Promise<void>
   };
 }
 
-/** An older nats-server does not pass them on. */
+/** Older versions of nats-server do not pass reasons on. */
 function knowsReasons({ natsUrl }: Place): Promise<boolean> {
   return withNats(natsUrl, ({ info }) => Promise.resolve(readsTermReasons(info?.version)));
 }
 
-/** As after the loss of a disk, but without losing the connection. */
-async function makeAnew(place: Place): Promise<void> {
+/** Deletes the stream as a lost disk would, but keeps the connection. */
+async function recreateStream(place: Place): Promise<void> {
   await withNats(place.natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();
     await streams.delete(place.stream);
   });
-  await until("it is made again", () => consumerInfo(place).then(() => true, () => false));
+  await until("it is created again", () => consumerInfo(place).then(() => true, () => false));
 }
 
 async function untilStream({ natsUrl }: Place, stream: string): Promise<void> {
   await until(
-    "the stream is there",
+    "the stream exists",
     () => readStream(natsUrl, stream).then(() => true, () => false),
   );
 }

@@ -1,5 +1,5 @@
-// Messages that JetStream gave up are dead letters too: shown decoded, and received again from their
-// copies.
+// Messages that JetStream gave up are dead letters as well. They are shown decoded, and they can be
+// received again from their copies.
 import assert from "node:assert/strict";
 import { ofNotification, outcomes, sendBack, untilDead } from "../operators/dead_letters.ts";
 import { ask } from "../support/entitlement.ts";
@@ -8,10 +8,10 @@ import { countsOf, publishRaw } from "../support/notification.ts";
 import { look, operate, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a captured message is received again from its copy, and one received meanwhile is not doubled", async () => {
+Deno.test("a captured message is received again from its copy, and not twice if it was received meanwhile", async () => {
   await using stack = await startStack({ notification: { NOTIFICATION_NATS_MAX_DELIVER: "1" } });
   const { notification, place } = stack;
-  // PostgreSQL refuses them for a moment.
+  // PostgreSQL refuses them until the constraint is dropped.
   await ask(place.ownerUrl, "alter table notifications add check (user_id not like 'unlucky%')");
   const events = ["unlucky-1", "unlucky-2"].map((userId) => eventOf({ userId }));
   await publishRaw(
@@ -38,7 +38,7 @@ Deno.test("a captured message is received again from its copy, and one received 
     place.ownerUrl,
     "alter table notifications drop constraint notifications_user_id_check",
   );
-  await publishRaw(place, [messageOf(events[0])]); // comes by itself after all
+  await publishRaw(place, [messageOf(events[0])]); // is received after all, without being sent back
   await until("it is sent", async () => (await countsOf(place)).sent === 1);
   const both = await Promise.all(
     [1, 2].map(() => operate(notification.url, sendBack, { layer: "advisory", ids })),
@@ -59,7 +59,7 @@ Deno.test("a captured message is received again from its copy, and one received 
   );
 });
 
-Deno.test("a message that can't be read stays a dead letter, shown as it came", async () => {
+Deno.test("an unreadable message stays a dead letter, which shows its original bytes", async () => {
   await using stack = await startStack();
   const { notification, place } = stack;
   const bad = messageOf({ eventId: "no UUID" });

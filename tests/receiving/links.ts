@@ -1,4 +1,4 @@
-// A network between a client and a server of its own, which is slow or changes what it carries.
+// A link between a client and a server that delays or changes what it carries.
 import { Buffer } from "node:buffer";
 
 export interface Link extends AsyncDisposable {
@@ -7,10 +7,10 @@ export interface Link extends AsyncDisposable {
 
 export interface LinkOptions {
   delayMs?: number; // each way
-  rewrite?: (text: string) => string; // of what the server says, byte for byte; keeps the length
+  rewrite?: (text: string) => string; // changes what the server sends; must keep its length
 }
 
-/** The word that a pull is over becomes one for a subscription that nobody has. */
+/** Redirects the announcement that a pull has ended to a subscription that does not exist. */
 export function forgetful(text: string): string {
   return text.replaceAll(
     /(HMSG \S+ )(\d+)( \d+ \d+\r\nNATS\/1\.0 408)/g,
@@ -36,7 +36,7 @@ export function startLink(
       const due = new Promise<void>((over) => setTimeout(over, delayMs));
       late.push(
         Promise.all([writer, due]).then(async () => void await to.write(change(bytes)))
-          .catch(() => {}), // the other end has gone
+          .catch(() => {}), // the other end is closed
       );
       late.splice(0, late.length - 1);
     }
@@ -58,7 +58,7 @@ export function startLink(
       for (const one of open) {
         try {
           one.close();
-        } catch { /* Its reader has closed it. */ }
+        } catch { /* It is closed already. */ }
       }
       listener.close();
       await accepting;

@@ -1,27 +1,31 @@
-// A pull ends by the server's word: nothing that was delivered is dropped on the way, and a pull
-// that is no use says so.
+// A pull ends when the server announces it: no delivered message is dropped on the way, and a pull
+// that can't work rejects.
 import assert from "node:assert/strict";
 import { AckPolicy, type NatsConnection } from "nats";
 import { pull, type Pulled } from "../../shared/nats/pull.ts";
 import { connectTo } from "../../tools/servers/nats_client.ts";
 import { forgetful, startLink } from "./links.ts";
-import { freshStreamNames, natsUrl, withNats } from "../support/streams.ts";
+import {
+  freshStreamNames,
+  makeStream,
+  natsUrl,
+  type StreamNames,
+  withNats,
+} from "../support/streams.ts";
 
 const everything = { messages: 1_000, bytes: 1_000_000 };
 const name = "pulls";
 
-interface Names {
-  stream: string;
-  subject: string;
-}
-
 const links = {
   "over a slow link": { delayMs: 120 },
-  "and where the server never says that a pull is over": { delayMs: 120, rewrite: forgetful },
+  "over a slow link, from a server that never announces the end of a pull": {
+    delayMs: 120,
+    rewrite: forgetful,
+  },
 };
 
 for (const [where, options] of Object.entries(links)) {
-  Deno.test(`nothing is lost between the end of a pull and the next, ${where}`, async () => {
+  Deno.test(`no message is lost between two pulls ${where}`, async () => {
     await using link = startLink(natsUrl, options);
     const names = await freshDurable();
     const published = 400;
@@ -42,7 +46,7 @@ for (const [where, options] of Object.entries(links)) {
   });
 }
 
-Deno.test("a pull takes no more than its limits, and ends as soon as it has them", async () => {
+Deno.test("a pull takes no more than its limits and ends as soon as they are reached", async () => {
   const names = await freshDurable();
   await publish(names, Array.from({ length: 10 }, () => new Uint8Array(1_000)));
   await using consumer = await connected(natsUrl);
@@ -62,7 +66,7 @@ Deno.test("a pull takes no more than its limits, and ends as soon as it has them
   assert.equal(await pulled(100, 1_000_000), 0);
 });
 
-Deno.test("each way to answer has its effect, and only the first answer counts", async () => {
+Deno.test("each kind of answer has its effect, and only the first answer counts", async () => {
   const names = await freshDurable();
   await publish(names, [new Uint8Array(1), new Uint8Array(2), new Uint8Array(3)]);
   await using consumer = await connected(natsUrl);
@@ -95,7 +99,7 @@ Deno.test("each way to answer has its effect, and only the first answer counts",
   assert.equal((await infoOf(names)).num_ack_pending, 0);
 });
 
-Deno.test("a pull from what is not there, or goes away meanwhile, is an error at once", async () => {
+Deno.test("a pull fails at once if its consumer does not exist or is deleted meanwhile", async () => {
   const names = await freshDurable();
   await using consumer = await connected(natsUrl);
   const durable = { ...consumer, ...names, name };
@@ -118,29 +122,29 @@ Deno.test("a pull ends with its connection", async () => {
   await pulling;
 });
 
-async function freshDurable(): Promise<Names> {
+async function freshDurable(): Promise<StreamNames> {
   const names = freshStreamNames();
+  await makeStream(natsUrl, names);
   await withNats(natsUrl, async (connection) => {
-    const { streams, consumers } = await connection.jetstreamManager();
-    await streams.add({ name: names.stream, subjects: [names.subject] });
+    const { consumers } = await connection.jetstreamManager();
     await consumers.add(names.stream, { durable_name: name, ack_policy: AckPolicy.Explicit });
   });
   return names;
 }
 
-const infoOf = ({ stream }: Names) =>
+const infoOf = ({ stream }: StreamNames) =>
   withNats(
     natsUrl,
     async (connection) => (await connection.jetstreamManager()).consumers.info(stream, name),
   );
 
-function publish({ subject }: Names, bodies: Uint8Array[]): Promise<void> {
+function publish({ subject }: StreamNames, bodies: Uint8Array[]): Promise<void> {
   return withNats(natsUrl, async (connection) => {
     for (const body of bodies) await connection.jetstream().publish(subject, body);
   });
 }
 
-function publishSlowly({ subject }: Names, count: number, everyMs: number): Promise<void> {
+function publishSlowly({ subject }: StreamNames, count: number, everyMs: number): Promise<void> {
   return withNats(natsUrl, async (connection) => {
     for (let i = 0; i < count; i++) {
       await connection.jetstream().publish(subject);

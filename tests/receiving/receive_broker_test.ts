@@ -1,10 +1,11 @@
-// The broker may be away, come back with less than it had, or be changed by somebody else: the
-// service finds its way back to it by itself, and what is stored once stays stored once.
+// The broker may be unavailable, come back with less data, or be changed by somebody else. The
+// service recovers by itself and still stores each event once.
 import assert from "node:assert/strict";
 import { AckPolicy, type ConsumerConfig, DeliverPolicy, RetentionPolicy } from "nats";
 import { startNats } from "../../tools/servers/nats.ts";
 import { call } from "../support/api.ts";
 import { eventsOf, messageOf } from "../support/events.ts";
+import { countLogged } from "../support/logs.ts";
 import {
   advisoryStream,
   allSent,
@@ -20,21 +21,21 @@ import {
 } from "../support/notification.ts";
 import { durable, type Place } from "../../tools/load/stage.ts";
 import { ownDatabase } from "../support/databases.ts";
-import { type LogLine, startService } from "../../tools/servers/service_process.ts";
-import { withNats } from "../support/streams.ts";
+import { startService } from "../../tools/servers/service_process.ts";
+import { makeStream, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a broker that is killed and started again costs nothing and doubles nothing", async () => {
+Deno.test("killing and restarting the broker neither loses nor duplicates a notification", async () => {
   await using nats = await startNats();
   await using place = await freshPlace({ natsUrl: nats.url });
   await using service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
   const events = eventsOf({ users: 100, versions: 12 });
   for (const part of [events.slice(0, 500), events.slice(500, 900), events.slice(900)]) {
     await publishTo(place, part);
-    const connected = count(service.log, /^Connected to NATS/);
+    const connected = countLogged(service.log, /^Connected to NATS/);
     await nats.kill(); // in the middle of the work
     await nats.start();
-    await until("it came back", () => count(service.log, /^Connected to NATS/) > connected);
+    await until("it came back", () => countLogged(service.log, /^Connected to NATS/) > connected);
   }
   await untilSent(place, events.length);
   await untilAllAcked(place);
@@ -42,7 +43,7 @@ Deno.test("a broker that is killed and started again costs nothing and doubles n
   assert.equal(await service.stop(), 0);
 });
 
-Deno.test("after the broker was wiped, old and new events together are one row each", async () => {
+Deno.test("after the broker was wiped, each event, old or new, is stored once", async () => {
   await using nats = await startNats();
   await using place = await freshPlace({ natsUrl: nats.url });
   await using _service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
@@ -59,7 +60,7 @@ Deno.test("after the broker was wiped, old and new events together are one row e
   assert.deepEqual(await countsOf(place), allSent(events.length));
 });
 
-Deno.test("a stream, a durable and the streams of advisories that are deleted are made again", async () => {
+Deno.test("a deleted stream, durable consumer or stream of advisories is created again", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   const events = eventsOf({ users: 50, versions: 8 });
@@ -86,11 +87,11 @@ Deno.test("a stream, a durable and the streams of advisories that are deleted ar
 
   await publishRaw(place, [messageOf({ eventId: "no UUID" })]);
   await until("it is captured", async () => (await countsOf(place)).notification_nats_dlq === 1);
-  assert.ok(count(service.log, /^Events can't be consumed/) <= 2);
+  assert.ok(countLogged(service.log, /^Events can't be consumed/) <= 2);
   assert.equal(await service.stop(), 0);
 });
 
-Deno.test("it starts without its servers, says so once, and works as soon as they are there", async () => {
+Deno.test("the service starts without its servers, logs it once, and works as soon as they are available", async () => {
   await using nats = await startNats();
   await using database = await ownDatabase("notification");
   await using names = await freshPlace();
@@ -108,29 +109,29 @@ Deno.test("it starts without its servers, says so once, and works as soon as the
   await untilConsuming(place);
   const events = eventsOf({ users: 20, versions: 5 });
   await publishTo(place, events);
-  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await until("it notices", () => countLogged(service.log, /^Database unavailable/) === 1);
   await database.server.start();
   await untilSent(place, events.length);
   await untilAllAcked(place);
   assert.deepEqual(await countsOf(place), allSent(events.length));
   await until("it is ready", async () => (await call(`${service.url}/readyz`)).status === 200);
   for (
-    const problem of [/^NATS can't be reached/, /^delivery can't use/, /^The database is away/]
+    const problem of [/^NATS can't be reached/, /^delivery can't use/, /^Database unavailable/]
   ) {
-    assert.equal(count(service.log, problem), 1, `${problem}`);
+    assert.equal(countLogged(service.log, problem), 1, `${problem}`);
   }
 });
 
 const foreign: [string, Partial<ConsumerConfig>][] = [
-  ["sees another subject only", { filter_subject: "elsewhere" }],
-  ["gets headers only", { headers_only: true }],
-  ["may ask for few messages only", { max_batch: 1, max_bytes: 100, max_expires: 1_000_000_000 }],
-  ["waits by other rules", { backoff: [1_000_000, 2_000_000], max_deliver: 5 }],
-  ["has few in flight", { max_ack_pending: 1, ack_wait: 1_000_000 }],
+  ["is limited to another subject", { filter_subject: "elsewhere" }],
+  ["delivers only headers", { headers_only: true }],
+  ["allows only small pulls", { max_batch: 1, max_bytes: 100, max_expires: 1_000_000_000 }],
+  ["has another backoff", { backoff: [1_000_000, 2_000_000], max_deliver: 5 }],
+  ["allows few messages without an ack", { max_ack_pending: 1, ack_wait: 1_000_000 }],
 ];
 
 for (const [what, config] of foreign) {
-  Deno.test(`a durable that somebody else made so that it ${what} is brought to ours`, async () => {
+  Deno.test(`a durable consumer that ${what} gets the wanted settings`, async () => {
     await using place = await freshPlace();
     await makeDurable(place, config);
     await using _service = await startNotification(place);
@@ -146,49 +147,44 @@ for (const [what, config] of foreign) {
 }
 
 const unchangeable: [string, Partial<ConsumerConfig>][] = [
-  ["that is pushed to", { deliver_subject: "elsewhere" }],
+  ["with push delivery", { deliver_subject: "elsewhere" }],
   ["without acks", { ack_policy: AckPolicy.None }],
   ["of new messages only", { deliver_policy: DeliverPolicy.New }],
 ];
 
 for (const [what, config] of unchangeable) {
-  Deno.test(`a durable ${what} can't be changed, which ends the start with a clear error`, async () => {
+  Deno.test(`a durable consumer ${what} can't be changed, so the start fails with a clear error`, async () => {
     await using place = await freshPlace();
     await makeDurable(place, config);
     await using service = await startService("notification", settingsOf(place));
     assert.equal(await service.exited, 1);
-    assert.equal(count(service.log, /Consumer "notifications" can't get the wanted settings: /), 1);
+    assert.equal(
+      countLogged(service.log, /Consumer "notifications" can't get the wanted settings: /),
+      1,
+    );
   });
 }
 
-Deno.test("so does a stream that drops what was acked", async () => {
+Deno.test("a stream that deletes acked messages can't be changed, so the start fails with a clear error", async () => {
   await using place = await freshPlace();
-  await withNats(place.natsUrl, async (connection) => {
-    const { streams } = await connection.jetstreamManager();
-    const retention = RetentionPolicy.Workqueue;
-    await streams.add({ name: place.stream, subjects: [place.subject], retention });
-  });
+  await makeStream(place.natsUrl, place, { retention: RetentionPolicy.Workqueue });
   await using service = await startService("notification", settingsOf(place));
   assert.equal(await service.exited, 1);
-  assert.ok(count(service.log, /Stream .* can't get the wanted settings: /) > 0);
+  assert.ok(countLogged(service.log, /Stream .* can't get the wanted settings: /) > 0);
 });
 
-function makeDurable(place: Place, config: Partial<ConsumerConfig>): Promise<void> {
-  return withNats(place.natsUrl, async (connection) => {
-    const { streams, consumers } = await connection.jetstreamManager();
-    const elsewhere = `${place.stream}.elsewhere`;
-    await streams.add({ name: place.stream, subjects: [place.subject, elsewhere] });
+async function makeDurable(place: Place, config: Partial<ConsumerConfig>): Promise<void> {
+  const elsewhere = `${place.stream}.elsewhere`;
+  await makeStream(place.natsUrl, place, { subjects: [place.subject, elsewhere] });
+  await withNats(place.natsUrl, async (connection) => {
+    const { consumers } = await connection.jetstreamManager();
     const common = { durable_name: durable, ack_policy: AckPolicy.Explicit };
     const filter = config.filter_subject && { filter_subject: elsewhere };
     await consumers.add(place.stream, { ...common, ...config, ...filter });
   });
 }
 
-/** Made again, by the service. */
+/** The service creates the consumer again. */
 function untilConsuming(place: Place): Promise<void> {
   return until("it consumes again", () => consumerInfo(place).then(() => true, () => false));
-}
-
-function count(log: LogLine[], message: RegExp): number {
-  return log.filter((line) => message.test(line.message)).length;
 }

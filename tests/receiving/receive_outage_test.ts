@@ -1,9 +1,10 @@
-// While the database is away, for whatever reason and however long, messages wait in the stream and
-// none of their deliveries is used up.
+// While the database is unavailable, whatever the reason and however long, messages wait in the
+// stream and use up no deliveries.
 import assert from "node:assert/strict";
 import { type OwnDatabase, ownDatabase, uniqueName, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { eventOf, eventsOf, messageOf, tooLongForAnIndex } from "../support/events.ts";
+import { countLogged } from "../support/logs.ts";
 import {
   advisoriesSent,
   allSent,
@@ -21,7 +22,7 @@ import type { LogLine } from "../../tools/servers/service_process.ts";
 import { natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// An outage of 4 s would use up all deliveries, were they not held.
+// An outage of 4 s would use up all deliveries if the messages were not held.
 const brief = {
   NOTIFICATION_NATS_ACK_WAIT: "1s",
   NOTIFICATION_NATS_MAX_DELIVER: "2",
@@ -29,7 +30,7 @@ const brief = {
 };
 const outageMs = 5_000;
 
-Deno.test("a database that is stopped for long uses up no deliveries, and nothing is lost", async () => {
+Deno.test("a long outage of the database uses up no deliveries and loses nothing", async () => {
   await using database = await ownDatabase("notification");
   const place = placeOf(database);
   await using service = await startNotification(place, brief);
@@ -44,7 +45,7 @@ Deno.test("a database that is stopped for long uses up no deliveries, and nothin
   await database.server.stop();
   const stoppedAt = performance.now();
   await publishTo(place, during);
-  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await until("it notices", () => countLogged(service.log, /^Database unavailable/) === 1);
   await until("it pulls no more", async () => (await consumerInfo(place)).num_waiting === 0);
   await publishTo(place, later);
   await until("the outage was long", () => performance.now() - stoppedAt > outageMs);
@@ -52,14 +53,15 @@ Deno.test("a database that is stopped for long uses up no deliveries, and nothin
   await database.server.start();
 
   await assertAllOnce(place, 450);
-  assertToldOnce(service.log);
+  assertLoggedOnce(service.log);
   assert.equal(await service.stop(), 0);
 });
 
-Deno.test("nor does one that is killed under load, again and again", async () => {
+Deno.test("a database that is killed again and again under load uses up no deliveries and loses nothing", async () => {
   await using database = await ownDatabase("notification");
   const place = placeOf(database);
-  // A machine that recovers its database and runs other tests may be short of time for a second.
+  // While the machine recovers a database and runs other tests, the service may not get to run for
+  // a second.
   const settings = { ...brief, NOTIFICATION_NATS_ACK_WAIT: "3s" };
   await using service = await startNotification(place, settings);
   const events = eventsOf({ users: 100, versions: 30 });
@@ -76,35 +78,35 @@ Deno.test("nor does one that is killed under load, again and again", async () =>
   assert.equal(await service.stop(), 0);
 });
 
-Deno.test("a database that only reads, as after a failover, is away as well", async () => {
+Deno.test("a read-only database, as after a failover, counts as unavailable", async () => {
   await using place = await freshPlace();
   const name = new URL(place.ownerUrl).pathname.slice(1);
   await using service = await startNotification(place, brief);
   await publishTo(place, [eventOf()]);
   await untilSent(place, 1);
-  await beginAnew(place, `alter database ${name} set default_transaction_read_only = on`);
+  await changeForAll(place, `alter database ${name} set default_transaction_read_only = on`);
   await publishTo(place, eventsOf({ users: 30, versions: 1 }));
-  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await until("it notices", () => countLogged(service.log, /^Database unavailable/) === 1);
   await new Promise((over) => setTimeout(over, outageMs));
-  await beginAnew(place, `alter database ${name} reset default_transaction_read_only`);
+  await changeForAll(place, `alter database ${name} reset default_transaction_read_only`);
   await assertAllOnce(place, 31);
 });
 
-Deno.test("when the only message in hand proves bad after an outage, consuming goes on", async () => {
+Deno.test("consumption resumes after an outage even if the only message in hand is refused", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   await publishTo(place, [eventOf()]);
   await untilSent(place, 1);
   await ask(place.ownerUrl, "alter table processed_events rename to away");
   await publishRaw(place, [messageOf({ userId: tooLongForAnIndex() })]);
-  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await until("it notices", () => countLogged(service.log, /^Database unavailable/) === 1);
   await ask(place.ownerUrl, "alter table away rename to processed_events");
-  await until("it is refused", () => count(service.log, / could not be stored/) === 1);
+  await until("it is refused", () => countLogged(service.log, / could not be stored/) === 1);
   await publishTo(place, [eventOf({ version: 2 })]);
   await untilSent(place, 2);
 });
 
-Deno.test("a stop during an outage gives back what is in hand, in time and with exit code 0", async () => {
+Deno.test("a stop during an outage gives back the messages in hand, in time and with exit code 0", async () => {
   await using database = await ownDatabase("notification");
   const place = placeOf(database);
   const service = await startNotification(place, { ...brief, SHUTDOWN_GRACE: "2s" });
@@ -112,11 +114,11 @@ Deno.test("a stop during an outage gives back what is in hand, in time and with 
   await untilSent(place, 1);
   await database.server.kill();
   await publishTo(place, eventsOf({ users: 100, versions: 2 }));
-  await until("it notices", () => count(service.log, /^The database is away/) === 1);
+  await until("it notices", () => countLogged(service.log, /^Database unavailable/) === 1);
   const stoppedAt = performance.now();
   assert.equal(await service.stop(), 0);
   assert.ok(performance.now() - stoppedAt < 4_000, "the grace is 2 s");
-  assert.equal(count(service.log, / could not be stored/), 0);
+  assert.equal(countLogged(service.log, / could not be stored/), 0);
   await database.server.start();
   await using _next = await startNotification(place, brief);
   await assertAllOnce(place, 201, { redeliveries: true });
@@ -140,20 +142,16 @@ async function assertAllOnce(
   if (!redeliveries) assert.equal(delivered.consumer_seq, events, "each was delivered once");
 }
 
-// Each loop says once that it fails and once that it works again.
-function assertToldOnce(log: LogLine[]): void {
+// Each loop logs once that it fails and once that it works again.
+function assertLoggedOnce(log: LogLine[]): void {
   const problems = log.filter(({ level, message }) => level !== "info" && !/replica/.test(message));
   const told = Map.groupBy(problems, ({ message }) => message.replace(/:.*/s, ""));
   assert.deepEqual([...told].filter(([, lines]) => lines.length > 1), []);
   assert.ok(problems.length <= 3, JSON.stringify(problems));
 }
 
-function count(log: LogLine[], message: RegExp): number {
-  return log.filter((line) => message.test(line.message)).length;
-}
-
-/** Changes the database for all sessions, by ending them. */
-async function beginAnew(place: Place, statement: string): Promise<void> {
+/** Executes a statement that takes effect in new sessions, and ends all others. */
+async function changeForAll(place: Place, statement: string): Promise<void> {
   await withClient(place.ownerUrl, async (owner) => {
     await owner.query("set default_transaction_read_only = off");
     await owner.query(statement);
@@ -169,7 +167,7 @@ interface Pieces {
   rest(): Promise<void>;
 }
 
-// Goes on by itself; `next` waits until so many more pieces are out.
+// Sends the pieces in the background; `next` waits until that many more are sent.
 function inPieces<Item>(
   items: Item[],
   size: number,

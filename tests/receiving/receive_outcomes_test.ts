@@ -1,4 +1,4 @@
-// What becomes of a message: every row of the table of outcomes, on a real stream.
+// Every outcome of receiving a message, on a real stream.
 import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf, type Message, messageOf, tooLongForAnIndex } from "../support/events.ts";
@@ -20,7 +20,7 @@ import { until } from "../../tools/servers/wait.ts";
 
 const noAdvisories = { MAX_DELIVERIES: 0, MSG_TERMINATED: 0 };
 
-Deno.test("an event becomes one notification with all that it says, and is acked", async () => {
+Deno.test("an event becomes one notification with all of its fields, and is acked", async () => {
   await using place = await freshPlace();
   await using _service = await startNotification(place);
   const event = eventOf({ version: 1, userId: "ann", stockKeepingUnit: "größe-密-🔑" });
@@ -51,7 +51,7 @@ Deno.test("an event becomes one notification with all that it says, and is acked
   }]);
 });
 
-Deno.test("the same bytes again leave no trace and no advisory, ever", async () => {
+Deno.test("duplicates change nothing and cause no advisory", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, {
     NOTIFICATION_NATS_ACK_WAIT: "1s",
@@ -61,7 +61,7 @@ Deno.test("the same bytes again leave no trace and no advisory, ever", async () 
   await publishRaw(place, [message]);
   await untilSent(place, 1);
   const [before] = await notificationsOf(place);
-  // Some alone, some many at once, and at last one behind which nothing comes any more.
+  // One alone, and then many at once.
   await publishRaw(place, [message]);
   await untilAllAcked(place);
   await publishRaw(place, Array.from({ length: 300 }, () => message));
@@ -87,7 +87,7 @@ const unreadable: [string, Message][] = [
   ["a NUL, which PostgreSQL can't store", messageOf({ userId: "a\0b" })],
 ];
 
-Deno.test("what can't be read is terminated at its first delivery, and nothing is stored", async () => {
+Deno.test("an unreadable message is terminated at its first delivery, and nothing is stored", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, { NOTIFICATION_NATS_ACK_WAIT: "1s" });
   await publishRaw(place, unreadable.map(([, message]) => message));
@@ -124,7 +124,7 @@ Deno.test("an event of an unknown type is stored under its number, and sent", as
   assert.deepEqual(await advisoriesSent(place), noAdvisories);
 });
 
-Deno.test("one that the database refuses is tried again later, and holds up no other", async () => {
+Deno.test("an event that the database refuses is tried again later and delays no other event", async () => {
   await using place = await freshPlace();
   await ask(
     place.ownerUrl,
@@ -147,7 +147,7 @@ Deno.test("one that the database refuses is tried again later, and holds up no o
   assert.deepEqual(await advisoriesSent(place), noAdvisories);
 });
 
-Deno.test("one that fails at every delivery is delivered with growing pauses, and ends as a dead letter", async () => {
+Deno.test("an event that fails at every delivery is redelivered with growing delays and becomes a dead letter", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, {
     NOTIFICATION_NATS_ACK_WAIT: "1s",
@@ -164,7 +164,7 @@ Deno.test("one that fails at every delivery is delivered with growing pauses, an
   assert.ok(Number(attempts[1]) - Number(attempts[0]) >= 1_900, "it was delivered again at once");
 });
 
-Deno.test("before the migrations nothing is lost: messages wait until the tables are there", async () => {
+Deno.test("before the migrations nothing is lost: messages wait until the tables exist", async () => {
   await using place = await freshPlace();
   await ask(place.ownerUrl, "alter table processed_events rename to not_there_yet");
   await using service = await startNotification(place, {
@@ -172,7 +172,7 @@ Deno.test("before the migrations nothing is lost: messages wait until the tables
     NOTIFICATION_NATS_MAX_DELIVER: "2",
   });
   await publishTo(place, Array.from({ length: 20 }, (_, i) => eventOf({ userId: `user-${i}` })));
-  const isAway = () => service.log.some(({ message }) => / is away/.test(message));
+  const isAway = () => service.log.some(({ message }) => /^Database unavailable/.test(message));
   await until("it notices", isAway);
   const { delivered, num_pending } = await consumerInfo(place);
   assert.deepEqual([delivered.stream_seq, num_pending], [1, 19], "only one message finds out");
@@ -185,7 +185,7 @@ Deno.test("before the migrations nothing is lost: messages wait until the tables
   assert.deepEqual(await advisoriesSent(place), noAdvisories);
 });
 
-// Fields 1 and 8 by hand: what the generated code could not write, but another program might.
+// Written by hand: the generated code can't write these bytes, but another program might.
 function withoutTime(): Uint8Array {
   const id = new TextEncoder().encode(crypto.randomUUID());
   return new Uint8Array([0x0a, id.length, ...id]);

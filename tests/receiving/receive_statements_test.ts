@@ -1,7 +1,7 @@
-// What the statements of receiving do to single rows: who waits for a predecessor, for how long, and
-// what ends the wait.
+// The statements that receive events, row by row: which row waits for a predecessor, for how long,
+// and what ends the wait.
 import assert from "node:assert/strict";
-import { claimNotifications, settleNotifications } from "../../notification/delivery.ts";
+import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
@@ -12,7 +12,7 @@ import { until } from "../../tools/servers/wait.ts";
 
 const waitMs = 90_000;
 
-Deno.test("a version waits for the one before it, as long as the setting says and no older one will do", async () => {
+Deno.test("a version waits for its direct predecessor, as long as the setting says", async () => {
   await using tables = await openFresh("notification");
   await receive(tables, [eventOf({ version: 1 })]);
   await receive(tables, [eventOf({ version: 3 })]);
@@ -21,7 +21,7 @@ Deno.test("a version waits for the one before it, as long as the setting says an
   assert.deepEqual(await waitsIn(tables), [[1, false, null], [2, false, null], [3, false, null]]);
 });
 
-Deno.test("one whose predecessor was sent already is handed over at once", async () => {
+Deno.test("a version whose predecessor was sent is handed over at once", async () => {
   await using tables = await openFresh("notification");
   await receive(tables, [eventOf({ version: 1 })]);
   const claimed = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
@@ -33,13 +33,13 @@ Deno.test("one whose predecessor was sent already is handed over at once", async
   assert.equal((await receive(tables, [eventOf({ version: 2 })])).leased.length, 1);
 });
 
-Deno.test("one that comes with its predecessor is handed over with it", async () => {
+Deno.test("a version that is received with its predecessor is handed over with it", async () => {
   await using tables = await openFresh("notification");
   const { leased } = await receive(tables, [eventOf({ version: 2 }), eventOf({ version: 1 })]);
   assert.equal(leased.length, 2);
 });
 
-Deno.test("a duplicate of its predecessor does not bring back a row that waits for its next try", async () => {
+Deno.test("a duplicate of its predecessor does not make a row due that waits for its retry", async () => {
   await using tables = await openFresh("notification");
   const first = eventOf({ version: 1 });
   await receive(tables, [first, eventOf({ version: 2 })]);
@@ -47,7 +47,7 @@ Deno.test("a duplicate of its predecessor does not bring back a row that waits f
     tables.ownerUrl,
     "update notifications set next_retry_at = now() + interval '1 hour' where version = 2",
   );
-  // Somebody waits, so that waits are looked for at all.
+  // Another row waits, because otherwise the statement looks for no waits.
   await receive(tables, [first, eventOf({ userId: "other", version: 7 })]);
   const [row] = await ask<{ is_later: boolean }>(
     tables.ownerUrl,
@@ -57,7 +57,7 @@ Deno.test("a duplicate of its predecessor does not bring back a row that waits f
   assert.equal(row?.is_later, true);
 });
 
-Deno.test("rows whose wait ends are locked from the lowest id to the highest", async () => {
+Deno.test("rows whose wait ends are locked in ascending order of their ids", async () => {
   await using tables = await openFresh("notification");
   const users = Array.from({ length: 7 }, (_, i) => `user-${i}`);
   await receive(tables, users.map((userId) => eventOf({ userId, version: 2 })));
@@ -81,7 +81,7 @@ Deno.test("rows whose wait ends are locked from the lowest id to the highest", a
   });
 });
 
-Deno.test("sent_at is the time of the claim and what passed until the channel took it", async () => {
+Deno.test("sent_at is the time of the claim plus the time until the channel accepted the notification", async () => {
   await using tables = await openFresh("notification");
   await receive(tables, [eventOf()]);
   const [row] = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
@@ -106,7 +106,7 @@ function receive({ database }: Opened, events: Event[]) {
   return receiveEvents(database, received, waitMs, lease);
 }
 
-/** Of each version: whether it awaits its predecessor, and for how many seconds. */
+/** For each version: whether it awaits its predecessor, and for how many seconds. */
 async function waitsIn({ ownerUrl }: Opened): Promise<unknown[]> {
   const rows = await ask<{ version: number; awaits: boolean; seconds: number | null }>(
     ownerUrl,

@@ -1,5 +1,5 @@
-// A run of the reconciliation belongs to one replica at a time: it keeps its lease while it works, and
-// writes nothing once it has lost it.
+// A run of the reconciliation belongs to one replica at a time. The replica extends its lease while
+// it works, and writes nothing once it has lost the lease.
 import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { untilSent } from "../support/notification.ts";
@@ -10,13 +10,13 @@ import { inTime, until } from "../../tools/servers/wait.ts";
 
 const settings = { entitlement: { ENTITLEMENT_RECONCILE_ENABLED: "false" } };
 
-Deno.test("a replica that was held up for longer than its lease writes nothing more", async () => {
+Deno.test("a replica that was delayed for longer than its lease writes nothing more", async () => {
   await using stack = await startStack(settings);
   await prepare(stack);
   await using slow = startReplica(stack);
   await inTime("the slow one asks", slow.asks.promise);
   await using next = startReplica(stack);
-  await new Promise((over) => setTimeout(over, 1_000)); // it looks five times a second
+  await new Promise((over) => setTimeout(over, 1_000)); // it checks five times a second
   assert.ok(!next.hasAsked(), "while the lease holds the run is the slow one's");
   await stack.entitlement.rows("update reconciliation set leased_until = now() - interval '1 s'");
   await inTime("the next one asks", next.asks.promise);
@@ -24,7 +24,7 @@ Deno.test("a replica that was held up for longer than its lease writes nothing m
   slow.answer();
   await until("the slow one notices", () => slow.log.length > 0);
   assert.deepEqual(slow.log, [
-    "warn Reconciliation postponed: the run took longer than its lease, and another replica has it now",
+    "warn Reconciliation postponed: the run outlasted its lease, and another replica has taken over",
   ]);
   assert.deepEqual(await stateOf(stack), before);
   next.answer();
@@ -37,7 +37,7 @@ Deno.test("a replica that was held up for longer than its lease writes nothing m
   assert.deepEqual(next.log, []);
 });
 
-Deno.test("the lease is extended with each page of what was open, too", async () => {
+Deno.test("the lease is also extended with each page of open events", async () => {
   await using stack = await startStack(settings);
   await prepare(stack);
   await stack.entitlement.rows(
@@ -53,14 +53,15 @@ Deno.test("the lease is extended with each page of what was open, too", async ()
   await until("it has finished", async () => {
     return leases.length > 3 && (await stateOf(stack)).leased_until === null;
   });
-  const firstPages = leases.slice(0, 4); // three of what was open, and one of the audit
+  const firstPages = leases.slice(0, 4); // three pages of open events and one of the audit
   assert.deepEqual(firstPages, [...new Set(firstPages)].sort(), "each later than the one before");
   assert.deepEqual(replica.log.filter((line) => line.startsWith("warn")), []);
 });
 
-// The run is taken over at the last moment: by a trigger, as no other replica could be so quick.
+// The run is taken over at the last moment, by a trigger, because no other replica could be so
+// quick.
 for (const write of ["settled a page", "saved its progress"]) {
-  Deno.test(`nor does one that loses its lease just after it has ${write}`, async () => {
+  Deno.test(`a replica that loses its lease just after it has ${write} writes nothing more`, async () => {
     await using stack = await startStack(settings);
     await prepare(stack);
     const { entitlement } = stack;
@@ -79,7 +80,7 @@ for (const write of ["settled a page", "saved its progress"]) {
     await using replica = startReplica(stack);
     replica.answer();
     await until("it notices", () => replica.log.length > 0);
-    assert.match(replica.log[0] ?? "", /took longer than its lease/);
+    assert.match(replica.log[0] ?? "", /outlasted its lease/);
     const after = await stateOf(stack);
     assert.equal(after.checked_at, before.checked_at);
     assert.equal(after.leased_until, "2100-01-01 00:00:00+00");
@@ -102,7 +103,7 @@ async function stateOf({ entitlement }: Stack): Promise<State> {
   return state;
 }
 
-/** Something to check, and a run that is due. */
+/** Makes a change to check, and a run due. */
 async function prepare({ entitlement, place }: Stack): Promise<void> {
   await grant(entitlement.url);
   await untilSent(place, 1);
@@ -113,7 +114,7 @@ interface Replica extends AsyncDisposable {
   log: string[];
   asks: PromiseWithResolvers<void>; // its first question
   hasAsked(): boolean;
-  answer(): void; // until then it hears nothing
+  answer(): void; // until then its questions are not answered
 }
 
 function startReplica(stack: Stack, onAsk = () => Promise.resolve()): Replica {

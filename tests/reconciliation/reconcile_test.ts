@@ -1,5 +1,5 @@
-// The check that every change was received: it names what is missing, mends it, and takes nothing else
-// for missing.
+// Reconciliation reports the events that are missing, republishes them, and counts no other event
+// as missing.
 import assert from "node:assert/strict";
 import { assertError, call, grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
@@ -11,7 +11,7 @@ import { all, changeSome, lose, path, shortWindow, startLoop } from "./reconcile
 import { look, operate, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("a missing event is named, and put back only when it is asked for", async () => {
+Deno.test("a missing event is reported, and republished only without dry_run", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -46,7 +46,7 @@ Deno.test("a missing event is named, and put back only when it is asked for", as
   );
 });
 
-Deno.test("an event that the outbox has deleted is made again from the audit, as it was", async () => {
+Deno.test("an event that the outbox has deleted is written again from the audit, as it was", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -65,7 +65,7 @@ Deno.test("an event that the outbox has deleted is made again from the audit, as
   assert.deepEqual(await entitlement.rows(headers), rows.slice(0, 2));
 });
 
-Deno.test("what was deleted for its age, given up or never published is not put back", async () => {
+Deno.test("events that are too old, dead or never published are not republished", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -94,7 +94,7 @@ Deno.test("what was deleted for its age, given up or never published is not put 
      values ('a', 'MAX_DELIVERIES', 's', 'c', 1, now(), jsonb_build_object('Nats-Msg-Id', jsonb_build_array($1::text)))`,
     [lost?.event_id],
   );
-  await until("it is given up", async () => {
+  await until("it has failed", async () => {
     const rows = await entitlement.rows("select from outbox_events where status = 'FAILED'");
     return rows.length === 1;
   });
@@ -107,7 +107,7 @@ Deno.test("what was deleted for its age, given up or never published is not put 
   assert.deepEqual(await entitlement.rows("select from outbox_events where unfinished"), []);
 });
 
-Deno.test("what waits to be delivered again is not missing, and what came before it still can be", async () => {
+Deno.test("an event that waits for redelivery is not missing, and an event before it can be", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -132,7 +132,7 @@ Deno.test("what waits to be delivered again is not missing, and what came before
   );
 });
 
-Deno.test("replicas that check each hour mend once, and prove all up to what is on its way", async () => {
+Deno.test("replicas republish a missing event once, and prove all up to the first event on its way", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, place } = stack;
   await changeSome(stack);
@@ -148,11 +148,11 @@ Deno.test("replicas that check each hour mend once, and prove all up to what is 
     return unreceived.length === 0 && proven_until > before.proven_until;
   });
   assert.equal(await metricOf("entitlement_reconcile_mended_total"), 2);
-  await until("that is seen", async () => {
+  await until("the metric is 0", async () => {
     return await metricOf("entitlement_unreceived_current", { state: "MISSING" }) === 0;
   });
 
-  // What can't be published now is on its way, and so the proof ends there.
+  // An event that can't be published now is on its way, so the proof ends there.
   const { ownerUrl } = entitlement.database;
   await entitlement.service.stop();
   const [pending] = await ask<{ event_id: string; created_at: string }>(
@@ -168,7 +168,7 @@ Deno.test("replicas that check each hour mend once, and prove all up to what is 
     ownerUrl,
     "update reconciliation set proven_until = now() - interval '1 day', checked_at = now() - interval '1 day'",
   );
-  await until("it has come that far", async () => {
+  await until("the proof ends there", async () => {
     const found = await ask(
       ownerUrl,
       "select from reconciliation where proven_until = $1 and checked_at > now() - interval '1 hour'",
@@ -181,7 +181,7 @@ Deno.test("replicas that check each hour mend once, and prove all up to what is 
   assert.deepEqual(lines, ["error 2 events were not received, 2 of them are published again"]);
 });
 
-Deno.test("while nobody answers nothing is taken for missing", async () => {
+Deno.test("while no replica answers, no event counts as missing", async () => {
   await using stack = await startStack(shortWindow);
   const { entitlement, notification, place } = stack;
   await changeSome(stack);
@@ -192,12 +192,12 @@ Deno.test("while nobody answers nothing is taken for missing", async () => {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ ...all, who: "kim", reason: "r" }),
   });
-  const message = "the notification service can't be asked: nobody answers";
+  const message = "can't ask the notification service: no replica answers";
   assertError(answer, 503, "SERVICE_UNAVAILABLE", message);
   const stopping = new AbortController();
   const collecting = collectingLog();
   const loop = startLoop(stack, stopping.signal, collecting);
-  await until("it says so", () => collecting.lines.some((line) => line.startsWith("warn")));
+  await until("it is logged", () => collecting.lines.some((line) => line.startsWith("warn")));
   stopping.abort();
   assert.deepEqual(await loop, [`warn Reconciliation postponed: ${message}`]);
 });

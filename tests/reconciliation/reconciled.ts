@@ -1,4 +1,4 @@
-// Changes of which some were not received, and a replica that checks.
+// Changes, some of which were not received, and a replica that reconciles.
 import { type AskReceiver, receiverOver } from "../../entitlement/reconciliation/ask.ts";
 import { runReconciliation } from "../../entitlement/reconciliation/run.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
@@ -11,7 +11,7 @@ import { collectingLog } from "../support/relays.ts";
 import type { Stack } from "../support/stack.ts";
 import { natsUrl } from "../support/streams.ts";
 
-// Else the stream would swallow what is published again, as the duplicate that it is.
+// Otherwise the stream would drop republished events as duplicates.
 export const shortWindow = {
   entitlement: {
     ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms",
@@ -23,18 +23,18 @@ export const path = "/operations/entitlement/reconcile";
 export const since = "2026-01-01T00:00:00Z";
 export const all = { since, grace_seconds: 0 };
 
-/** Ann's book twice and her film, and Bob's book; all sent. */
+/** Changes Ann's book twice, her film and Bob's book, and waits until all are sent. */
 export async function changeSome({ entitlement, place }: Stack): Promise<void> {
   await grant(entitlement.url, { user_id: "ann" });
   await revoke(entitlement.url, { user_id: "ann" });
   await grant(entitlement.url, { user_id: "ann", stock_keeping_unit: "film" });
   await grant(entitlement.url, { user_id: "bob" });
   await untilSent(place, 4);
-  // From now on the stream does not know them as duplicates any more.
+  // The duplicate window is over: the stream takes these events again.
   await new Promise((over) => setTimeout(over, 150));
 }
 
-/** As if the message had never come. */
+/** Deletes all traces of a received message. */
 export async function lose({ place }: Stack, key: string, version: number): Promise<void> {
   const [lost] = await ask<{ event_id: string }>(
     place.ownerUrl,
@@ -44,7 +44,7 @@ export async function lose({ place }: Stack, key: string, version: number): Prom
   await ask(place.ownerUrl, "delete from processed_events where event_id = $1", [lost?.event_id]);
 }
 
-/** In this process, as one replica has it. Returns what it logged when it has ended. */
+/** Runs the loop of one replica in this process. Returns its log when it has ended. */
 export async function startLoop(
   { entitlement }: Stack,
   stop: AbortSignal,

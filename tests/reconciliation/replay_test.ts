@@ -1,5 +1,5 @@
-// What was published in a range of time is published again, in bounded batches, and nothing comes of it
-// but messages: their receivers know them.
+// Replay republishes the events of a range of time in bounded batches. Receivers know these events
+// already, so there is no other effect than the messages.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { replay } from "../../entitlement/operators/replay.ts";
@@ -15,19 +15,19 @@ import { until } from "../../tools/servers/wait.ts";
 
 const path = "/operations/entitlement/replay";
 
-Deno.test("a range is published again batch by batch, in order, and no effect is doubled", async () => {
+Deno.test("a range is republished batch by batch, in order, and no effect is duplicated", async () => {
   await using stack = await startStack({
     entitlement: { ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms" },
     notification: { NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms" },
   });
   const { entitlement, notification, place } = stack;
-  // Of one key, because of others the order is not promised.
+  // All changes have the same key, because order is only promised within a key.
   for (let i = 0; i < 5; i++) {
     const change = i % 2 === 0 ? grant : revoke;
     assert.equal((await change(entitlement.url, {}, `change-${i}`)).status, 200);
   }
   await untilSent(place, 5);
-  await new Promise((over) => setTimeout(over, 150)); // beyond the window
+  await new Promise((over) => setTimeout(over, 150)); // until the duplicate window is over
   const range = { from: "2026-01-01T00:00:00Z", to: new Date().toISOString(), limit: 2 };
   const dry = await operate(entitlement.url, path, { ...range, dry_run: true });
   assert.deepEqual(dry, { operation_id: null, replayed: 5, complete: true });
@@ -69,7 +69,7 @@ Deno.test("a range is published again batch by batch, in order, and no effect is
   );
 });
 
-Deno.test("within the duplicate window the stream itself takes a replay for what it is", async () => {
+Deno.test("within the duplicate window the stream itself removes the duplicates of a replay", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await grant(entitlement.url);
@@ -82,7 +82,7 @@ Deno.test("within the duplicate window the stream itself takes a replay for what
   assert.equal(row?.stream_seq, 1);
 });
 
-Deno.test("a range that is not over, or is none, is refused", async () => {
+Deno.test("a range that ends in the future, or is not a range, is refused", async () => {
   await using stack = await startStack();
   const from = "2026-01-01T00:00:00Z";
   const unstorable = "must be after the year 0, offset by less than 16 hours, in 40 characters";
@@ -107,7 +107,7 @@ Deno.test("a range that is not over, or is none, is refused", async () => {
   }
 });
 
-Deno.test("whether a range is over the database's clock says, and not the process's", async () => {
+Deno.test("the clock of the database decides whether a range is over", async () => {
   await using place = await openFresh("entitlement");
   const app = new Hono().post("/", replay(place.database, new Wakeup())).onError((error) =>
     new Response(error.message, { status: error instanceof ApiError ? error.status : 500 })

@@ -1,5 +1,5 @@
-// What follows from a check of received events: what stays open, what is closed, and how often an event
-// is put back before a person has to look.
+// What follows from a check of received events: which events stay open, which are closed, and how
+// often an event is republished before an operator has to look.
 import assert from "node:assert/strict";
 import type { Checked, State } from "../../entitlement/reconciliation/check.ts";
 import { settleChecked } from "../../entitlement/reconciliation/settle.ts";
@@ -9,7 +9,7 @@ import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { insertEvents } from "../support/outbox.ts";
 
-const mender = { who: "reconciliation", reason: "not received", maxMends: 3 };
+const limits = { who: "reconciliation", reason: "not received", maxPerEvent: 3 };
 
 function checked(event_id: string, state: State): Checked {
   const occurred_at = "2026-11-02T03:04:05.000000Z";
@@ -20,24 +20,24 @@ function checked(event_id: string, state: State): Checked {
 }
 
 function settle(database: Database, ...page: Checked[]): Promise<Set<string>> {
-  return settleChecked({ database, wakeRelay: new Wakeup() }, page, mender);
+  return settleChecked({ database, wakeRelay: new Wakeup() }, page, limits);
 }
 
-Deno.test("an event is put back as often as allowed, and then stays named for a person", async () => {
+Deno.test("an event is republished as often as allowed, and then stays listed for an operator", async () => {
   await using place = await openFresh("entitlement");
   const { database, ownerUrl } = place;
   const [id = ""] = await insertEvents(ownerUrl, [{ key: "ann:book", version: 1 }]);
-  const mended: number[] = [];
+  const republished: number[] = [];
   for (let i = 0; i < 5; i++) {
     await ask(ownerUrl, "update outbox_events set status = 'PUBLISHED', published_at = now()");
-    mended.push((await settle(database, checked(id, "MISSING"))).size);
+    republished.push((await settle(database, checked(id, "MISSING"))).size);
   }
-  assert.deepEqual(mended, [1, 1, 1, 0, 0]);
+  assert.deepEqual(republished, [1, 1, 1, 0, 0]);
   const open = await ask(ownerUrl, "select event_id, state, mends from unreceived_events");
   assert.deepEqual(open, [{ event_id: id, state: "MISSING", mends: 3 }]);
 });
 
-Deno.test("what is dead is named and not put back; what is received or too old is closed", async () => {
+Deno.test("a dead event stays open without being republished; a received or too old one is closed", async () => {
   await using place = await openFresh("entitlement");
   const { database, ownerUrl } = place;
   const ids = await insertEvents(
@@ -48,14 +48,14 @@ Deno.test("what is dead is named and not put back; what is received or too old i
   await ask(ownerUrl, "update outbox_events set status = 'PUBLISHED', published_at = now()");
   await settle(database, ...ids.map((id) => checked(id, "MISSING")));
   await ask(ownerUrl, "update outbox_events set status = 'PUBLISHED', published_at = now()");
-  const mended = await settle(
+  const republished = await settle(
     database,
     checked(dead, "DEAD"),
     checked(received, "RECEIVED"),
     checked(old, "TOO_OLD"),
     checked(onItsWay, "IN_FLIGHT"),
   );
-  assert.deepEqual(mended, new Set());
+  assert.deepEqual(republished, new Set());
   const open = await ask(ownerUrl, "select event_id, state from unreceived_events order by state");
   assert.deepEqual(open, [
     { event_id: dead, state: "DEAD" },

@@ -1,5 +1,5 @@
-// User `a` with item `b:c` and user `a:b` with item `c` have nothing to do with each other: neither
-// in the order of their events, nor where one of them is looked for or erased.
+// The events of user `a` with item `b:c` and of user `a:b` with item `c` are independent: in their
+// order, in timelines and when one of the users is erased.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
@@ -37,7 +37,7 @@ Deno.test("the services and both databases make the same key", async () => {
   }
 });
 
-Deno.test("version 2 of one waits for its own version 1, and not for that of the other", async () => {
+Deno.test("version 2 waits for version 1 of its own key, and not for that of a similar key", async () => {
   await using place = await freshPlace();
   const { sent, send } = collecting();
   await using _delivery = startDelivery(place, send);
@@ -45,14 +45,14 @@ Deno.test("version 2 of one waits for its own version 1, and not for that of the
   await until("the other's is sent", () => sent.length === 1);
   await receive(place, [[eventOf({ ...one, version: 2 })]]);
   await receive(place, [[eventOf({ userId: "marker" })]]);
-  await until("what came later is sent", () => sent.some(({ user_id }) => user_id === "marker"));
+  await until("the later event is sent", () => sent.some(({ user_id }) => user_id === "marker"));
   await receive(place, [[eventOf({ ...one, version: 1 })]]);
   await until("all are sent", () => sent.length === 4);
   const ofOne = sent.filter(({ user_id }) => user_id === one.userId);
   assert.deepEqual(ofOne.map(({ payload }) => payload["version"]), [1, 2]);
 });
 
-Deno.test("what waits of one user is not in the timeline of the other, nor in the way of an erasure", async () => {
+Deno.test("events that wait for one user are not in the timeline of the other and do not stop an erasure", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   for (const { userId, stockKeepingUnit } of [one, other]) {
@@ -71,7 +71,7 @@ Deno.test("what waits of one user is not in the timeline of the other, nor in th
   assert.equal(code, 0, `${output}${errors}`);
 });
 
-Deno.test("to erase `dan` drops no captured message of `dan:x`", async () => {
+Deno.test("erasing `dan` drops no captured message of `dan:x`", async () => {
   await using stack = await startStack();
   const { place } = stack;
   await grant(stack.entitlement.url, { user_id: "dan" });
@@ -90,12 +90,12 @@ Deno.test("to erase `dan` drops no captured message of `dan:x`", async () => {
   assert.deepEqual(copies.map(({ key, has_body }) => [key, has_body]), [
     [aggregateKeyOf("dan:x", "book"), true],
     [null, false],
-    [null, false], // of no named user, so it may be of this one
+    [null, false], // its user is unknown, so it may be this one
   ]);
   assert.equal((await countsOf(place)).processed_events, 3, "not that of `dan:x`");
 });
 
-/** As JetStream gives up a message whose body was damaged: only its headers say whose it is. */
+/** Captures a message with a damaged body, so that only its headers name its user. */
 async function capture(ownerUrl: string, key: string | null): Promise<void> {
   await ask(
     ownerUrl,

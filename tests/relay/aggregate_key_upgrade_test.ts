@@ -1,10 +1,11 @@
-// Keys of the form before migration 0007, in rows that are under way while it is applied, in rows that
-// replicas of the release before write afterwards, and in finished rows that are put back later.
+// Keys of the form before migration 0007: in rows that are unfinished while it is applied, in rows
+// that replicas of the previous release write afterwards, and in finished rows that are republished
+// later.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { putBackLost } from "../../entitlement/lost_events.ts";
-import { mendEvents } from "../../entitlement/reconciliation/put_back.ts";
+import { republishLost } from "../../entitlement/republish/republish_lost.ts";
+import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
 import { claimEvents } from "../../entitlement/outbox.ts";
 import { replay } from "../../entitlement/operators/replay.ts";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
@@ -45,41 +46,41 @@ Deno.test("events of a key are published in order over the upgrade, by replicas 
   await database.end();
 });
 
-Deno.test("an event that is put back gets its new key, by whichever way", async (t) => {
+Deno.test("an event that is republished gets its new key, whatever the cause", async (t) => {
   await using place = await databaseAt("entitlement", 6);
   await migrateWith("entitlement", place, {});
   const database = openDatabase(place.serviceUrl, "test");
-  const isInLine = async (status: string, putBack: (event_id: string) => Promise<unknown>) => {
+  const getsNewKey = async (status: string, republish: (event_id: string) => Promise<unknown>) => {
     await ask(place.ownerUrl, "alter table outbox_events disable trigger key_of_release_before");
     const event_id = await insertOldEvent(place.ownerUrl, { version: 1, status });
     await ask(place.ownerUrl, "alter table outbox_events enable trigger key_of_release_before");
-    await putBack(event_id);
+    await republish(event_id);
     const pending = { key: newKey, version: 1, status: "PENDING" };
     assert.deepEqual(await eventsIn(place.ownerUrl), [pending]);
     await ask(place.ownerUrl, "delete from outbox_events");
   };
   await t.step("sent back", () =>
-    isInLine("FAILED", async (event_id) => {
+    getsNewKey("FAILED", async (event_id) => {
       const { sendBack } = deadEvents(database, new Wakeup());
       const dead = { layer: "outbox", id: event_id, event_id, error: "e", since: "", attempts: 1 };
       await sendBack([{ ...dead, age_seconds: 1, payload: {} }], operation());
     }));
   await t.step("lost", () =>
-    isInLine("PUBLISHED", async () => {
+    getsNewKey("PUBLISHED", async () => {
       await ask(
         place.ownerUrl,
         `insert into stream_generations
          select generation, 's', 'now', '', 0 from generate_series(1, 2) as generation`,
       );
-      await putBackLost(database, collectingLog().log);
+      await republishLost(database, collectingLog().log);
     }));
   await t.step("not received", () =>
-    isInLine("PUBLISHED", async (event_id) => {
+    getsNewKey("PUBLISHED", async (event_id) => {
       const event = { event_id, user_id, stock_keeping_unit: "book", version: 1 };
-      await mendEvents(database, [{ ...event, occurred_at: "now" }], operation());
+      await republishUnreceived(database, [{ ...event, occurred_at: "now" }], operation());
     }));
   await t.step("replayed", () =>
-    isInLine("PUBLISHED", async () => {
+    getsNewKey("PUBLISHED", async () => {
       const [from, to] = ["2020-01-01T00:00:00Z", new Date().toISOString()];
       const answer = await new Hono().post("/", replay(database, new Wakeup())).request("/", {
         method: "POST",
@@ -129,7 +130,7 @@ interface OldRow {
   version: number;
   user?: string;
   status?: string;
-  leased?: boolean; // as for the relay, or the delivery, of the same process
+  leased?: boolean; // handed over to the relay, or the delivery, of the same process
 }
 
 const leaseColumns = "status, locked_by, locked_at, lease_until, claim_token";
@@ -138,7 +139,7 @@ const leaseOf = ({ leased = false, status = "PENDING" }: OldRow, working: string
     ? `'${working}', 'old', now(), now() + interval '1 hour', gen_random_uuid()`
     : `'${status}', null, null, null, null::uuid`;
 
-/** As the release before wrote it, with the key that it made. */
+/** Inserts a row as the previous release wrote it, with its form of the key. */
 async function insertOldEvent(url: string, row: OldRow): Promise<string> {
   const { user = user_id, version, status } = row;
   const event_id = crypto.randomUUID();

@@ -1,4 +1,5 @@
-// What befell a row besides success is written down in the statement that did it, and goes with its row.
+// Attempts without success are recorded in the statement that changes the row, and deleted with the
+// row.
 import assert from "node:assert/strict";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { cleanEntitlement } from "../../entitlement/retention.ts";
@@ -17,7 +18,7 @@ import { until } from "../../tools/servers/wait.ts";
 const never = new AbortController().signal;
 const done = { generation: 1, sequence: 1, ackedAt: 0 };
 
-Deno.test("a retry, a lease that ran out and the end each leave who tried, since when and why", async () => {
+Deno.test("a retry, an expired lease and a final failure each record the worker, its times and the error", async () => {
   await using place = await freshPlace();
   await using one = pool(place);
   await insertEvents(place.ownerUrl, [{ key: "ann:book", version: 1 }]);
@@ -25,7 +26,7 @@ Deno.test("a retry, a lease that ran out and the end each leave who tried, since
   assert.ok(first);
   await settleEvents(one.database, [{ row: first, kind: "retry", error: "full", delayMs: 0 }]);
   await claimEvents(one.database, { worker: "second", leaseMs: 1 }, 1);
-  await new Promise((over) => setTimeout(over, 10)); // that lease is over
+  await new Promise((over) => setTimeout(over, 10)); // until that lease has expired
   const [third] = await claimEvents(one.database, { worker: "third", leaseMs: 60_000 }, 1);
   assert.ok(third?.takenOver);
   const failed = { row: third, kind: "failed", error: "too large", attempted: true } as const;
@@ -37,7 +38,7 @@ Deno.test("a retry, a lease that ran out and the end each leave who tried, since
   ]);
 });
 
-Deno.test("a success, a release and a settle that had lost its lease leave nothing", async () => {
+Deno.test("a success, a release and a settle without its lease record no attempt", async () => {
   await using place = await freshPlace();
   await using one = pool(place);
   await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
@@ -58,7 +59,7 @@ Deno.test("a success, a release and a settle that had lost its lease leave nothi
   assert.deepEqual(await attemptsOf(place), []);
 });
 
-Deno.test("what the stream has lost is noted with the place where it lay", async () => {
+Deno.test("an event that the stream has lost is recorded with its sequence", async () => {
   await using nats = await startNats();
   await using place = await freshPlace({ natsUrl: nats.url });
   await using _relay = startRelay(place);
@@ -67,7 +68,7 @@ Deno.test("what the stream has lost is noted with the place where it lay", async
   await nats.kill();
   await nats.wipe();
   await nats.start();
-  await until("both are noted", async () => {
+  await until("both are recorded", async () => {
     const noted = await ask<{ outcome: string; stream_seq: number }>(
       place.ownerUrl,
       "select outcome, stream_seq::int from outbox_attempts order by stream_seq",
@@ -80,7 +81,7 @@ Deno.test("what the stream has lost is noted with the place where it lay", async
   await untilAll(place.ownerUrl, "PUBLISHED");
 });
 
-Deno.test("attempts go with their event, and those of others stay", async () => {
+Deno.test("attempts are deleted with their event, and those of other events stay", async () => {
   await using place = await freshPlace();
   await using one = pool(place);
   const ids = (await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }))).toSorted();
@@ -103,7 +104,7 @@ Deno.test("attempts go with their event, and those of others stay", async () => 
   assert.deepEqual(left.map(({ event_id }) => event_id).sort(), [ids[0], ids[2]]);
 });
 
-Deno.test("so do those of a notification", async () => {
+Deno.test("attempts are deleted with their notification, and those of other notifications stay", async () => {
   await using place = await freshNotification();
   const ids = Array.from({ length: 3 }, () => crypto.randomUUID()).sort();
   await receive(place, [ids.map((eventId) => eventOf({ eventId, userId: `user of ${eventId}` }))]);

@@ -1,4 +1,4 @@
-// What a claim finds, and how it leaves the rows that it leases.
+// Which rows a claim finds, and how it changes the rows that it leases.
 import assert from "node:assert/strict";
 import { claimEvents, claimEventsRepeatedly, settleEvents } from "../../entitlement/outbox.ts";
 import { openFresh } from "../support/databases.ts";
@@ -15,7 +15,7 @@ const blocked: [string, string][] = [
 ];
 
 for (const [why, columns] of blocked) {
-  Deno.test(`a line whose first ${why} takes no place in a batch, however long it is`, async () => {
+  Deno.test(`rows behind one of their key that ${why} take no place in a batch, however many they are`, async () => {
     await using place = await openFresh("entitlement");
     const [first] = await insertEvents(place.ownerUrl, line(30));
     const [other] = await insertEvents(place.ownerUrl, [{ key: "bob:book", version: 1 }]);
@@ -25,7 +25,7 @@ for (const [why, columns] of blocked) {
   });
 }
 
-Deno.test("a claim forgets the error before it, and a lease that ran out counts as an attempt", async () => {
+Deno.test("a claim clears the last error, and taking over an expired lease counts as an attempt", async () => {
   await using place = await openFresh("entitlement");
   await insertEvents(place.ownerUrl, line(1));
   const [first] = await claimEvents(place.database, lease, 1);
@@ -53,7 +53,7 @@ Deno.test("a claim forgets the error before it, and a lease that ran out counts 
   assert.notEqual(first?.token, second?.token);
 });
 
-Deno.test("a row that is given up counts an attempt only if it was tried", async () => {
+Deno.test("a row that fails for good counts an attempt only if it was tried", async () => {
   await using place = await openFresh("entitlement");
   const ids = await insertEvents(place.ownerUrl, [...line(1), { key: "bob:book", version: 1 }]);
   const rows = await claimEvents(place.database, lease, 2);
@@ -72,7 +72,7 @@ Deno.test("a row that is given up counts an attempt only if it was tried", async
   ]);
 });
 
-// Between two polls: the next whole scan is an hour away.
+// These claims are between two polls: the next scan of the whole index is an hour away.
 const commits: [string, number][] = [["a claim found a younger one", 1], [
   "claims found nothing",
   0,

@@ -1,16 +1,17 @@
-// Rows that are written as already leased, for the worker of the process that writes them: as safe
-// as rows that were claimed, and in the same order.
+// Rows that are written as already leased, to the worker of the process that writes them, are as
+// safe as rows that were claimed, and worked on in the same order.
 import assert from "node:assert/strict";
 import { commitChanges } from "../../entitlement/commit_changes.ts";
-import type { Action, Change } from "../../entitlement/entitlement.ts";
 import { claimEvents, type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
-import { claimNotifications, settleNotifications } from "../../notification/delivery.ts";
+import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
+import { changeOf } from "../changes/change.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf } from "../support/events.ts";
+import { publishAll } from "../support/outbox.ts";
 
 const lease = (ms = 30_000) => ({ worker: "test", leaseMs: ms, token: crypto.randomUUID() });
 const claiming = { worker: "other", leaseMs: 30_000 };
@@ -18,7 +19,7 @@ const claiming = { worker: "other", leaseMs: 30_000 };
 Deno.test("an event is handed over as a claim would have found it, and no claim finds it", async () => {
   await using place = await openFresh("entitlement");
   const { database } = place;
-  const { leased, othersWait } = await commitChanges(database, [grant("ann")], options, lease());
+  const { leased, othersWait } = await commitChanges(database, [changeOf()], options, lease());
   assert.equal(othersWait, false);
   assert.deepEqual(await claimEvents(database, claiming, 10), []);
   await settleEvents(database, leased.map((row) => ({ row, kind: "released" })));
@@ -26,51 +27,46 @@ Deno.test("an event is handed over as a claim would have found it, and no claim 
   assert.deepEqual(claimed.map(factsOf), leased.map(factsOf));
 });
 
-Deno.test("one of a key with an unfinished event is not leased, and is claimed after that", async () => {
+Deno.test("an event behind an unfinished one of its key is not leased, and is claimed after that one", async () => {
   await using place = await openFresh("entitlement");
   const { database } = place;
-  const first = await commitChanges(database, [grant("ann")], options, lease());
+  const first = await commitChanges(database, [changeOf()], options, lease());
   const second = await commitChanges(
     database,
-    [change("REVOKE", "ann"), grant("bob")],
+    [changeOf({ action: "REVOKE" }), changeOf({ userId: "bob" })],
     options,
     lease(),
   );
-  assert.deepEqual(second.leased.map(({ key }) => key), ["bob:sku"]);
+  assert.deepEqual(second.leased.map(({ key }) => key), ["bob:book"]);
   assert.equal(second.othersWait, true);
   assert.deepEqual(await claimEvents(database, claiming, 10), []);
-  const settled = first.leased.map((row) => ({
-    row,
-    kind: "done" as const,
-    result: { generation: 1, sequence: 1, ackedAt: performance.now() },
-  }));
-  assert.equal((await settleEvents(database, settled)).size, 1);
+  await publishAll(database, first.leased);
   const claimed = await claimEvents(database, claiming, 10);
   assert.deepEqual(claimed.map(versionOf), [2]);
 });
 
-Deno.test("an event whose process died with it is taken over when its lease is over", async () => {
+Deno.test("an event that was handed over to a process that died is taken over after its lease", async () => {
   await using place = await openFresh("entitlement");
   const { database } = place;
-  const { leased } = await commitChanges(database, [grant("ann")], options, lease(1));
+  const { leased } = await commitChanges(database, [changeOf()], options, lease(1));
   const [taken] = await claimEvents(database, claiming, 10);
   assert.equal(taken?.takenOver, true);
   const late = await settleEvents(database, leased.map((row) => ({ row, kind: "released" })));
   assert.equal(late.size, 0);
 });
 
-Deno.test("without a lease, and in a refusal or a replay, nothing is handed over", async () => {
+Deno.test("without a lease, and for a refusal or a replay, nothing is handed over", async () => {
   await using place = await openFresh("entitlement");
   const { database } = place;
-  const pending = await commitChanges(database, [grant("ann", "key-1")], options);
+  const pending = await commitChanges(database, [changeOf({ idempotencyKey: "key-1" })], options);
   assert.deepEqual(pending.leased, []);
   assert.equal(pending.othersWait, true);
   const rows = await ask(place.ownerUrl, "select status, locked_at from outbox_events");
   assert.deepEqual(rows, [{ status: "PENDING", locked_at: null }]);
-  for (const key of ["key-1", "key-2"]) {
+  for (const idempotencyKey of ["key-1", "key-2"]) {
     const { leased, othersWait } = await commitChanges(
       database,
-      [grant("ann", key)],
+      [changeOf({ idempotencyKey })],
       options,
       lease(),
     );
@@ -89,14 +85,14 @@ Deno.test("a notification is handed over as a claim would have found it", async 
   assert.deepEqual(claimed.map(factsOf), leased.map(factsOf));
 });
 
-Deno.test("neighbours that come together are handed over in the order of their versions", async () => {
+Deno.test("events of one key that arrive together are handed over in the order of their versions", async () => {
   await using place = await openFresh("notification");
   const together = [3, 1, 2].map((version) => ({ user: "ann", version }));
   const { leased } = await receive(place.database, together);
   assert.deepEqual(leased.map(({ content }) => content.payload["version"]), [1, 2, 3]);
 });
 
-Deno.test("one that awaits its predecessor is not leased, nor what comes after it", async () => {
+Deno.test("a notification that awaits its predecessor is not leased, and neither are its successors", async () => {
   await using place = await openFresh("notification");
   const { database, ownerUrl } = place;
   const early = await receive(database, [
@@ -130,28 +126,6 @@ Deno.test("a duplicate is not handed over again", async () => {
 
 const options = { idempotencyTtlMs: 60_000 };
 
-function grant(userId: string, key?: string): Change {
-  return change("GRANT", userId, key);
-}
-
-function change(
-  action: Action,
-  userId: string,
-  idempotencyKey: string = crypto.randomUUID(),
-): Change {
-  return {
-    action,
-    userId,
-    stockKeepingUnit: "sku",
-    reason: "purchase",
-    purchaseId: "p-1",
-    caller: "",
-    idempotencyKey,
-    traceId: "trace",
-    traceparent: null,
-  };
-}
-
 function receive(database: Database, events: { user: string; version: number }[]) {
   const received = events.map(({ user, version }) =>
     readNotification(bodyOf(eventOf({ userId: user, version })))
@@ -163,7 +137,7 @@ function versionOf({ content }: OutboxRow): unknown {
   return (content.payload as Record<string, unknown>)["version"];
 }
 
-/** What the work on a row may depend on. */
+/** The fields of a row that the work on it may depend on. */
 function factsOf(row: { id: string; key: string; attempts: number; content: object }) {
   const { id, key, attempts } = row;
   const content = row.content as Record<string, unknown>;

@@ -1,8 +1,7 @@
-// However many relays run: each event once, and the events of one key in their order.
+// However many relays run, each event is published once, and the events of one key in their order.
 import assert from "node:assert/strict";
 import { ask, settingsOf } from "../support/entitlement.ts";
 import {
-  assertAllStored,
   assertOnceAndInOrder,
   countOf,
   insertEvents,
@@ -11,6 +10,7 @@ import {
   storedEvents,
   untilAll,
 } from "../support/outbox.ts";
+import { untilArrived } from "./arrived.ts";
 import { freshPlace, startRelay } from "../support/relays.ts";
 import { metricOf } from "../support/metrics.ts";
 import { startService } from "../../tools/servers/service_process.ts";
@@ -24,16 +24,13 @@ Deno.test("four relays publish each event of hot and cold keys once and in order
   await using two = startRelay(place, { batchSize: 20 });
   await using three = startRelay(place, { batchSize: 50 });
   await using four = startRelay(place, { batchSize: 200 });
-  // Some while they are at it, with and without a ring.
+  // More events while the relays work, with and without waking them.
   for (let part = 0; part < 10; part++) {
     await insertEvents(place.ownerUrl, manyEvents({ keys: 60, versions: 3 }));
     if (part % 2) one.toRelay.wake.trigger();
     if (part % 3) two.toRelay.wake.trigger();
   }
-  const rows = await untilAll(place.ownerUrl, "PUBLISHED");
-  const stored = await storedEvents(place.natsUrl, place.stream);
-  assertOnceAndInOrder(stored, rows);
-  assertAllStored(stored, rows);
+  const rows = await untilArrived(place);
   assert.ok(rows.every(({ attempt_count }) => attempt_count === 0));
   assert.equal(await metricOf("kenri_worker_lease_lost_total"), before);
   for (const relay of [one, two, three, four]) {
@@ -41,7 +38,7 @@ Deno.test("four relays publish each event of hot and cold keys once and in order
   }
 });
 
-Deno.test("so do three processes, of which one is killed and one is stopped", async () => {
+Deno.test("so do three processes, one of which is killed and one of which is stopped", async () => {
   await using place = await freshPlace();
   const settings = {
     ...settingsOf(place.serviceUrl, place),
@@ -53,11 +50,10 @@ Deno.test("so do three processes, of which one is killed and one is stopped", as
   await using stopped = await startService("entitlement", settings);
   await using _third = await startService("entitlement", settings);
   await insertEvents(place.ownerUrl, manyEvents({ keys: 40, versions: 100 }));
-  await until("they are at it", async () => await countOf(place.ownerUrl, "PUBLISHED") > 200);
+  await until("they publish", async () => await countOf(place.ownerUrl, "PUBLISHED") > 200);
   await killed.kill();
   assert.equal(await stopped.stop(), 0);
-  const rows = await untilAll(place.ownerUrl, "PUBLISHED");
-  assertOnceAndInOrder(await storedEvents(place.natsUrl, place.stream), rows);
+  await untilArrived(place);
 });
 
 Deno.test("a row in backoff holds back its successors, and no other key", async () => {
@@ -73,8 +69,7 @@ Deno.test("a row in backoff holds back its successors, and no other key", async 
   assert.deepEqual([...new Set(held.map(({ aggregate_key }) => aggregate_key))], ["user-0:sku"]);
 
   await inBackoff(place.ownerUrl, first, 0);
-  const rows = await untilAll(place.ownerUrl, "PUBLISHED");
-  assertOnceAndInOrder(await storedEvents(place.natsUrl, place.stream), rows);
+  await untilArrived(place);
 });
 
 Deno.test("a FAILED row does not hold back its successors", async () => {
@@ -110,8 +105,7 @@ Deno.test("a change right after another of its key does not wait for the next po
   await using place = await freshPlace();
   await insertEvents(place.ownerUrl, manyEvents({ keys: 1, versions: 200 }));
   await using _relay = startRelay(place, { pollIntervalMs: 60_000, batchSize: 10 });
-  const rows = await untilAll(place.ownerUrl, "PUBLISHED");
-  assertOnceAndInOrder(await storedEvents(place.natsUrl, place.stream), rows);
+  await untilArrived(place);
 });
 
 async function inBackoff(ownerUrl: string, id: string | undefined, minutes = 60): Promise<void> {

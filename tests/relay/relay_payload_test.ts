@@ -1,10 +1,6 @@
-// What the relay makes of a payload: the message of the contract, or FAILED at once.
+// The relay publishes a payload as the message of the contract, or the row is FAILED at once.
 import assert from "node:assert/strict";
-import { fromBinary } from "@bufbuild/protobuf";
-import {
-  EntitlementEventSchema,
-  EntitlementEventType,
-} from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
+import { decodeEvent } from "../../proto/entitlement/decode.ts";
 import { ask } from "../support/entitlement.ts";
 import {
   assertAllStored,
@@ -33,41 +29,17 @@ Deno.test("a message has the headers and the body of the contract", async () => 
     trace_id: "0af7651916cd43dd8448eb211c80319c",
     traceparent,
   });
-  const { $typeName: _, occurredAt, ...event } = fromBinary(EntitlementEventSchema, message.body);
-  assert.deepEqual(event, {
-    eventId: id,
-    eventType: EntitlementEventType.GRANTED,
-    userId: "ユーザー 1",
-    stockKeepingUnit: "sku-α",
-    source: "purchase",
-    sourceId: "p-1",
-    version: 7n,
-    traceId: "0af7651916cd43dd8448eb211c80319c",
-  });
-  assert.equal(occurredAt?.seconds, BigInt(Date.UTC(2026, 0, 2, 3, 4, 5) / 1000));
-  assert.equal(occurredAt?.nanos, 678_901_000);
+  assert.deepEqual(decodeEvent(message.body), goodPayload(id ?? "", key, 7));
 });
 
-Deno.test("a payload that can't be read fails at once, and the ones beside it do not", async () => {
+Deno.test("an unreadable payload fails at once, and the events beside it are published", async () => {
   await using place = await freshPlace();
   const poison: [payload: unknown, reason: RegExp][] = [
     [{}, /event_type is not a string/],
-    [[], /event_type is not a string/],
     [null, /not an object/],
-    ["text", /not an object/],
-    [17, /not an object/],
-    [{ ...good(), user_id: undefined }, /user_id is not a string/],
     [{ ...good(), stock_keeping_unit: 5 }, /stock_keeping_unit is not a string/],
-    [{ ...good(), trace_id: null }, /trace_id is not a string/],
-    [{ ...good(), event_type: "EntitlementLent" }, /event_type is unknown/],
     [{ ...good(), event_type: "x".repeat(2_000_000) }, /event_type is unknown/],
-    [{ ...good(), occurred_at: "yesterday" }, /occurred_at is not a time/],
-    [{ ...good(), occurred_at: "2026-13-02T03:04:05Z" }, /occurred_at is not a time/],
-    [{ ...good(), occurred_at: "2026-01-02" }, /occurred_at is not a time/],
     [{ ...good(), occurred_at: "2026-01-02T03:04:05Z\r\nx: y" }, /occurred_at is not a time/],
-    [{ ...good(), version: "1" }, /version is not a whole number/],
-    [{ ...good(), version: 1.5 }, /version is not a whole number/],
-    [{ ...good(), version: 0 }, /version is not a whole number/],
     [{ ...good(), version: 1e300 }, /version is not a whole number/],
   ];
   const ids = await insertEvents(
@@ -90,7 +62,7 @@ Deno.test("a payload that can't be read fails at once, and the ones beside it do
   assertAllStored(await storedEvents(place.natsUrl, place.stream), published);
 });
 
-Deno.test("an event that the stream has already is settled with its place there", async () => {
+Deno.test("an event that the stream already has is settled with its sequence there", async () => {
   await using place = await freshPlace();
   await using _relay = startRelay(place);
   await insertEvents(place.ownerUrl, [{ key: "a:sku", version: 1 }, { key: "b:sku", version: 1 }]);

@@ -1,4 +1,4 @@
-// A stream as it was, put in the place of what it has become, while every connection stays.
+// Restores an earlier state of a stream without any reconnect.
 import { createInbox, type NatsConnection } from "nats";
 
 export interface Snapshot {
@@ -17,7 +17,7 @@ export async function snapshotOf(connection: NatsConnection, stream: string): Pr
   const subscription = connection.subscribe(deliver_subject);
   const made = await ask("SNAPSHOT", { deliver_subject });
   for await (const message of subscription) {
-    if (message.data.length === 0) break; // that was all
+    if (message.data.length === 0) break; // the end of the snapshot
     chunks.push(message.data);
     message.respond(); // the server waits for it
   }

@@ -1,4 +1,4 @@
-// A service starts only on a stream that has the settings that it wants, or can be given them.
+// A service starts only on a stream that has, or can be given, the wanted settings.
 import assert from "node:assert/strict";
 import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "nats";
 import { grant } from "../support/api.ts";
@@ -47,7 +47,7 @@ Deno.test("a stream whose settings can't be changed in place stops the start", a
   }
 });
 
-Deno.test("a subject that another stream has stops the start", async () => {
+Deno.test("a subject that belongs to another stream stops the start", async () => {
   await using database = await freshDatabase("entitlement");
   const names = freshStreamNames();
   await makeStream(names, {});
@@ -57,7 +57,7 @@ Deno.test("a subject that another stream has stops the start", async () => {
   assert.match(JSON.stringify(service.log), /subjects overlap/);
 });
 
-Deno.test("replicas that a server without a cluster can't give stop the start", async () => {
+Deno.test("a server that can't provide the wanted stream replicas stops the start", async () => {
   await using database = await freshDatabase("entitlement");
   const settings = { ...settingsOf(database.serviceUrl), NATS_REPLICAS: "3" };
   await using service = await startService("entitlement", settings);
@@ -65,7 +65,7 @@ Deno.test("replicas that a server without a cluster can't give stop the start", 
   assert.match(JSON.stringify(service.log), /replicas > 1 not supported/);
 });
 
-Deno.test("a stream that differs in what can be changed is brought to the wanted settings", async () => {
+Deno.test("a stream whose settings can be changed in place gets the wanted settings", async () => {
   await using database = await freshDatabase("entitlement");
   const names = freshStreamNames();
   const second = 1_000_000_000;
@@ -85,5 +85,5 @@ Deno.test("a stream that differs in what can be changed is brought to the wanted
   assert.equal(config.max_age, 7 * 86_400 * second);
   assert.equal(config.duplicate_window, 90 * second);
   assert.equal(config.retention, "limits");
-  assert.equal(config.max_bytes, 10_000_000); // not one of ours: left as the operator set it
+  assert.equal(config.max_bytes, 10_000_000); // stays as the operator set it
 });

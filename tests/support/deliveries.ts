@@ -1,6 +1,9 @@
 // Delivery in the process of the test, with a channel that the test provides.
 import type { Channel, Send } from "../../notification/channels/channel.ts";
-import { deliverNotifications, type DeliveryOptions } from "../../notification/delivery.ts";
+import {
+  deliverNotifications,
+  type DeliveryOptions,
+} from "../../notification/deliver_notifications.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";

@@ -27,6 +27,22 @@ export function codeIn(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code.replaceAll(/\s+/g, " "));
 }
 
+export interface Metric {
+  name: string;
+  type: string;
+  labels: string[];
+}
+
+/** The metrics in the tables below some headings of docs/metrics.md. */
+export function metricsBelow(...headings: string[]): Metric[] {
+  const sections = sectionsOf(read("docs/metrics.md"), "##");
+  const text = headings.map((heading) => sections.get(heading) ?? "").join("");
+  return [...text.matchAll(/^\| `(\w+)` *\|(.*)$/gm)].map(([, name = "", rest = ""]) => {
+    const [type = "", labels = ""] = rest.split("|").map((cell) => cell.trim());
+    return { name, type, labels: labels.split(", ").filter(Boolean) };
+  });
+}
+
 interface Panel {
   id: number;
   title: string;

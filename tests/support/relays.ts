@@ -60,7 +60,7 @@ export function startRelay(
 export const freshPlace = (more?: Partial<Place>): Promise<FreshPlace> =>
   freshPlaceOf("entitlement", more);
 
-// A log that keeps its entries as lines: "warn The connection to NATS was lost".
+// A log that keeps its entries as lines: "warn NATS connection lost".
 export function collectingLog(): { log: Log; lines: string[] } {
   const lines: string[] = [];
   const at = (level: string) => (message: string, properties: Record<string, unknown> = {}) =>

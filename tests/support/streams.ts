@@ -1,5 +1,5 @@
 // Streams for tests, on the server that KENRI_TEST_NATS_URL names or, without it, on a new one.
-import type { NatsConnection, StoredMsg } from "nats";
+import type { NatsConnection, StoredMsg, StreamConfig } from "nats";
 import { startNats } from "../../tools/servers/nats.ts";
 import { connectTo } from "../../tools/servers/nats_client.ts";
 import { uniqueName } from "./databases.ts";
@@ -21,6 +21,17 @@ export interface StreamNames {
 export function freshStreamNames(): StreamNames {
   const stream = uniqueName("events");
   return { stream, subject: `${stream}.events` };
+}
+
+export async function makeStream(
+  url: string,
+  { stream, subject }: StreamNames,
+  config: Partial<StreamConfig> = {},
+): Promise<void> {
+  await withNats(url, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    await streams.add({ name: stream, subjects: [subject], ...config });
+  });
 }
 
 export async function withNats<Result>(

@@ -1,5 +1,5 @@
-// The figures of a healthy system with one replica of each service, as promtool wants them: series
-// and values. alert_scenarios.ts says what differs.
+// The metrics of a healthy system with one replica of each service, as series and values for
+// promtool. alert_scenarios.ts contains the differences.
 
 export const intervalSeconds = 60;
 const samples = 240;

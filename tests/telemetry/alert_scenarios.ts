@@ -54,7 +54,7 @@ export const scenarios: Record<string, Scenario> = {
   "no replica of entitlement": { fires: ["EntitlementDown"], but: { [`up{${entitlement}}`]: "" } },
   "no replica of notification": {
     fires: ["NotificationDown"],
-    but: { [`up{${notification}}`]: from(90, 1, 0), 'up{job="other"}': always(1) },
+    but: { [`up{${notification}}`]: from(40, 1, 0), 'up{job="other"}': always(1) },
   },
   "one replica of two": {
     fires: ["ReplicaDown"],
@@ -79,7 +79,7 @@ export const scenarios: Record<string, Scenario> = {
   },
   "a lost lease": {
     fires: ["ProcessStandsStill"],
-    but: { [`kenri_worker_lease_lost_total{${notification}}`]: from(90, 0, 3) },
+    but: { [`kenri_worker_lease_lost_total{${notification}}`]: from(40, 0, 3) },
   },
   "memory near its limit": {
     fires: ["MemoryGrows"],
@@ -88,11 +88,11 @@ export const scenarios: Record<string, Scenario> = {
 
   "the entitlement database is away": {
     fires: ["EntitlementDatabaseAway"],
-    but: { [`kenri_database_up{${entitlement}}`]: from(98, 1, 0) },
+    but: { [`kenri_database_up{${entitlement}}`]: from(48, 1, 0) },
   },
   "the notification database is away": {
     fires: ["NotificationDatabaseAway"],
-    but: { [`kenri_database_up{${notification}}`]: from(90, 1, 0) },
+    but: { [`kenri_database_up{${notification}}`]: from(40, 1, 0) },
   },
   "slow claims": { fires: ["DatabaseSlow"], but: { ...claims("2.5", 10), ...claims("0.01", 2) } },
   "callers wait for a connection": {
@@ -122,7 +122,7 @@ export const scenarios: Record<string, Scenario> = {
   },
   "changes wait for their commit": {
     fires: ["ChangesWait"],
-    but: { [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(9_000) },
+    but: { [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(900) },
   },
   "lists are slow": { fires: ["ReadsLate", "ReadsLateSlowly"], but: reads("1", 10, 2) },
   "lists fail quickly": {
@@ -134,7 +134,7 @@ export const scenarios: Record<string, Scenario> = {
   "NATS is away": {
     fires: ["NatsAway"],
     but: {
-      [`kenri_nats_connected{${entitlement}}`]: from(95, 1, 0),
+      [`kenri_nats_connected{${entitlement}}`]: from(45, 1, 0),
       [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(700),
     },
   },
@@ -148,23 +148,23 @@ export const scenarios: Record<string, Scenario> = {
   },
   "NATS does not permit a subject": {
     fires: ["NatsRefuses"],
-    but: { [`kenri_nats_refused_total{${notification},operation="publish"}`]: from(95, 0, 3) },
+    but: { [`kenri_nats_refused_total{${notification},operation="publish"}`]: from(45, 0, 3) },
   },
   "the consumer of notification is missing": {
     fires: ["StreamMissing"],
-    but: { [`kenri_nats_unprovisioned_current{${notification}}`]: from(95, 0, 1) },
+    but: { [`kenri_nats_unprovisioned_current{${notification}}`]: from(45, 0, 1) },
   },
   "NATS is away while a service has not yet seen its stream": {
     fires: ["NatsAway"],
     but: {
-      [`kenri_nats_unprovisioned_current{${entitlement}}`]: from(95, 0, 1),
-      [`kenri_nats_connected{${entitlement}}`]: from(95, 1, 0),
+      [`kenri_nats_unprovisioned_current{${entitlement}}`]: from(45, 0, 1),
+      [`kenri_nats_connected{${entitlement}}`]: from(45, 1, 0),
     },
   },
   "the outbox stands still": {
     fires: ["OutboxStandsStill"],
     but: {
-      [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: from(97, 0, 90),
+      [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: from(47, 0, 90),
       ...published("5", 0, 0),
     },
   },

@@ -5,14 +5,16 @@ import { healthy, intervalSeconds } from "./alert_figures.ts";
 import { scenarios } from "./alert_scenarios.ts";
 import { alerts, folder, promtool, promtoolOn, ruleFiles } from "./promtool.ts";
 
-const usuallyAfter = "100m"; // the longest wait of an alert is an hour
+// An alert for a slow burn waits for an hour; the others come within half of that.
+const slowAlerts = new Set(alerts.filter((alert) => alert.for === "1h").map(({ alert }) => alert));
+const isSudden = (fires: string[]) => fires.length > 0 && !fires.some((one) => slowAlerts.has(one));
 
-Deno.test("promtool finds no fault with the rules and the configuration", async () => {
+Deno.test("promtool accepts the rules and the configuration", async () => {
   await promtool("check", "rules", ...ruleFiles);
   await promtool("check", "config", "--syntax-only", `${folder}prometheus.yaml`);
 });
 
-Deno.test("each alert comes when it should, and no other with it", async () => {
+Deno.test("each alert fires when it should, and no other with it", async () => {
   const tests = Object.entries(scenarios).map(([name, { fires, but, after }]) => ({
     name,
     interval: `${intervalSeconds}s`,
@@ -21,7 +23,7 @@ Deno.test("each alert comes when it should, and no other with it", async () => {
       .map(([series, values]) => ({ series, values })),
     promql_expr_test: [{
       expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
-      eval_time: after ?? usuallyAfter,
+      eval_time: after ?? (isSudden(fires) ? "50m" : "100m"),
       exp_samples: fires.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
     }],
   }));
@@ -32,7 +34,7 @@ Deno.test("each alert comes when it should, and no other with it", async () => {
   );
 });
 
-Deno.test("there is a scenario for each alert", () => {
+Deno.test("every alert has a scenario", () => {
   const fired = new Set(Object.values(scenarios).flatMap(({ fires }) => fires));
   assert.deepEqual([...fired].sort(), alerts.map(({ alert }) => alert).sort());
 });

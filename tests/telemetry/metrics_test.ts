@@ -1,4 +1,4 @@
-// The figures of a service say what happened, and asking for them costs next to nothing.
+// The metrics of a service report what happened, and a scrape costs almost nothing.
 import assert from "node:assert/strict";
 import { call, grant, list, post, revoke } from "../support/api.ts";
 import { freshDatabase, ownDatabase } from "../support/databases.ts";
@@ -10,7 +10,7 @@ import { startSystem } from "../support/system.ts";
 import { untilReady } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-Deno.test("each request for a change is counted by its action and what came of it", async () => {
+Deno.test("each request for a change is counted by its action and its result", async () => {
   await using kenri = await startEntitlement();
   const { url } = kenri;
   await grant(url, {}, "key");
@@ -62,7 +62,7 @@ Deno.test("requests are counted by the pattern of their route and never by their
   assert.ok(!JSON.stringify(scraped.samples).includes("ann"));
 });
 
-Deno.test("delays, deliveries and dead letters of both services add up to what happened", async () => {
+Deno.test("the delays, deliveries and dead letters of both services add up", async () => {
   await using system = await startSystem({
     replicas: 1,
     settings: {
@@ -109,7 +109,7 @@ Deno.test("delays, deliveries and dead letters of both services add up to what h
   assert.equal(valueOf(sent, "notification_stream_pending_current"), 0);
 });
 
-Deno.test("what waits and what was given up is looked up in the tables", async () => {
+Deno.test("the backlog and the dead letters are read from the tables", async () => {
   await using system = await startSystem({
     replicas: 1,
     settings: { ENTITLEMENT_OUTBOX_ENABLED: "false" },
@@ -168,7 +168,7 @@ Deno.test("what waits and what was given up is looked up in the tables", async (
   assert.ok(Math.abs(sentAge - 3 * 3_600) < 600, `${sentAge}`);
 });
 
-Deno.test("without its database a service still tells its figures, but not those of the tables", async () => {
+Deno.test("without its database a service still reports its metrics, but not those of the tables", async () => {
   await using database = await ownDatabase();
   await using service = await startService("entitlement", settingsOf(database.serviceUrl));
   await untilReady(service);
@@ -186,7 +186,7 @@ Deno.test("without its database a service still tells its figures, but not those
   assert.equal(valueOf(await scrapeOf(service), "entitlement_outbox_backlog_current"), 0);
 });
 
-Deno.test("however often and by how many it is scraped, the tables are asked once", async () => {
+Deno.test("several scrapes in a short time read the tables once", async () => {
   await using database = await freshDatabase("entitlement");
   await using service = await startService("entitlement", {
     ...settingsOf(database.serviceUrl),
@@ -196,7 +196,7 @@ Deno.test("however often and by how many it is scraped, the tables are asked onc
   for (let i = 0; i < 5; i++) {
     await Promise.all(Array.from({ length: 10 }, () => scrapeOf(service)));
   }
-  await service.stop(); // with its sessions their counters are complete
+  await service.stop(); // PostgreSQL completes the counters of a session at its end
   const [index] = await ask<{ scans: number }>(
     database.ownerUrl,
     `select idx_scan::int as scans from pg_stat_user_indexes
@@ -205,8 +205,8 @@ Deno.test("however often and by how many it is scraped, the tables are asked onc
   assert.equal(index?.scans, 1);
 });
 
-Deno.test("a scrape reads what waits and not what is done, by a plan from when nothing was", async () => {
-  await using database = await ownDatabase(); // no other transaction keeps what is done in the index
+Deno.test("a scrape reads waiting rows and no finished ones, with a plan from when nothing was finished", async () => {
+  await using database = await ownDatabase(); // so that no other transaction keeps finished rows in the index
   const settings = {
     ...settingsOf(database.serviceUrl),
     ENTITLEMENT_OUTBOX_ENABLED: "false",

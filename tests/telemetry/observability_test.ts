@@ -1,4 +1,4 @@
-// The profile "observability" of compose.yaml fits the services, and its files.
+// The profile "observability" of compose.yaml matches the services and its own files.
 import assert from "node:assert/strict";
 import { read, yamlOf } from "../support/pages.ts";
 
@@ -8,7 +8,7 @@ const watchers = Object.entries(services).filter(([, service]) =>
   (service as { profiles?: string[] }).profiles?.includes(profile)
 );
 
-Deno.test("what watches is started only when it is asked for, and reached only from here", () => {
+Deno.test("the monitoring is started only on request, and reachable only from this machine", () => {
   assert.deepEqual(watchers.map(([name]) => name).sort(), ["grafana", "prometheus", "traces"]);
   // deno-lint-ignore no-explicit-any
   for (const [name, service] of watchers as [string, any][]) {
@@ -23,7 +23,7 @@ Deno.test("what watches is started only when it is asked for, and reached only f
   }
 });
 
-Deno.test("Prometheus asks each service where it listens, on a network that they share", () => {
+Deno.test("Prometheus scrapes each service where it listens, on a network that they share", () => {
   const { scrape_configs, rule_files } = yamlOf("deploy/observability/prometheus.yaml");
   assert.deepEqual(rule_files, ["records.yaml", "alerts.yaml"]);
   for (const name of ["entitlement", "notification"]) {
@@ -41,7 +41,7 @@ Deno.test("Prometheus asks each service where it listens, on a network that they
   }
 });
 
-Deno.test("no website that the operator's browser has open may ask what watches", () => {
+Deno.test("no website in the operator's browser may query the monitoring", () => {
   const { prometheus: { command }, grafana: { environment } } = services;
   const [origins = ".*"] = command.flatMap((word: string) =>
     word.split("--web.cors.origin=")[1] ?? []
@@ -58,7 +58,7 @@ Deno.test("the token of Prometheus is a file that git ignores", () => {
   assert.ok(read(".gitignore").split("\n").includes(file.replace("./", "/")), file);
 });
 
-Deno.test("traces go where they are received, and Grafana looks where they are", () => {
+Deno.test("traces are sent to where they are received, and Grafana reads them from there", () => {
   const { port, hostname } = new URL(services.entitlement.environment.OTEL_EXPORTER_OTLP_ENDPOINT);
   assert.equal(hostname, "traces");
   assert.ok(

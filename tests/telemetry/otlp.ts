@@ -1,4 +1,4 @@
-// A receiver of traces, as OTLP over HTTP with JSON.
+// A receiver of traces: OTLP over HTTP, with JSON.
 import { keep } from "../../tools/servers/evidence.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
 

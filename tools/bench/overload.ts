@@ -29,7 +29,7 @@ const { seconds: needed } = await runLoad(url, "change", { first: 0, count: warm
 const capacity = Math.round(warmUp / needed);
 console.log(`${capacity} changes/s by 64 clients that wait for their answers\n`);
 console.log(
-  "| load | arrive/s | taken/s | p50, p99 ms | refused/s | p50, p99 ms | no room | MiB | then p50, p99 ms |",
+  "| load | arrive/s | accepted/s | p50, p99 ms | refused/s | p50, p99 ms | no connection/s | MiB | then p50, p99 ms |",
 );
 console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
 const multiples = Deno.args.length > 0 ? Deno.args.map(Number) : [0.5, 1, 2, 4, 8];

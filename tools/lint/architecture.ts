@@ -2,6 +2,7 @@
 import { fileUrls } from "./file_urls.ts";
 import { membersApart, noBarrels, toolsWithoutTests, workspaceImports } from "./imports.ts";
 import { environmentInConfig, onlyLogPrints } from "./privileges.ts";
+import { fileSize, functionSize } from "./size.ts";
 import { sqlParameters } from "./sql.ts";
 
 const plugin: Deno.lint.Plugin = {
@@ -15,6 +16,8 @@ const plugin: Deno.lint.Plugin = {
     "only-log-prints": onlyLogPrints,
     "sql-parameters": sqlParameters,
     "file-urls": fileUrls,
+    "file-size": fileSize,
+    "function-size": functionSize,
   },
 };
 

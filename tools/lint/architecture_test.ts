@@ -7,6 +7,8 @@ const root = new URL("../../", import.meta.url);
 /** Each is [path of the file, its source]. */
 type Sources = [path: string, source: string][];
 
+const lines = (count: number) => "a();\n".repeat(count);
+
 const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
   "members-apart": {
     refuses: [
@@ -25,6 +27,11 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/relay_test.ts", 'import { servers } from "../tests/servers.ts";'],
       ["shared/postgres/postgres.ts", 'import { start } from "../../tools/servers/start.ts";'],
       ["shared/postgres/postgres.ts", 'import { f } from "../../elsewhere/f.ts";'],
+      ["ops/status.ts", 'import { f } from "@kenri/entitlement/operators/status.ts";'],
+      ["ops/status.ts", 'import { type T } from "@kenri/entitlement/operators/status.ts";'],
+      ["ops/status.ts", 'const m = await import("@kenri/notification/operators/status.ts");'],
+      ["ops/settings.ts", 'import { devSettings } from "../tools/dev/settings.ts";'],
+      ["entitlement/main.ts", 'import type { T } from "@kenri/ops/routes.ts";'],
     ],
     accepts: [
       ["entitlement/relay.ts", 'import { f } from "./outbox.ts";'],
@@ -32,6 +39,9 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/relay.ts", 'import { S } from "@kenri/proto/entitlement/encode.ts";'],
       ["notification/channels/log.ts", 'import { f } from "../notification.ts";'],
       ["shared/nats/link.ts", 'import { connect } from "nats";'],
+      ["ops/routes.ts", 'import type { T } from "@kenri/entitlement/operators/status.ts";'],
+      ["ops/routes.ts", 'type T = import("@kenri/notification/operators/status.ts").T;'],
+      ["ops/text.ts", 'import { age } from "@kenri/shared/console/text.ts";'],
       ["tests/flow_test.ts", 'import { f } from "../notification/app.ts";'],
       ["tools/dev.ts", 'import { main } from "@kenri/entitlement/main.ts";'],
     ],
@@ -40,6 +50,7 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
     refuses: [
       ["entitlement/relay.ts", 'import { f } from "../shared/queue/worker.ts";'],
       ["notification/channels/log.ts", 'import { log } from "../../shared/process/log.ts";'],
+      ["ops/routes.ts", 'import type { T } from "../entitlement/operators/status.ts";'],
     ],
     accepts: [
       ["entitlement/relay.ts", 'import { f } from "@kenri/shared/queue/worker.ts";'],
@@ -88,8 +99,10 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/main.ts", "const { warn } = console;"],
       ["shared/queue/worker.ts", "Deno.stdout.writable;"],
       ["notification/channels/log.ts", "Deno.stderr.writeSync(bytes);"],
+      ["ops/ops.ts", 'console.log("a");'],
     ],
     accepts: [
+      ["shared/process/terminal.ts", 'console.log("a");'],
       ["shared/process/log.ts", 'console.error("a");'],
       ["shared/queue/worker.ts", 'options.console.error("a"); log.info("a");'],
       ["tests/flow_test.ts", 'console.log("a");'],
@@ -124,6 +137,21 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ],
       ["shared/http/app.ts", "function f(url: URL) { url.pathname = `/${database}`; }"],
       ["tests/flow_test.ts", "const { pathname, host } = new URL(ownerUrl);"],
+    ],
+  },
+  "file-size": {
+    refuses: [["tests/flow_test.ts", lines(251)]],
+    accepts: [["tests/flow_test.ts", lines(250)]],
+  },
+  "function-size": {
+    refuses: [
+      ["tools/dev.ts", `function run() {\n${lines(69)}}`],
+      ["tools/dev.ts", `const run = async () => {\n${lines(69)}};`],
+      ["tools/dev.ts", `class Run {\n  start() {\n${lines(69)}}\n}`],
+    ],
+    accepts: [
+      ["tools/dev.ts", `function run() {\n${lines(68)}}`],
+      ["tools/dev.ts", `class Run {\n${"  start() {}\n".repeat(80)}}`],
     ],
   },
   "sql-parameters": {

@@ -8,15 +8,19 @@ export const membersApart: Rule = {
   create(context) {
     const file = memberFile(context.filename);
     if (!file) return {};
-    return onImport((specifier, node) => {
+    return onImport((specifier, node, isType) => {
       const target = importedFolder(specifier, file);
       if (target === undefined || target === file.member) return;
       if (file.mayImport.includes(target)) return;
+      const isTypeOnly = file.mayImportTypesOf.includes(target);
+      if (isTypeOnly && isType) return;
       context.report({
         node,
         message: `"${file.member}" must not import from "${target}"`,
-        hint: `It may import from: ${[file.member, ...file.mayImport].join(", ")}. ` +
-          `Move what both sides need there, or let it travel in the event`,
+        hint: isTypeOnly
+          ? `It may import only types from there: write "import type"`
+          : `It may import from: ${[file.member, ...file.mayImport].join(", ")}. ` +
+            `Move what both sides need there, or let it travel in the event`,
       });
     });
   },
@@ -30,7 +34,7 @@ export const workspaceImports: Rule = {
       const target = importedFolder(specifier, file);
       if (target === undefined || target === file.member || !isRelative(specifier)) return;
       // What may not be imported at all is the business of members-apart.
-      if (!file.mayImport.includes(target)) return;
+      if (![...file.mayImport, ...file.mayImportTypesOf].includes(target)) return;
       context.report({
         node,
         message: `A relative path leads out of "${file.member}" into "${target}"`,

@@ -3,13 +3,20 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
+interface Reach {
+  code: readonly string[];
+  types?: readonly string[];
+}
+
 /** What the files of a member may import of ours, besides their own member. */
-const imports: Record<string, readonly string[]> = {
-  entitlement: ["shared", "proto"],
-  notification: ["shared", "proto"],
-  shared: ["proto"],
-  proto: [],
-  client: [], // it is used where nothing of ours is
+const imports: Record<string, Reach> = {
+  entitlement: { code: ["shared", "proto"] },
+  notification: { code: ["shared", "proto"] },
+  // It calls the services over HTTP. Their types say what they answer; `import type` loads no code.
+  ops: { code: ["shared", "proto"], types: ["entitlement", "notification"] },
+  shared: { code: ["proto"] },
+  proto: { code: [] },
+  client: { code: [] }, // it is published and used without the rest of the project
 };
 
 /** A file of a member. Files elsewhere (tests, tools, the root) are not bound to the layout. */
@@ -18,13 +25,14 @@ export interface MemberFile {
   path: string;
   member: string;
   mayImport: readonly string[];
+  mayImportTypesOf: readonly string[];
 }
 
 export function memberFile(filename: string): MemberFile | undefined {
   const path = pathFromRoot(filename);
   const member = topOf(path);
-  const mayImport = imports[member];
-  return mayImport && { path, member, mayImport };
+  const reach = imports[member];
+  return reach && { path, member, mayImport: reach.code, mayImportTypesOf: reach.types ?? [] };
 }
 
 /** The folder below the root that an import leads to; undefined for what is not ours. */

@@ -27,16 +27,21 @@ export const environmentInConfig: Rule = {
 
 const prints = /^(console\..*|(Deno|process)\.(stdout|stderr))$/;
 
+// A service prints its log; a command for operators (ops, recover, redeliver) prints for people.
+const printers = ["shared/process/log.ts", "shared/process/terminal.ts"];
+
 export const onlyLogPrints: Rule = {
   create(context) {
     const file = memberFile(context.filename);
-    if (!file || file.path === "shared/process/log.ts") return {};
+    if (!file || printers.includes(file.path)) return {};
     return onGlobal((name, node) => {
       if (!prints.test(name)) return;
       context.report({
         node,
-        message: `Only shared/process/log.ts prints, not \`${name}\``,
-        hint: 'Log it with a logger of "@kenri/shared/process/log.ts"',
+        message: `Only ${printers.join(" and ")} print, not \`${name}\``,
+        hint:
+          'Log it with a logger of "@kenri/shared/process/log.ts"; in a command for operators, ' +
+          'print it with "@kenri/shared/process/terminal.ts"',
       });
     });
   },

@@ -1,21 +1,25 @@
 type Node = Deno.lint.Node;
 
-/** Every way in which a file names another module. */
-export function onImport(visit: (specifier: string, node: Node) => void): Deno.lint.LintVisitor {
+/**
+ * Every way in which a file names another module. `import type` and `import("…").T` load no code.
+ */
+export function onImport(
+  visit: (specifier: string, node: Node, isType: boolean) => void,
+): Deno.lint.LintVisitor {
   return {
-    ImportDeclaration: (node) => visit(node.source.value, node.source),
-    ExportAllDeclaration: (node) => visit(node.source.value, node.source),
+    ImportDeclaration: (node) => visit(node.source.value, node.source, node.importKind === "type"),
+    ExportAllDeclaration: (node) => visit(node.source.value, node.source, false),
     ExportNamedDeclaration(node) {
-      if (node.source) visit(node.source.value, node.source);
+      if (node.source) visit(node.source.value, node.source, false);
     },
     ImportExpression(node) {
       const specifier = textOf(node.source);
-      if (specifier !== undefined) visit(specifier, node.source);
+      if (specifier !== undefined) visit(specifier, node.source, false);
     },
     TSImportType(node) {
       if (node.argument.type !== "TSLiteralType") return;
       const specifier = textOf(node.argument.literal);
-      if (specifier !== undefined) visit(specifier, node.argument);
+      if (specifier !== undefined) visit(specifier, node.argument, true);
     },
   };
 }

@@ -18,11 +18,10 @@ export interface Load extends AsyncDisposable {
   stop(): Promise<Change[]>;
 }
 
-const clients = 8;
 const takenWithinMs = 120_000; // enough for outages and elections on a busy machine
 const thinkMs = 40; // between two changes of one client, so that the test machine keeps up
 
-export function startLoad(urls: string[], prefix = "user"): Load {
+export function startLoad(urls: string[], prefix = "user", clients = 8): Load {
   const client = new RepeatingClient(urls);
   const changes: Change[] = [];
   const problems: unknown[] = [];

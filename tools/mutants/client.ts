@@ -14,14 +14,14 @@ export const mutants: Mutant[] = [
   },
   {
     file: "client/attempts.ts",
-    property: "nobody comes back before the time that was asked for",
+    property: "no attempt starts before the time that was asked for",
     replace: "return askedMs + grown * (0.5 + random);",
     by: "return Math.max(askedMs, grown) * (0.5 + random);",
     tests: unit,
   },
   {
     file: "client/attempts.ts",
-    property: "a Retry-After that is over is no pause of its own",
+    property: "a Retry-After in the past adds no pause",
     replace: "Number.isFinite(ms) ? Math.max(0, ms) : 0",
     by: "Number.isFinite(ms) ? ms : 0",
     tests: unit,
@@ -52,14 +52,14 @@ export const mutants: Mutant[] = [
   },
   {
     file: "client/attempts.ts",
-    property: "a 429 is no answer but asks for patience",
+    property: "a 429 is not an answer but asks the client to wait",
     replace: "return status < 500 && status !== 429;",
     by: "return status < 500 || status === 429;",
     tests: system,
   },
   {
     file: "client/attempts.ts",
-    property: "an attempt that the caller has ended is not tried again",
+    property: "an attempt that the caller aborts is not repeated",
     replace: `  } catch (error) {
     signal?.throwIfAborted();
     return { error };`,
@@ -69,14 +69,14 @@ export const mutants: Mutant[] = [
   },
   {
     file: "client/attempts.ts",
-    property: "a caller that has had enough ends a pause at once",
+    property: "an abort ends a pause at once",
     replace: '    signal?.addEventListener("abort", end);\n',
     by: "",
     tests: system,
   },
   {
     file: "client/client.ts",
-    property: "what was refused as a conflict is thrown as one",
+    property: "a conflict is thrown as Conflict",
     replace: "if (answer.status === 409)",
     by: "if (answer.status === 408)",
     tests: system,
@@ -90,7 +90,7 @@ export const mutants: Mutant[] = [
   },
   {
     file: "client/client.ts",
-    property: "a key that would not arrive as it is never leaves",
+    property: "a key that could not be transmitted unchanged is refused before it is sent",
     replace: "if (/^[\\x21-\\x7e]{1,255}$/.test(key)) return key;",
     by: "if (/^[\\x20-\\x7e]{1,255}$/.test(key)) return key;",
     tests: system,
@@ -104,14 +104,14 @@ export const mutants: Mutant[] = [
   },
   {
     file: "client/client.ts",
-    property: "a token from a function is asked for with each attempt",
+    property: "a token function is called again for each attempt",
     replace: 'typeof token === "string" ? token : await token(signal)',
     by: 'typeof token === "string" ? token : await (token = await token(signal))',
     tests: attempts,
   },
   {
     file: "client/client.ts",
-    property: "the headers of a request go before those of the client",
+    property: "the headers of a request replace those of the options",
     replace:
       "new Headers(options.headers);\n    for (const [name, value] of new Headers(request.headers))",
     by:
@@ -120,7 +120,7 @@ export const mutants: Mutant[] = [
   },
   {
     file: "client/client.ts",
-    property: "a call's own patience goes before that of the client",
+    property: "the time limits of a call replace those of the client",
     replace: "call.deadlineMs ?? options.deadlineMs ?? 30_000",
     by: "options.deadlineMs ?? call.deadlineMs ?? 30_000",
     tests: attempts,

@@ -1,6 +1,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const migrations = ["tests/database/migrations_test.ts"];
+const history = ["tests/database/migration_history_test.ts"];
 const locks = ["tests/database/migration_locks_test.ts"];
 const rights = ["tests/database/service_rights_test.ts"];
 const role = ["tests/database/service_role_test.ts"];
@@ -37,42 +38,42 @@ export const mutants: Mutant[] = [
     property: "an edited file is refused",
     replace: "if (file.checksum !== row.checksum)",
     by: "if (file.checksum.length !== row.checksum.length)",
-    tests: migrations,
+    tests: history,
   },
   {
     file: "migrations/files.ts",
     property: "line ends of another system are no edit",
     replace: '.replaceAll("\\r\\n", "\\n")',
     by: '.replace("\\r\\n", "\\n")',
-    tests: migrations,
+    tests: history,
   },
   {
     file: "migrations/files.ts",
     property: "a database that is newer than the files is refused as such",
     replace: "if (row.version > (last?.version ?? 0))",
     by: "if (row.version > (last?.version ?? 0) + 1)",
-    tests: migrations,
+    tests: history,
   },
   {
     file: "migrations/files.ts",
     property: "a renamed file is refused",
     replace: "version === row.version && name === row.name",
     by: "version === row.version || name === row.name",
-    tests: migrations,
+    tests: history,
   },
   {
     file: "migrations/files.ts",
     property: "a gap between the numbers is refused",
     replace: "if (file.version === index + 1) continue;",
     by: "if (file.version >= index + 1) continue;",
-    tests: migrations,
+    tests: history,
   },
   {
     file: "migrations/files.ts",
     property: "two files of one number are refused",
     replace: "if (twin?.version === file.version)",
     by: "if (twin?.name === file.name)",
-    tests: migrations,
+    tests: history,
   },
   {
     file: "migrations/migrate.ts",
@@ -137,7 +138,7 @@ export const mutants: Mutant[] = [
     file: "migrations/service_role.ts",
     property: "powers that the owner can't take from the role are told",
     replace: "(rolcreatedb, 'can create databases'),",
-    by: "(rolsuper, 'can create databases'),",
+    by: "(not rolcanlogin, 'can create databases'),",
     tests: madeRoles,
   },
   {
@@ -243,6 +244,6 @@ export const mutants: Mutant[] = [
     property: "the rows of a key are found by an index that a claim can use",
     replace: "where unfinished::int = 1;\n-- No release",
     by: "where unfinished::int = 0;\n-- No release",
-    tests: ["tests/changes/plans_test.ts"],
+    tests: ["tests/delivery/delivery_plans_test.ts"],
   },
 ];

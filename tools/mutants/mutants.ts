@@ -27,6 +27,10 @@ if (chosen.length === 0) {
   );
 }
 
+// The copies first: Deno permits programs in them to read nothing below /dev, where the memory is.
+const trees = await Promise.all(
+  Array.from({ length: Math.min(navigator.hardwareConcurrency, mostAtOnce) }, copyProject),
+);
 keepServersInMemory();
 // Test files run side by side and share the roles of PostgreSQL, and so their password.
 const started = await startServers({ password: plantedPassword, say: console.log });
@@ -36,9 +40,6 @@ const env = {
   KENRI_TEST_NATS_URL: started.nats.url,
 };
 const quietMs = new Map<string, number>();
-const trees = await Promise.all(
-  Array.from({ length: Math.min(navigator.hardwareConcurrency, mostAtOnce) }, copyProject),
-);
 const trials = trees.map(({ path }): Trial => ({ tree: path, env, quietMs }));
 
 const red = new Map<string, string>();

@@ -103,7 +103,7 @@ export const mutants: Mutant[] = [
   {
     file: "shared/queue/worker.ts",
     property: "no lease is offered while the other side is away",
-    replace: "!this.#keepsUp || this.#otherSideAway) return undefined;",
+    replace: "!this.#keepsUp || this.#destinationError) return undefined;",
     by: "!this.#keepsUp) return undefined;",
     tests: ["shared/queue/handover_test.ts"],
   },
@@ -381,6 +381,34 @@ export const mutants: Mutant[] = [
     by: "null, before.locked_at, changed.error",
     tests: ["tests/relay/attempts_test.ts"],
   },
+  {
+    file: "shared/queue/backlog.ts",
+    property: "the age of the backlog is that of its oldest row",
+    replace: "order by ${claimOrder} limit 1",
+    by: "order by created_at desc limit 1",
+    tests: ["tests/telemetry/metrics_test.ts", "tests/operators/operator_looks_test.ts"],
+  },
+  {
+    file: "shared/operators/status.ts",
+    property: "the status shows the rows that have waited longest",
+    replace: "order by ${claimOrder} limit $1",
+    by: "order by created_at desc limit $1",
+    tests: ["tests/operators/operator_looks_test.ts"],
+  },
+  {
+    file: "shared/process/retention.ts",
+    property: "a row that somebody holds does not hold up the deletion of the others",
+    replace: "for update skip locked",
+    by: "for update",
+    tests: ["tests/database/notification_retention_test.ts"],
+  },
+  {
+    file: "shared/process/retention.ts",
+    property: "the attempts of a row are deleted with it, and those of others stay",
+    replace: "where attempt.${id} = old.${id}",
+    by: "where attempt.${id} <= old.${id}",
+    tests: ["tests/relay/attempts_test.ts"],
+  },
   // the small ones
   {
     file: "shared/process/signals.ts",
@@ -432,7 +460,7 @@ export const mutants: Mutant[] = [
     tests: ["shared/process/settings_test.ts"],
   },
   {
-    file: "shared/process/settings.ts",
+    file: "shared/process/setting_kinds.ts",
     property: "a duration is not longer than a timer can be",
     replace: "if (ms > 0 && ms <= maxMs) return ms;",
     by: "if (ms > 0) return ms;",
@@ -460,18 +488,18 @@ export const mutants: Mutant[] = [
     tests: ["proto/notification/receipts_test.ts"],
   },
   {
-    file: "shared/telemetry/scrape.ts",
+    file: "shared/telemetry/collected.ts",
     property: "all who ask at the same time get one answer",
     replace: "asking ??= askOnce();",
     by: "asking = askOnce();",
-    tests: ["shared/telemetry/scrape_test.ts"],
+    tests: ["shared/telemetry/collected_test.ts"],
   },
   {
-    file: "shared/telemetry/scrape.ts",
+    file: "shared/telemetry/collected.ts",
     property: "a scrape says whether there was an answer",
     replace: "note(answer !== undefined);",
     by: "note(true);",
-    tests: ["shared/telemetry/scrape_test.ts"],
+    tests: ["shared/telemetry/collected_test.ts"],
   },
   {
     file: "shared/telemetry/histogram.ts",

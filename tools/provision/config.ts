@@ -7,7 +7,8 @@ import {
   streamSettings as notificationSettings,
   streamsOf,
 } from "../../notification/stream_settings.ts";
-import { environmentName, number, parseSettings, prefixed } from "../../shared/process/settings.ts";
+import { number } from "../../shared/process/setting_kinds.ts";
+import { environmentName, parseSettings, prefixed } from "../../shared/process/settings.ts";
 import type { NatsServers } from "../../shared/nats/connection.ts";
 import { natsUrls } from "../../shared/process/server_urls.ts";
 import type { WantedStream } from "../../shared/nats/streams.ts";
@@ -38,7 +39,10 @@ const bothWantTheSame = (["subject", "duplicate-window"] as const).map((setting)
 
 export const schema = z.object({
   "nats.url": natsUrls().optional(),
-  "nats.provision.url": natsUrls().optional(),
+  "nats.provision.url": natsUrls().optional().meta({
+    description: "NATS user that may make streams; only `deno task provision` reads it",
+    shownDefault: "`nats.url`",
+  }),
   "nats.replicas": number({ min: 1, max: 5 }).prefault("1"),
   ...prefixed("nats", tlsSettings),
   ...entitlementSettings,

@@ -10,14 +10,15 @@ export function usersFile({ published, consumed }: Omit<ProvisionConfig, "nats">
   ];
   const streams = [...new Set([published.name, ...durables.map(({ stream }) => stream)])];
   const check = `${published.subject}.check`;
-  return `# Who may do what at NATS: each service what it needs for its work, and nobody else anything. For the
-# stream ${quoted(stream.name)}, the subject ${quoted(stream.subject)} and the durable
-# ${quoted(consumer.durable)}; for other names \`deno task provision --users\`
-# prints another file.
+  return `# The users of NATS. Each service has only the permissions that it needs, for the stream
+# ${quoted(stream.name)}, the subject ${quoted(stream.subject)} and the durable
+# ${quoted(consumer.durable)}. For other names \`deno task provision --users\`
+# prints this file.
 #
-# No service may make or change a stream or a consumer. A user who may can empty a stream, read other
-# streams, and publish in the name of others. Only the user "provision" may, whose password only the
-# command \`deno task provision\` has. Answers go to inboxes of each user, which no other user can read.
+# No service may make or change a stream or a consumer, because a user who may can empty a stream,
+# read other streams, and publish in the name of others. Only the user "provision" may, and only the
+# command \`deno task provision\` has its password. Each user gets answers in inboxes of its own, which
+# no other user can read.
 authorization {
   users: [
 ${
@@ -37,7 +38,7 @@ ${
         `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
         `$JS.ACK.${stream}.${durable}.>`,
       ]),
-      `$JS.API.STREAM.MSG.GET.${stream.name}`, // a copy of what was given up
+      `$JS.API.STREAM.MSG.GET.${stream.name}`, // a copy of a message that was given up
       "_INBOX.entitlement.checks.>",
     ], [check, "_INBOX.notification.>"])
   }
@@ -53,7 +54,7 @@ ${
     ], ["_INBOX.provision.>"])
   }
     {
-      # For people: \`deno task recover\` and \`redeliver\`, and the nats command.
+      # For operators: \`deno task recover\` and \`redeliver\`, and the nats command.
       user: operator
       password: $OPERATOR_NATS_PASSWORD
     }

@@ -28,7 +28,7 @@ export function tables(): string {
 
 function tableOf(rows: Row[]): string {
   const cells = rows.map(({ dies, leaves, next, seen }) => [dies, inWords(leaves), next, seen]);
-  const head = ["dies", "leaves behind", "what happens next", "what is seen from outside"];
+  const head = ["dies", "leaves behind", "what happens next", "what is visible from outside"];
   return [head, head.map(() => "---"), ...cells].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 

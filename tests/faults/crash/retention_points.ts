@@ -21,7 +21,7 @@ export const retentionPoints: CrashPoint[] = [
       await addOldRows(stage, 1_100);
     },
     leaves: { "stored answers": 1, audit: 1, "outbox PENDING": 1, "outbox PUBLISHED": 100 },
-    next: "The retention of the next start deletes the rest",
+    next: "Retention deletes the other rows after the next start",
     ends: sent,
     sends: 1,
     seen: "Nothing",
@@ -36,7 +36,7 @@ export const retentionPoints: CrashPoint[] = [
     },
     leaves: { "stored answers": 1, audit: 1, "outbox PENDING": 1, "notifications SENT": 100 },
     mend: (stage) => stage.publish(),
-    next: "The retention of the next start deletes the rest",
+    next: "Retention deletes the other rows after the next start",
     ends: sent,
     sends: 1,
     seen: "Nothing",

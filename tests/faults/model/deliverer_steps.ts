@@ -1,4 +1,4 @@
-// A deliverer (notification/delivery.ts) sends its claimed rows through the channel.
+// A deliverer (notification/deliver_notifications.ts) sends its claimed rows through the channel.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withFlag, withHeld, withRow } from "./changes.ts";
 import type { Step } from "./explore.ts";
@@ -69,6 +69,6 @@ function endOfWaiting(state: State): Step<State>[] {
       sending: withRow(sending, event, { waits: false }),
       history: { ...history, unawaited: withFlag(history.unawaited, event) },
     };
-    return [{ label: `${events[event]?.name} has waited for its predecessor in vain`, next }];
+    return [{ label: `${events[event]?.name} has waited long enough for its predecessor`, next }];
   });
 }

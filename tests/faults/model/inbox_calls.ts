@@ -3,7 +3,7 @@ import {
   claimNotifications,
   keepNotifications,
   settleNotifications,
-} from "../../../notification/delivery.ts";
+} from "../../../notification/deliveries.ts";
 import type { Notification } from "../../../notification/notification.ts";
 import { receiveEvents } from "../../../notification/receive_events.ts";
 import { query } from "../../../shared/postgres/postgres.ts";

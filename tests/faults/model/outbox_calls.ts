@@ -1,7 +1,7 @@
 // The entitlement database of the model, and the real functions that change it.
-import { putBackLost } from "../../../entitlement/lost_events.ts";
 import type { Commit } from "../../../entitlement/decide_change.ts";
-import { mendEvents } from "../../../entitlement/reconciliation/put_back.ts";
+import { republishLost } from "../../../entitlement/republish/republish_lost.ts";
+import { republishUnreceived } from "../../../entitlement/republish/republish_unreceived.ts";
 import type { AuditedEvent } from "../../../entitlement/reconciliation/check.ts";
 import { claimEvents, keepEvents, settleEvents } from "../../../entitlement/outbox.ts";
 import { announceChanges } from "../../../entitlement/store_changes.ts";
@@ -91,20 +91,21 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
       real.after(
         outbox,
         "put back",
-        (database) => putBackLost(database, log),
+        (database) => republishLost(database, log),
         { view: onlyPublished },
       ),
     mend: (outbox, missing) =>
       real.after(
         outbox,
         `mend ${missing}`,
-        (database) => mendEvents(database, missing.map(asAudited), newOperation(mender)),
+        (database) =>
+          republishUnreceived(database, missing.map(asAudited), newOperation(operation)),
         { view: withoutGenerations },
       ),
   };
 }
 
-const mender = { who: "reconciliation", reason: "not received" };
+const operation = { who: "reconciliation", reason: "not received" };
 
 function asAudited(event: Event): AuditedEvent {
   const { key = "", version = 0 } = events[event] ?? {};

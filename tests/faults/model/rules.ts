@@ -24,9 +24,9 @@ export const rules = {
   ownAttempts: "only a row's own failures count as its attempts",
   usedUp: "FAILED comes when the attempts are used up, and not before",
   leased: "exactly the rows that are worked on have a lease",
-  mended: "only what is PUBLISHED is put back because it was not received",
-  redelivered: "what the stream will deliver again is not taken for missing",
-  awaits: "only a notification that was never claimed awaits its predecessor",
+  mended: "only a PUBLISHED event is put back because it was not received",
+  redelivered: "an event that the stream will deliver again does not count as missing",
+  awaits: "only a notification that was never claimed waits for its predecessor",
 };
 
 export function brokenIn(state: State, faults: number): string | undefined {

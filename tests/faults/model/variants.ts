@@ -28,20 +28,20 @@ const withoutEarlier = (text: string) => text.replaceAll("earlier.unfinished::in
 
 export const variants: Variant[] = [
   {
-    name: "A settle asks for a lease, but not for its token",
+    name: "A settle checks for a lease, but not for its token",
     scope: twoRelays,
     rewrite: noFence,
     breaks: rules.fence,
   },
   {
-    name: "The same, and what comes of it",
+    name: "The same, and its consequence",
     scope: twoRelays,
     rewrite: noFence,
     but: rules.fence,
     breaks: rules.publishOrder,
   },
   {
-    name: "A settle does not ask for a lease at all",
+    name: "A settle does not check for a lease",
     scope: { ...received, deliverers: 2 },
     rewrite: noLeaseCheck,
     breaks: rules.fence,
@@ -59,7 +59,7 @@ export const variants: Variant[] = [
     breaks: neverQuiet,
   },
   {
-    name: "Relays compare only when they connect, and one does not come back",
+    name: "Relays compare only when they connect, and one is not restarted",
     scope: { ...twoRelays, events: 1 },
     habits: { looksAgain: false, startsAgain: false },
     breaks: neverQuiet,
@@ -84,7 +84,7 @@ export const variants: Variant[] = [
     breaks: rules.onceEach,
   },
   {
-    name: "FAILED comes without a dead letter",
+    name: "A notification is FAILED without a dead letter",
     scope: { ...received, faults: 2 },
     rewrite: (text) => text.replace("payload_json, error from changed", "$& where false"),
     breaks: rules.deadLetter,
@@ -96,7 +96,7 @@ export const variants: Variant[] = [
     breaks: rules.sendOrder,
   },
   {
-    name: "A row that is released has used up an attempt",
+    name: "Releasing a row uses up an attempt",
     scope: oneRelay,
     rewrite: (text) =>
       text.replace(
@@ -106,19 +106,19 @@ export const variants: Variant[] = [
     breaks: rules.ownAttempts,
   },
   {
-    name: "What was not received is put back whatever has become of it meanwhile",
+    name: "An event that was not received is put back, whatever its state is by then",
     scope: { ...wholeWay, events: 1, faults: 1, reconciles: true },
     rewrite: (text) => text.replace(/and status = 'PUBLISHED'(?=\s+order by event_id)/, ""),
     breaks: rules.mended,
   },
   {
-    name: "The receiver does not say what may be delivered again",
+    name: "The receiver does not report what may be delivered again",
     scope: { ...wholeWay, events: 1, faults: 0, reconciles: true },
     habits: { tellsUnsettled: false },
     breaks: rules.redelivered,
   },
   {
-    name: "A notification that was claimed goes on waiting for its predecessor",
+    name: "A claimed notification still waits for its predecessor",
     scope: { ...received, faults: 0 },
     rewrite: (text) => text.replace(", awaits_predecessor = false", ""),
     breaks: rules.awaits,

@@ -112,7 +112,7 @@ async function keepSteps<Tables extends Outbox | Inbox>(
     return lost ? finish(hand, lost, { kind: "released" }) : hand;
   }, held);
   return [{
-    label: `${who} keeps its leases`,
+    label: `${who} extends its leases`,
     next: put(withTables(withHeld(work, at, rest), changed)),
     breaks: changesWithoutLease(held, work.tables, changed.tables),
   }];
@@ -147,7 +147,7 @@ function timeSteps<Tables extends Outbox | Inbox>(
     if (row?.lease !== "runs") return [];
     const next = put(withRow(work, event, { lease: "over" }));
     const holder = holderOf(event);
-    if (holder < 0) return [{ label: `the lease of ${name} runs out`, next }];
+    if (holder < 0) return [{ label: `the lease of ${name} expires`, next }];
     const label = `${side} ${nameOf(holder)} is too slow for its lease of ${name}`;
     return faultsLeft > 0 ? [{ label, next: withFault(next) }] : [];
   });

@@ -21,7 +21,7 @@ export const file_entitlement_v1_entitlement_event: GenFile = /*@__PURE__*/
  */
 export type EntitlementEvent = Message<"entitlement.v1.EntitlementEvent"> & {
   /**
-   * UUID. Receivers remove duplicates by it.
+   * UUID, by which receivers remove duplicates.
    *
    * @generated from field: string event_id = 1;
    */
@@ -50,22 +50,22 @@ export type EntitlementEvent = Message<"entitlement.v1.EntitlementEvent"> & {
   stockKeepingUnit: string;
 
   /**
-   * Why: "purchase", "refund" and so on (the request's reason).
+   * Reason of the change: "purchase", "refund" and so on (the request's reason).
    *
    * @generated from field: string source = 6;
    */
   source: string;
 
   /**
-   * What caused it (the request's purchase_id).
+   * Id of the purchase that caused the change (the request's purchase_id).
    *
    * @generated from field: string source_id = 7;
    */
   sourceId: string;
 
   /**
-   * 1 for the first change of (user_id, stock_keeping_unit), then one more with each.
-   * A missing number is a missing event.
+   * 1 for the first change of (user_id, stock_keeping_unit), and 1 more for each later change.
+   * A gap in the versions means that an event is missing.
    *
    * @generated from field: int64 version = 8;
    */

@@ -1,0 +1,111 @@
+import { maxPerCheck } from "@kenri/proto/notification/receipts.ts";
+import { type Database, query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
+import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
+import type { AskReceiver } from "../reconciliation/ask.ts";
+import type { AuditedRow } from "./erase_rows.ts";
+
+// The events of a user that are not received yet. Each would bring an erased user back.
+
+// The audit rows that the chains of the user's entitlements lead to.
+export const chainedOfUser = `with recursive chain as (
+       select entry.audit_id, entry.occurred_at, entry.previous_at, entry.stock_keeping_unit
+       from entitlements head
+       join entitlement_audit entry
+         on entry.occurred_at = head.hashed_at
+         and entry.user_id = head.user_id
+         and entry.stock_keeping_unit = head.stock_keeping_unit
+       where head.user_id = $1
+       union
+       select entry.audit_id, entry.occurred_at, entry.previous_at, entry.stock_keeping_unit
+       from chain
+       join entitlement_audit entry
+         on entry.occurred_at = chain.previous_at
+         and entry.user_id = $1
+         and entry.stock_keeping_unit = chain.stock_keeping_unit
+     )`;
+
+export interface Publishable extends AuditedRow {
+  is_in_outbox: boolean;
+}
+
+// All events that are no dead letters. Those of the outbox come first, because countUnreceived may
+// stop at older ones.
+export function findPublishable(
+  on: Database | Transaction,
+  userId: string,
+): Promise<Publishable[]> {
+  return query<Publishable & Record<string, unknown>>(
+    on,
+    `${chainedOfUser}
+     select audit_id, ${utc("occurred_at")} as occurred_at, event_id is not null as is_in_outbox
+     from chain
+     left join outbox_events on event_id = audit_id
+     where status is distinct from 'FAILED'
+     order by is_in_outbox desc, chain.occurred_at desc`,
+    [userId],
+  );
+}
+
+// The stream counts an event's age from its publication, which the outbox remembers only for a
+// while. So an event counts as on its way until it is received, for as long as the receiver
+// remembers what it received.
+export async function countUnreceived(ask: AskReceiver, rows: Publishable[]): Promise<number> {
+  let unreceived = 0;
+  for (let i = 0; i < rows.length; i += maxPerCheck) {
+    const page = rows.slice(i, i + maxPerCheck);
+    const receipt = await ask(page.map(({ audit_id }) => audit_id));
+    const missing = new Set(receipt.missing);
+    const isRemembered = (row: Publishable) =>
+      row.is_in_outbox || row.occurred_at >= receipt.remembered_since;
+    unreceived += page.filter((row) => missing.has(row.audit_id) && isRemembered(row)).length;
+    if (!page.some(isRemembered)) break;
+  }
+  return unreceived;
+}
+
+// Changes of the user wait for this answer, so it must not take long.
+const answerUnderLocksMs = 1_000;
+
+// Asks about the events that were committed and published after the first question and before the
+// locks.
+export async function countUnreceivedSince(
+  tx: Transaction,
+  ask: AskReceiver,
+  userId: string,
+  known: Set<string>,
+): Promise<number> {
+  const added = (await findPublishable(tx, userId)).filter(({ audit_id }) => !known.has(audit_id));
+  if (added.length > maxPerCheck) return added.length;
+  return await countUnreceived((ids) => ask(ids, answerUnderLocksMs), added);
+}
+
+// Whatever republishes one of these events waits for this lock, and then publishes it without the
+// user. Rows are locked in the order of their ids, like everywhere that events are put back. The
+// relay holds only unfinished rows.
+export async function lockFinished(tx: Transaction, userId: string): Promise<void> {
+  await query(
+    tx,
+    `${chainedOfUser}
+     select
+     from outbox_events row
+     where row.event_id in (select audit_id from chain)
+       and not row.unfinished
+     order by row.event_id
+     for update of row`,
+    [userId],
+  );
+}
+
+export async function countUnpublished(tx: Transaction, userId: string): Promise<number> {
+  const rows = await query(
+    tx,
+    `select
+     from entitlements head
+     join outbox_events row
+       on ${isUnfinishedByKey("row")}
+       and row.aggregate_key = aggregate_key_of(head.user_id, head.stock_keeping_unit)
+     where head.user_id = $1`,
+    [userId],
+  );
+  return rows.length;
+}

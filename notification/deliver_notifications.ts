@@ -1,0 +1,82 @@
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
+import type { Outcome } from "@kenri/shared/process/job.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
+import { claimRepeatedly } from "@kenri/shared/queue/claims.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import { Worker } from "@kenri/shared/queue/worker.ts";
+import type { Channel, Send } from "./channels/channel.ts";
+import {
+  keepNotifications,
+  type NotificationRow,
+  notifications,
+  type Sent,
+  settleNotifications,
+} from "./deliveries.ts";
+import { observeDelivered } from "./metrics.ts";
+
+export interface DeliveryOptions extends WorkerOptions {
+  worker: string;
+  sendTimeoutMs: number;
+}
+
+export interface DeliveryParts {
+  database: Database;
+  channel: Channel;
+  toDelivery: Handover<NotificationRow>;
+  log: Log;
+  abandon: AbortSignal;
+}
+
+export async function deliverNotifications(
+  { database, channel, toDelivery, log, abandon }: DeliveryParts,
+  options: DeliveryOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const worker = new Worker<NotificationRow, Sent>(
+    {
+      name: "delivery",
+      ...options,
+      claim: claimRepeatedly(database, notifications, options),
+      work: ({ id, content: { event_id, user_id, type, payload } }) => {
+        const send = { notification_id: id, event_id, user_id, type, payload };
+        return sendInTime(channel, send, options.sendTimeoutMs);
+      },
+      settle: async (settled) => {
+        const owned = await settleNotifications(database, settled);
+        observeDelivered(settled, owned);
+        return owned;
+      },
+      extend: (rows) => keepNotifications(database, rows, options.leaseMs),
+      step: { name: "send", kind: "client" },
+      traceparentOf: ({ content }) => content.traceparent,
+      about: ({ content: { event_id, payload } }) => ({ event_id, trace_id: payload["trace_id"] }),
+    },
+    log,
+    abandon,
+  );
+  await worker.run(toDelivery, stop);
+}
+
+async function sendInTime(
+  channel: Channel,
+  send: Send,
+  timeoutMs: number,
+): Promise<Outcome<Sent>> {
+  const late = Promise.withResolvers<never>();
+  const limit = new AbortController();
+  const timer = setTimeout(() => {
+    const error = new Error(`The channel did not answer within ${timeoutMs} ms`);
+    limit.abort(error);
+    late.reject(error);
+  }, timeoutMs);
+  try {
+    await Promise.race([channel.send(send, limit.signal), late.promise]);
+    return { kind: "done", result: { sentAt: performance.now() } };
+  } catch (error) {
+    return { kind: "retry", error: reasonOf(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,87 @@
+import type { Child } from "hono/jsx";
+import type { JSX } from "hono/jsx/jsx-runtime";
+import type { EventTimeline, Step } from "../operators/timeline.ts";
+import { queryOf } from "./ask.ts";
+import { Facts, Status, When } from "./layout.tsx";
+import { timelinePath } from "./search.tsx";
+import { age, shortKey } from "./text.ts";
+
+// One event with all its steps in this service.
+
+export function EventCard({ event, children }: {
+  event: EventTimeline;
+  children: Child;
+}): JSX.Element {
+  const { event_id, user_id, status, steps, next_retry_at, attempt_count } = event;
+  const { idempotency_key: key } = event;
+  return (
+    <article class="card">
+      <h2>
+        {event.type ?? "Event"} <Status status={status} />
+      </h2>
+      <Facts
+        facts={[
+          ["event", <code>{event_id}</code>],
+          ["user", user_id === null ? "–" : <UserLink id={user_id} />],
+          ["item", `${event.stock_keeping_unit ?? "–"}, version ${event.version ?? "–"}`],
+          ["trace", <code>{event.trace_id ?? "–"}</code>],
+          !!key && ["idempotency key", <code>{shortKey(key)}</code>],
+          ["failed attempts", attempt_count],
+          next_retry_at !== null && ["next attempt", <When at={next_retry_at} />],
+        ]}
+      />
+      <h3>Steps in this service</h3>
+      <ol class="steps">
+        {steps.map((step, i) => <StepItem step={step} before={steps[i - 1]} />)}
+      </ol>
+      {children}
+    </article>
+  );
+}
+
+function UserLink({ id }: { id: string }): JSX.Element {
+  return <a href={`${timelinePath}${queryOf({ by: "user_id", q: id })}`}>{id}</a>;
+}
+
+const explanationOf: Record<string, string> = {
+  CHANGED: "The change was committed together with its event.",
+  PUBLISHED: "The stream acknowledged the event.",
+  IN_FLIGHT: "A relay is publishing the event.",
+  RETRIED: "The attempt failed. The next one follows after a pause.",
+  GAVE_UP: "The last attempt failed. This is now a dead letter.",
+  TAKEN_OVER: "The lease expired and another worker took over.",
+  REPLAYED: "Republished: an operator replayed the event.",
+  MENDED: "Republished: the event had not been received.",
+  LOST: "Republished: the stream had lost the event.",
+  SENT_BACK: "An operator sent the dead letter back. All its attempts begin anew.",
+  RECEIVED: "The event was received and stored as a notification.",
+  CAPTURED: "JetStream gave the message up. A copy of it was kept as a dead letter.",
+  PROCESSING: "The notification is being sent.",
+  SENT: "The channel accepted the notification.",
+};
+
+function StepItem({ step, before }: { step: Step; before: Step | undefined }): JSX.Element {
+  const { at, error, worker, stream_seq, who, reason, begun_at } = step;
+  const seconds = before && before.at && at
+    ? (Date.parse(at) - Date.parse(before.at)) / 1_000
+    : null;
+  return (
+    <li class={error ? "trouble" : undefined}>
+      <p>
+        <b>{step.step}</b> <When at={at} />
+        {seconds !== null && <span class="muted">+{age(seconds)}</span>}
+      </p>
+      <p>{explanationOf[step.step]}</p>
+      {error && <p class="bad error">{error}</p>}
+      <p class="muted">
+        {[
+          stream_seq && `stream sequence ${stream_seq}`,
+          worker && `worker ${worker}`,
+          begun_at && `started at ${begun_at.slice(11, 23)}`,
+          who && `by ${who}`,
+          reason && `reason: ${reason}`,
+        ].filter(Boolean).join(" · ")}
+      </p>
+    </li>
+  );
+}

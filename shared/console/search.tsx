@@ -1,0 +1,69 @@
+import type { JSX } from "hono/jsx/jsx-runtime";
+import { queryOf } from "./ask.ts";
+
+// The form that finds events, and the link to one.
+
+export const timelinePath = "/console/timeline";
+
+export interface SearchBy {
+  by: "event_id" | "user_id" | "idempotency_key";
+  title: string;
+}
+
+interface SearchParts {
+  searchBy: SearchBy[];
+  by?: string;
+  value?: string;
+}
+
+export function Search({ searchBy, by = "user_id", value = "" }: SearchParts): JSX.Element {
+  return (
+    <form class="search" method="get" action={timelinePath} role="search">
+      <div>
+        <label for="by">Find by</label>
+        <select id="by" name="by">
+          {searchBy.map((one) => (
+            <option value={one.by} selected={one.by === by}>{one.title}</option>
+          ))}
+        </select>
+      </div>
+      <SearchField id="q" label="Value" value={value} maxlength={4000} />
+      <button type="submit">Find</button>
+    </form>
+  );
+}
+
+interface FieldParts {
+  id: string;
+  label: string;
+  value: string;
+  maxlength: number;
+}
+
+// A field for an id, which the browser must not correct.
+export function SearchField({ id, label, value, maxlength }: FieldParts): JSX.Element {
+  return (
+    <div class="wide">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        name={id}
+        value={value}
+        required
+        maxlength={maxlength}
+        autocapitalize="off"
+        autocomplete="off"
+        spellcheck={false}
+      />
+    </div>
+  );
+}
+
+export function EventLink({ id }: { id: string | null }): JSX.Element {
+  if (id === null) return <span class="muted">–</span>;
+  return (
+    <a href={`${timelinePath}${queryOf({ by: "event_id", q: id })}`}>
+      <code>{id}</code>
+    </a>
+  );
+}

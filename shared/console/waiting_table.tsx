@@ -1,0 +1,42 @@
+import type { JSX } from "hono/jsx/jsx-runtime";
+import { Table, When } from "./layout.tsx";
+import { EventLink } from "./search.tsx";
+
+// The rows that have waited longest, and what each waits for.
+
+export interface WaitingRow {
+  event_id: string;
+  aggregate_key: string;
+  version?: number;
+  status: string;
+  created_at: string;
+  attempt_count: number;
+  next_retry_at: string | null;
+  locked_by: string | null;
+  last_error: string | null;
+}
+
+export function WaitingTable({ noun, rows }: { noun: string; rows: WaitingRow[] }): JSX.Element {
+  const hasVersions = rows.some(({ version }) => version !== undefined);
+  const version = (shown: string | number | undefined) => hasVersions ? [shown ?? "–"] : [];
+  return (
+    <Table
+      label={`The ${noun}s that have waited longest`}
+      columns={[
+        ...["Since", "Event", "Key", ...version("Version").map(String)],
+        ...["State", "Attempts", "Next attempt", "Error"],
+      ]}
+      rows={rows.map((row) => [
+        <When at={row.created_at} />,
+        <EventLink id={row.event_id} />,
+        row.aggregate_key,
+        ...version(row.version),
+        row.locked_by === null ? row.status : `${row.status} by ${row.locked_by}`,
+        row.attempt_count,
+        <When at={row.next_retry_at} />,
+        row.last_error ?? "–",
+      ])}
+      none="Nothing is waiting."
+    />
+  );
+}

@@ -1,0 +1,76 @@
+import { z } from "@hono/zod-openapi";
+import type { Handler } from "hono";
+import { pageFields, pageOf, readCursor } from "../http/cursor.ts";
+import { errorAnswer } from "../http/fields.ts";
+import type { ScopedRoute } from "../http/openapi.ts";
+import { type Database, query, utc } from "../postgres/postgres.ts";
+import { valid } from "./operations.ts";
+
+// The log of what operators have changed.
+
+const listRequest = z.object(pageFields());
+
+const recordSchema = z.object({
+  operation_id: z.uuid(),
+  done_at: z.string(),
+  kind: z.string(),
+  layer: z.string(),
+  who: z.string(),
+  reason: z.string(),
+  items: z.array(z.record(z.string(), z.unknown())),
+}).openapi("Operation");
+
+export type OperationRecord = z.infer<typeof recordSchema>;
+
+const pageSchema = z.object({
+  operations: z.array(recordSchema),
+  next_cursor: z.string().optional(),
+});
+
+export type OperationPage = z.infer<typeof pageSchema>;
+export type OperationsQuery = z.input<typeof listRequest>;
+
+export function operationsRoute(service: string): ScopedRoute {
+  return {
+    method: "get",
+    path: `/debug/${service}/operations`,
+    scope: "debug:read",
+    summary: "Log of operations",
+    description: "What operators have changed: who, when, why, and the state before",
+    request: { query: listRequest },
+    responses: {
+      200: {
+        description: "The newest first",
+        content: { "application/json": { schema: pageSchema } },
+      },
+      400: errorAnswer("The limit or cursor is invalid"),
+    },
+  };
+}
+
+export function listOperations(database: Database): Handler {
+  return async ({ req }) => {
+    const { limit, cursor } = valid(listRequest.safeParse(req.query()));
+    const [before] = readCursor(cursor, z.tuple([z.uuid()])) ?? [];
+    const found = await findOperations(database, before, limit + 1);
+    const { rows, next_cursor } = pageOf(found, limit, ({ operation_id }) => [operation_id]);
+    return Response.json({ operations: rows, next_cursor });
+  };
+}
+
+// The ids begin with the time, so their order is that of the operations.
+function findOperations(
+  database: Database,
+  before: string | undefined,
+  limit: number,
+): Promise<OperationRecord[]> {
+  return query<OperationRecord>(
+    database,
+    `select operation_id, ${utc("done_at")} as done_at, kind, layer, who, reason, items
+     from operations
+     where operation_id < $1
+     order by operation_id desc
+     limit $2`,
+    [before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff", limit],
+  );
+}

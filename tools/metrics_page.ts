@@ -1,0 +1,49 @@
+// deno task metrics:page: writes the tables of docs/metrics.md from the metrics as they are
+// declared. With --check it only reports a page that is not up to date.
+import {
+  delaySeconds,
+  type Description,
+  descriptions,
+  shortSeconds,
+} from "../shared/telemetry/metrics.ts";
+import { importsOf } from "./module_graph.ts";
+import { tableOf, writeTables } from "./page_tables.ts";
+import { mainFile, type ServiceName } from "./services.ts";
+
+const services: ServiceName[] = ["entitlement", "notification"];
+
+// A module declares its metrics when it is loaded. Only main.ts would start the service.
+for (const service of services) {
+  for (const url of await importsOf(mainFile(service))) await import(url);
+}
+
+const buckets = new Map<readonly number[], string>([[shortSeconds, "short"], [
+  delaySeconds,
+  "delay",
+]]);
+
+function tableFor(belongs: (name: string) => boolean): string {
+  const rows = descriptions.filter(({ name }) => belongs(name)).sort(byName)
+    .map(({ name, type, labels, bounds, help }) => [
+      `\`${name}\``,
+      type,
+      labels.join(", "),
+      buckets.get(bounds) ?? "",
+      help,
+    ]);
+  return tableOf(["metric", "type", "labels", "buckets", "meaning"], rows);
+}
+
+function byName(one: Description, other: Description): number {
+  return one.name < other.name ? -1 : 1;
+}
+
+const serviceOf = (name: string) => services.find((service) => name.startsWith(`${service}_`));
+const lists = [...buckets].map(([bounds, name]) => `- **${name}**: ${bounds.join(", ")}`);
+await writeTables("metrics.md", {
+  buckets: lists.join("\n"),
+  ...Object.fromEntries(
+    services.map((service) => [service, tableFor((name) => serviceOf(name) === service)]),
+  ),
+  "both services": tableFor((name) => !serviceOf(name)),
+}, "metrics:page");
