@@ -52,14 +52,12 @@ export class EventStore {
     observeBatch("received", this.#batch);
   }
 
-  /** Whether the database took, or refused for its content, what was stored last. */
+  /** Whether the database answered last time, by storing an event or by refusing it. */
   get isAvailable(): boolean {
     return this.#isAvailable;
   }
 
-  /**
-   * Returns whether the event is new. Rejects if the database refuses this event, or at the end.
-   */
+  /** Returns whether the event is new. Rejects if the database refuses it, or at the end. */
   async store(notification: Notification): Promise<boolean> {
     for (;;) {
       try {

@@ -58,7 +58,7 @@ export const commonSettings = {
   }),
 };
 
-const ownSettings = {
+const ownSettings = (httpPort: number) => ({
   "database.url": databaseUrl().describe(
     "`postgres://role:password@host:port/database`, with the service's own role",
   ),
@@ -66,7 +66,7 @@ const ownSettings = {
   "http.host": host().prefault("127.0.0.1").describe(
     "Address to listen on; without credentials only a loopback address is allowed",
   ),
-  "http.port": port(),
+  "http.port": port().prefault(`${httpPort}`).describe("Port to listen on"),
   "retention.enabled": flag().prefault("true").describe(
     "Whether this replica deletes what is past its retention",
   ),
@@ -79,11 +79,9 @@ const ownSettings = {
   "console.peer-url": pageUrl().optional().describe(
     "URL of the other service's console, for links",
   ),
-};
+});
 
-type OwnSettings = Omit<typeof ownSettings, "http.port"> & {
-  "http.port": z.ZodPrefault<ReturnType<typeof port>>;
-};
+type OwnSettings = ReturnType<typeof ownSettings>;
 
 type ServiceSettings<Service extends string, Worker extends string> =
   & Prefixed<Service, OwnSettings>
@@ -95,10 +93,7 @@ export function serviceSettings<Service extends string, Worker extends string>(
   httpPort: number,
 ): ServiceSettings<Service, Worker> {
   return {
-    ...prefixed(service, {
-      ...ownSettings,
-      "http.port": port().prefault(`${httpPort}`).describe("Port to listen on"),
-    }),
+    ...prefixed(service, ownSettings(httpPort)),
     ...prefixed(`${service}.${worker}`, workerSettings),
   };
 }

@@ -82,7 +82,7 @@ Deno.test("any advisory is stored or logged as unreadable, and the next one is c
   );
   assert.equal(kept.length, 1);
   const expected =
-    /^Advisory \d+ can't be read|^MSG_TERMINATED of message|has one replica|^No credentials/;
+    /^Advisory \d+ is unreadable|^MSG_TERMINATED: message|has one replica|^No credentials/;
   const others = service.log.filter(({ level, message }) =>
     level !== "info" && !expected.test(message)
   );

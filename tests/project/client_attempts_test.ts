@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { type Fetch, kenriClient, Unavailable } from "../../client/client.ts";
 import { freePort } from "../../tools/servers/free_port.ts";
+import { serve } from "../support/fake_service.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
 const anHour = 3_600_000;
@@ -65,14 +66,13 @@ Deno.test("without an answer the client gives up at its deadline and reports the
 Deno.test("an abort ends the call at once, during an attempt and during a pause", async () => {
   await using silent = answering("");
   const later = { status: 503, headers: { "Retry-After": "3600" } };
-  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
-  await using pausing = Deno.serve(options, () => new Response("later", later));
+  await using pausing = serve(() => new Response("later", later));
   let calls = 0;
   const counting: Fetch = (url, init) => {
     calls++;
     return fetch(url, init);
   };
-  const urls = [silent.url, `http://127.0.0.1:${pausing.addr.port}`];
+  const urls = [silent.url, pausing.url];
   for (const [i, url] of urls.entries()) {
     const enough = new AbortController();
     const patience = { attemptTimeoutMs: 3_600_000, deadlineMs: 7_200_000 };
@@ -92,17 +92,12 @@ Deno.test("an abort ends the call at once, during an attempt and during a pause"
 });
 
 Deno.test("the headers of the options are sent with every request and never replace the client's own", async () => {
-  const seen: Headers[] = [];
-  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
-  await using server = Deno.serve(options, ({ headers }) => {
-    seen.push(headers);
-    return Response.json({});
-  });
+  await using server = serve(() => Response.json({}));
   const headers = { "X-Shop": "7", "Idempotency-Key": "another", "Content-Type": "text/plain" };
-  const client = kenriClient(`http://127.0.0.1:${server.addr.port}`, { headers });
+  const client = kenriClient(server.url, { headers });
   await client.grant("key-1", purchase, { traceId: "trace-1" });
   await client.list("u");
-  const [change, list] = seen;
+  const [change, list] = server.asked.map(({ headers }) => headers);
   const sent = (name: string) => [change?.get(name), list?.get(name)];
   assert.deepEqual(sent("X-Shop"), ["7", "7"]);
   assert.deepEqual(sent("X-Trace-Id"), ["trace-1", null]);
@@ -111,16 +106,13 @@ Deno.test("the headers of the options are sent with every request and never repl
 });
 
 Deno.test("a token function is called again for each attempt", async () => {
-  const shown: (string | null)[] = [];
-  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
-  await using server = Deno.serve(options, ({ headers }) => {
-    shown.push(headers.get("Authorization"));
-    return shown.length === 1 ? new Response("busy", { status: 503 }) : Response.json({});
-  });
+  let asked = 0;
+  await using server = serve(() => Response.json({}, { status: ++asked === 1 ? 503 : 200 }));
   let issued = 0;
   const token = () => `token-${++issued}`;
-  await kenriClient(`http://127.0.0.1:${server.addr.port}`, { token }).list("ann");
-  assert.deepEqual(shown, ["Bearer token-1", "Bearer token-2"]);
+  await kenriClient(server.url, { token }).list("ann");
+  const sent = server.asked.map(({ headers }) => headers.get("Authorization"));
+  assert.deepEqual(sent, ["Bearer token-1", "Bearer token-2"]);
 });
 
 /** Answers each request with this text, and keeps the connection open. */

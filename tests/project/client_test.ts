@@ -17,6 +17,7 @@ import {
   settingsOf,
   startEntitlement,
 } from "../support/entitlement.ts";
+import { serve } from "../support/fake_service.ts";
 import { ownDatabase } from "../support/databases.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -163,9 +164,8 @@ Deno.test("an answer that does not come from Kenri is an error, and no redirecti
     () => Response.json({ error: "who are you?" }, { status: 401 }),
   ];
   let asked = 0;
-  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
-  await using between = Deno.serve(options, () => answers[asked++]?.() ?? Response.error());
-  const client = kenriClient(`http://127.0.0.1:${between.addr.port}`);
+  await using between = serve(() => answers[asked++]?.() ?? Response.error());
+  const client = kenriClient(between.url);
   for (const status of [302, 200, 404, 401]) {
     const error = await client.grant("between-1", purchase()).catch((error) => error);
     assert.ok(error instanceof Refused, String(error));

@@ -4,30 +4,13 @@ import assert from "node:assert/strict";
 import { kenriClient } from "../../client/client.ts";
 import { ops } from "../operators/ops.ts";
 import { root } from "../../tools/root.ts";
+import { serve } from "../support/fake_service.ts";
 
 // ESC, a window title, the clipboard (OSC 52), CSI in one character, bells, right-to-left text, a line
 // separator, an invisible character.
 const hostile = "a\x1b[2J\x1b]0;t\x07\x1b]52;c;cm0gLXJm\x07\x9b2J\x9d0;t\x9c\b\u202egpj.\u2066" +
   "\u2028\u200b\u3164\u{e0041}\r\nb";
 const steers = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
-
-type Answer = (request: Request) => Response | Promise<Response>;
-
-function serve(answer: Answer) {
-  const asked: { path: string; authorization: string | null; body: string }[] = [];
-  const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
-  const server = Deno.serve(options, async (request) => {
-    const { pathname, search } = new URL(request.url);
-    const authorization = request.headers.get("Authorization");
-    asked.push({ path: pathname + search, authorization, body: await request.text() });
-    return answer(request);
-  });
-  return {
-    url: `http://127.0.0.1:${server.addr.port}`,
-    asked,
-    [Symbol.asyncDispose]: () => server.shutdown(),
-  };
-}
 
 const at = "2026-01-02T03:04:05.678Z";
 const step = {
@@ -156,7 +139,7 @@ Deno.test("ops follows no redirect, with or without a body", async () => {
       assert.equal(code, 3);
       assert.match(errors, /can't be reached: .*redirect/);
     }
-    assert.match(service.asked[0]?.authorization ?? "", /^Bearer t/);
+    assert.match(service.asked[0]?.headers.get("Authorization") ?? "", /^Bearer t/);
   }
   assert.deepEqual(elsewhere.asked, []);
 });
