@@ -1,8 +1,9 @@
 // The retention of the entitlement service deletes rows past their retention, and nothing else.
-// That it works in batches and beside other replicas is tested in notification_retention_test.ts.
 import assert from "node:assert/strict";
 import { cleanEntitlement } from "../../entitlement/retention.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
+import { deleteBatchSize } from "../../shared/process/retention.ts";
+import { withClient } from "../../tools/servers/asking.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
@@ -46,6 +47,40 @@ Deno.test("only events that were published a day ago are deleted from the outbox
     kept.map(({ aggregate_key }) => aggregate_key),
     [2, 3, 4, 5, 6, 7].map((i) => `user-${i}:sku`),
   );
+});
+
+Deno.test("two replicas delete old keys and events in batches, each row once, and pass over locked rows", async () => {
+  await using place = await freshTables();
+  const { ownerUrl, database } = place;
+  const old = 3 * deleteBatchSize + 17;
+  await insertKeys(ownerUrl, "'old-' || n", "now() - interval '1 hour'", old);
+  await insertKeys(ownerUrl, "'valid-' || n", "now() + interval '1 hour'", 1);
+  await ask(
+    ownerUrl,
+    `insert into outbox_events (event_id, event_type, aggregate_key, payload, status, published_at)
+     select gen_random_uuid(), 'EntitlementGranted', 'old-' || n, '{}', 'PUBLISHED',
+       now() - interval '2 days'
+     from generate_series(1, ${old}) n`,
+  );
+  await countDeletes(ownerUrl);
+  const lines = await withClient(ownerUrl, async (holder) => {
+    await holder.query(
+      `begin;
+       select from idempotency_keys where idem_key = 'old-3' for update;
+       select from outbox_events where aggregate_key = 'old-3' for update`,
+    );
+    return (await Promise.all([clean(database), clean(database)])).flat();
+  });
+  const found = lines.map((line) => /deleted (\d+) \D+ (\d+)/.exec(line));
+  const sum = (column: 1 | 2) => found.reduce((sum, counts) => sum + Number(counts?.[column]), 0);
+  assert.deepEqual([sum(1), sum(2)], [old - 1, old - 1]);
+  assert.deepEqual(await keysOf(ownerUrl), ["old-3", "valid-1"]);
+  assert.deepEqual(await ask(ownerUrl, "select aggregate_key from outbox_events"), [
+    { aggregate_key: "old-3" },
+  ]);
+  assert.deepEqual(await ask(ownerUrl, "select max(rows) from deletes"), [
+    { max: deleteBatchSize },
+  ]);
 });
 
 Deno.test("audit partitions are made ahead of time, and dropped when they are too old", async () => {
@@ -109,6 +144,24 @@ async function insertKeys(ownerUrl: string, key: string, expiresAt: string, coun
        (idem_key, request_hash, response_code, response_body, created_at, expires_at)
      select ${key}, 'hash', 200, '{}', now() - interval '1 day', ${expiresAt}
      from generate_series(1, ${count}) n`,
+  );
+}
+
+/** From then on the table `deletes` has the number of rows of each statement that deletes. */
+async function countDeletes(ownerUrl: string): Promise<void> {
+  await ask(
+    ownerUrl,
+    `create table deletes (rows int);
+     create function count_deletes() returns trigger
+     language plpgsql security definer set search_path = public as $$
+     begin
+       insert into deletes select count(*) from deleted;
+       return null;
+     end $$;
+     create trigger count_deletes after delete on idempotency_keys
+       referencing old table as deleted for each statement execute function count_deletes();
+     create trigger count_deletes after delete on outbox_events
+       referencing old table as deleted for each statement execute function count_deletes()`,
   );
 }
 

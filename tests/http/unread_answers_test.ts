@@ -88,6 +88,7 @@ Deno.test("a request without a Host is refused, but a health check is answered",
 Deno.test("unread answers over HTTP/1.1 take little memory, and callers are served", async () => {
   const before = memory();
   using crowd = await connectMany(kenri.url, 200);
+  assert.equal(crowd.length, 200);
   const request = `GET /docs HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
   for (const client of crowd) await client.send(request.repeat(200));
   await assertCallersAreServed();

@@ -39,48 +39,50 @@ function problemsWhen(readSettings: () => unknown): string[] {
 
 const services = [[schema, problemsOf], [notificationSchema, notificationProblemsOf]] as const;
 
-Deno.test("every setting with a bad value is refused by its own name", () => {
-  const bad: Record<string, string[]> = {
-    pem: ["", "secret.pem", "/a,b", "-----BEGIN SECRET-----"],
-    url: ["", "secret", "http://u:secret@h", "postgres://", "nats://"],
-    host: [" ", "a,b", "http://secret"],
-    port: ["", "-1", "65536", "80a"],
-    name: ["", " ", "a b", "a.*", ">", ".a", "a."],
-    flag: ["", "yes", "TRUE"],
-    duration: ["", "0s", "-1s", "10", "1.5s", "99999d"],
-    rate: ["", "0", "-1", "2000000", "1e3", "often"],
-    count: ["", "0", "-1", "1.5", "many", "1e9"],
-    factor: ["", "-0.1", "1000", "half"],
-    hostname: ["", " "],
-    tokens: ["", ";", "secret", "shop sha256:secret debug:read", "shop debug:read"],
-    algorithms: ["", " ", "none", "HS256", "RS256 HS512", "secret"],
-  };
-  const kindOf = (key: string) => {
-    if (/tls-/.test(key)) return "pem";
-    if (key.endsWith("url")) return "url";
-    if (key === "access.tokens") return "tokens";
-    if (key === "access.jwt.algorithms") return "algorithms";
-    if (/jwt\.(issuer|audience)$/.test(key)) return "hostname";
-    if (/host$/.test(key)) return "host";
-    if (/hostname$/.test(key)) return "hostname";
-    if (/port$/.test(key)) return "port";
-    if (/(subject|stream|durable)$/.test(key)) return "name";
-    if (key.endsWith("prefix")) return "any text";
-    if (/enabled$/.test(key)) return "flag";
-    if (/jitter/.test(key)) return "factor";
-    if (/rate$/.test(key)) return "rate";
-    return /(size|attempts|months|days|deliver|replicas|burst|per-user|at-once)$/.test(key)
-      ? "count"
-      : "duration";
-  };
+const durations = /(interval|lease|backoff-(base|max|min)|ttl|window|leeway|grace|timeout|wait)$/;
+
+// Each row is for all settings whose key matches.
+const bad: [key: RegExp, problem: string, ...values: string[]][] = [
+  [/tls-/, "must be a (certificate|private key) ", "secret.pem", "/a,b", "-----BEGIN SECRET-----"],
+  [/url$/, "must (be|begin) .*://", "secret", "http://u:secret@h", "postgres://", "nats://"],
+  [/database\.url$/, "must be a url, .* postgres://", "mysql://u:secret@h"],
+  [/(issuer|audience|hostname)$/, "must not be blank"],
+  [/host$/, "must be a host's name or address", "a,b", "http://secret"],
+  [/port$/, "must be a whole number from 0 ", "-1", "65536", "80a"],
+  [/subject$/, "must be names joined by dots", "a b", "a.*", ">", ".a", "a.", "a.>", "a..b"],
+  [/(stream|durable)$/, "must not contain white space", "a b", "a*", ">", "a.b", "a/b"],
+  [/enabled$/, "must be true or false", "yes", "TRUE", "1"],
+  [durations, "must be a duration above zero", "0s", "0ms", "-1s", "10", "1.5s", "soon"],
+  [durations, "is too long", "99999d"],
+  [/access\.rate$/, "must be a number from 0.01 ", "0", "-1", "2000000", "1e3", "often"],
+  [
+    /(size|attempts|months|days|deliver|replicas|burst|per-user|at-once)$/,
+    "must be a whole number from 1 ",
+    ...["0", "-1", "1.5", "many", "1e9"],
+  ],
+  [/jitter/, "must be a number from 0 ", "-0.1", "1000", "half"],
+  [/jitter-min$/, "must not be above ", "2"],
+  [/tokens$/, "must have at least one entry", ";"],
+  [/tokens$/, "entry 1 must be ", "secret", "shop sha256:secret debug:read", "shop debug:read"],
+  [/algorithms$/, "must be one or more of ", "none", "HS256", "RS256 HS512", "secret"],
+  [/(seal|session)-key$/, "must be .*32 .*visible ASCII", "secret"],
+  [/user-ids$/, "must be shown or hashed or hidden", "all"],
+  [/user-id-prefix$/, ""], // may be any text
+];
+
+Deno.test("every setting with a bad value is refused by its own name, with the reason", () => {
   for (const [{ shape }, problemsOf] of services) {
     for (const key of Object.keys(shape)) {
-      const name = environmentName(key);
-      for (const value of bad[kindOf(key)] ?? []) {
-        const problems = problemsOf({ [name]: value });
-        assert.equal(problems.length, 1, `${name}=${value}: ${problems}`);
-        assert.match(`${problems[0]}`, new RegExp(`^${name} `));
-        assert.doesNotMatch(problems[0] ?? "", /secret/);
+      const rows = bad.filter(([pattern]) => pattern.test(key));
+      assert.ok(rows.length > 0, `${key} has no bad values`);
+      for (const [, problem, ...values] of rows) {
+        for (const value of problem === "" ? [] : ["", " ", ...values]) {
+          const problems = problemsOf({ [environmentName(key)]: value });
+          assert.equal(problems.length, 1, `${key}=${value}: ${problems}`);
+          const reason = value.trim() === "" ? `(must not be blank|${problem})` : problem;
+          assert.match(problems[0] ?? "", new RegExp(`^${environmentName(key)} ${reason}`));
+          assert.doesNotMatch(problems[0] ?? "", /secret/);
+        }
       }
     }
   }

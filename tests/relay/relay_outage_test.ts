@@ -116,7 +116,7 @@ Deno.test("a message that the server finds too large fails alone, after its atte
   const stored = await storedEvents(place.natsUrl, place.stream);
   assertAllStored(stored, rows.filter(({ status }) => status === "PUBLISHED"));
   assert.equal(stored.length, ids.length - failed.length);
-  assert.equal(relay.log.filter((line) => line.includes("was lost")).length, 0);
+  assert.equal(relay.log.filter((line) => line.includes("connection lost")).length, 0);
 });
 
 async function assertAllArrived(place: FreshPlace, relay: RunningRelay): Promise<void> {
