@@ -145,7 +145,7 @@ async function countRows(api: Api, before: string): Promise<Rows> {
   return rows;
 }
 
-// The search takes long, so it is made only if the sums differ or something else is wrong.
+// The search is slow, so it is done only if the sums differ or something else is wrong.
 async function findAdded(
   api: Api,
   { before, reached, marks, problems }: Chains,

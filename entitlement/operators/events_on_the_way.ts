@@ -80,7 +80,7 @@ export async function countUnreceivedSince(
 }
 
 // Whatever republishes one of these events waits for this lock, and then publishes it without the
-// user. Rows are locked in the order of their ids, like everywhere that events are put back. The
+// user. Rows are locked in the order of their ids, as wherever events are republished. The
 // relay holds only unfinished rows.
 export async function lockFinished(tx: Transaction, userId: string): Promise<void> {
   await query(

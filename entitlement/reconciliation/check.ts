@@ -23,7 +23,7 @@ export interface Row extends AuditedEvent, Record<string, unknown> {
 export type State =
   | "RECEIVED"
   | "IN_FLIGHT" // waits to be published or delivered, or was published a moment ago
-  | "DEAD" // a dead letter: FAILED, or given up by JetStream
+  | "DEAD" // a dead letter: FAILED, or no longer delivered by JetStream
   | "MISSING"
   | "TOO_OLD"; // from before the receiver's retention, which has deleted its record
 
