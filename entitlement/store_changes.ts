@@ -33,7 +33,7 @@ export async function appendChanges(tx: Transaction, commits: Commit[]): Promise
 }
 
 // Writes the events to the outbox. Returns those that were written as leased.
-export async function announceChanges(
+export async function storeEvents(
   tx: Transaction,
   commits: Commit[],
   lease: NewLease | undefined,

@@ -132,7 +132,7 @@ async function endWaits(session: Session, received: Notification[]): Promise<num
        join notifications waiting
          on waiting.aggregate_key = candidate.aggregate_key
          and waiting.version = candidate.version
-       where exists (select from notifications where awaits_predecessor) -- usually none, and then this is all
+       where exists (select from notifications where awaits_predecessor) -- usually none, then nothing else is read
          and waiting.awaits_predecessor
          and exists (
            select from notifications predecessor

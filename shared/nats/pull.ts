@@ -124,7 +124,7 @@ export class Pulled {
     this.#answer(`-NAK ${JSON.stringify({ delay: Math.round(ms) * nanosecondsPerMs })}`);
   }
 
-  // The message will not be delivered again.
+  // The message will not be redelivered.
   terminate(reason: string): void {
     this.#answer(this.#termReasons ? `+TERM ${reason}` : "+TERM");
   }

@@ -4,7 +4,7 @@ import { republishLost } from "../../../entitlement/republish/republish_lost.ts"
 import { republishUnreceived } from "../../../entitlement/republish/republish_unreceived.ts";
 import type { AuditedEvent } from "../../../entitlement/reconciliation/check.ts";
 import { claimEvents, keepEvents, settleEvents } from "../../../entitlement/outbox.ts";
-import { announceChanges } from "../../../entitlement/store_changes.ts";
+import { storeEvents } from "../../../entitlement/store_changes.ts";
 import { newOperation } from "../../../shared/operators/operations.ts";
 import { query, type Transaction } from "../../../shared/postgres/postgres.ts";
 import {
@@ -47,7 +47,8 @@ export interface OutboxCalls extends LeasedCalls<Outbox> {
   commit(outbox: Outbox, event: Event, offered: boolean): Promise<Changed<Outbox, Held[]>>;
   // repairLostEvents up to its question to the stream: returns what it read until then.
   look(outbox: Outbox): Promise<Changed<Outbox, Answers>>;
-  // The rest of it. Returns the generation; none if it was killed on the way, or has to begin again.
+  // The rest of it. Returns the generation; none if it was killed on the way, or has to begin
+  // again.
   repair(
     outbox: Outbox,
     recorded: Answers,
@@ -72,7 +73,7 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
       real.after(outbox, `commit ${event} ${offered}`, async (database) => {
         const tx = database as unknown as Transaction; // which one statement does not need
         const lease = offered ? newLease() : undefined;
-        return (await announceChanges(tx, [commitOf(event)], lease)).map(asHeld);
+        return (await storeEvents(tx, [commitOf(event)], lease)).map(asHeld);
       }, { view: withoutPlaces }),
     look: (outbox) =>
       real.after(outbox, "look", async (database) => {
