@@ -24,8 +24,9 @@ export const auditVerify: Command = {
   --against ANCHOR  also check that all chains still contain that anchor
 
 Follows the audit chain of each entitlement from its last row back to the first that retention has
-kept. It reads every row, a page at a time. Changes may continue meanwhile; only an erasure at the same
-time can lead to a wrong result. docs/audit.md describes what the check proves and what it can't.
+kept. It reads every row, a page at a time. Changes may continue meanwhile; only an erasure at the
+same time can lead to a wrong result. docs/audit.md describes what the check proves and what it
+can't.
 Exit code 1 if the audit was changed or does not contain the anchor.`,
   async run({ api, values }) {
     const user_id = text(values["user"]);
