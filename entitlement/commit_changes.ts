@@ -17,7 +17,7 @@ import {
 import { type Change, storedKeyOf } from "./entitlement.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { sha256 } from "./sha256.ts";
-import { storeEvents, appendChanges, storeAnswers } from "./store_changes.ts";
+import { appendChanges, storeAnswers, storeEvents } from "./store_changes.ts";
 
 export interface CommitOptions {
   idempotencyTtlMs: number;

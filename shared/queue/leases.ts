@@ -162,8 +162,7 @@ async function release<Row extends LeasedRow<unknown>>(
   );
 }
 
-// The parts of a settle of rows that failed for good. It can also return what the dead letter
-// needs.
+// Settles rows that failed for good. It can also return what the dead letter needs.
 export function failsForGood(table: LeasedTable, alsoReturning = ""): string {
   const { name, id } = table;
   return `changed as (

@@ -67,7 +67,7 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
   }
 }
 
-// As in the image.
+// The arguments of the program in the image.
 function argumentsIn(folder: string, name: ProgramName, read: Read): string[] {
   return [...entryPoint(), ...imageCommand(name, read, folder)];
 }
@@ -83,7 +83,7 @@ async function provisionWithBundle(folder: string, settings: Settings): Promise<
   assert.match(said, /, and its consumer .*: there, and as the settings want it/);
 }
 
-// With the commands in docs/deploy.md for bundles without the image.
+// Runs the commands in docs/deploy.md for bundles without the image.
 async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
   const [, commands = ""] = /^cd dist\/bundle\n(.*?)^```/ms.exec(read("docs/deploy.md")) ?? [];
   assert.match(commands, /migrate\.js$/m);

@@ -1,4 +1,4 @@
-// What may happen to the figures, and which alerts it has to raise.
+// Changes of the figures, and the alerts that each has to raise.
 import {
   always,
   claims,
@@ -20,7 +20,7 @@ import {
 
 interface Scenario {
   fires: string[];
-  but: Series; // what differs from all being well; "" takes a series away
+  but: Series; // how it differs from a healthy system; "" removes a series
   after?: string;
 }
 

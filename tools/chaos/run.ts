@@ -16,7 +16,7 @@ import { timelinesOf } from "./timeline.ts";
 
 export interface RunOptions extends PlanOptions {
   changesPerSecond: number;
-  /** For the plan, the log of all services, the report, and the violations. */
+  /** Gets the plan, the log of all services, the report, and the violations. */
   folder: string;
   say: (line: string) => void;
   /** Does not print single faults. */

@@ -33,7 +33,7 @@ export const workspaceImports: Rule = {
     return onImport((specifier, node) => {
       const target = importedFolder(specifier, file);
       if (target === undefined || target === file.member || !isRelative(specifier)) return;
-      // What may not be imported at all is the business of members-apart.
+      // members-apart reports imports that are not allowed at all.
       if (![...file.mayImport, ...file.mayImportTypesOf].includes(target)) return;
       context.report({
         node,

@@ -25,7 +25,7 @@ export interface Attempt {
   /** Both times are in milliseconds since 1970, of a clock that never goes back. */
   sentAt: number;
   answeredAt: number;
-  /** Absent where the client can't know what became of its request. */
+  /** Absent where the client can't know what happened to its request. */
   answer: Answer | undefined;
   retryAfterMs: number;
   problem: string;
@@ -80,11 +80,11 @@ export interface ClientOptions {
 const giveUpMs = 60_000;
 
 export class RepeatingClient {
-  /** Of all attempts. */
+  /** The number of attempts by outcome. */
   readonly outcomes: Partial<Record<Outcome, number>> = {};
   /** Attempts that failed although a replica took the connection and did not ask to come back. */
   readonly failures: string[] = [];
-  /** From the first attempt to the answer. */
+  /** The longest time from a first attempt to its answer. */
   slowestMs = 0;
   readonly #urls: string[];
   readonly #options: ClientOptions;
@@ -95,7 +95,7 @@ export class RepeatingClient {
     this.#options = options;
   }
 
-  /** All attempts; the last one is the answered one, unless the client was told to give up. */
+  /** All attempts; the last one is the answered one, unless the client had to give up. */
   async ask(request: HttpRequest): Promise<Attempt[]> {
     const { attemptTimeoutMs, pauseMs = 50, abandoned } = this.#options;
     const attempts: Attempt[] = [];

@@ -1,8 +1,8 @@
-// The load over sockets, in a process of its own, which spends as little as it can because it shares
-// the machine with what it loads: a request is bytes, and of an answer little is read. A closed loop
-// sends the next request when one is answered; an open loop sends by the clock, as customers do who
-// know nothing of each other.
-// Arguments: url, and the loop as JSON. Prints one line of JSON.
+// The load over sockets, in a process of its own, which spends as little as it can because it
+// shares the machine with what it loads: a request is bytes, and of an answer little is read. A
+// closed loop sends the next request when one is answered; an open loop sends by the clock, as
+// customers do who know nothing of each other. Arguments: url, and the loop as JSON. Prints one
+// line of JSON.
 import { fileURLToPath } from "node:url";
 import { grant, toBytes } from "./change_request.ts";
 
@@ -187,7 +187,7 @@ function statusOf(answer: string): number {
   return Number(answer.slice(9, 12));
 }
 
-/** Alone each change is of a user of its own; of so many users each gets one entitlement after the other. */
+/** Each change is of a new user; with `users`, so many users get one entitlement after another. */
 function changeBytes(host: string, number: number, users?: number): Uint8Array {
   const [user, sku] = users === undefined
     ? [`user-${number}`, "premium"]

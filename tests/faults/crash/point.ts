@@ -14,7 +14,7 @@ export interface CrashPoint {
   meanwhile?(stage: Stage, service: ServiceProcess): Promise<unknown>;
   leaves: Counts;
   unacknowledged?: number; // of the messages in the stream
-  mend?(stage: Stage): Promise<unknown>; // what else changes before the next start
+  afterwards?(stage: Stage): Promise<unknown>; // runs after the crash and before the next start
   next: string; // what the next start or another replica does
   ends: Counts;
   sends: number;

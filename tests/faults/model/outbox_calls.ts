@@ -54,8 +54,8 @@ export interface OutboxCalls extends LeasedCalls<Outbox> {
     found: Found,
     killed: boolean,
   ): Promise<Changed<Outbox, number | undefined>>;
-  putBack(outbox: Outbox): Promise<Changed<Outbox, void>>; // every few seconds
-  mend(outbox: Outbox, missing: Event[]): Promise<Changed<Outbox, unknown>>;
+  republishLost(outbox: Outbox): Promise<Changed<Outbox, void>>; // every few seconds
+  republishMissing(outbox: Outbox, missing: Event[]): Promise<Changed<Outbox, unknown>>;
 }
 
 export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
@@ -87,17 +87,17 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
         (database) => repairWith(answeredFirst(database, recorded), found),
         { view: onlyPublished, killedBefore: killed ? /update outbox_events/ : undefined },
       ),
-    putBack: (outbox) =>
+    republishLost: (outbox) =>
       real.after(
         outbox,
-        "put back",
+        "republish lost",
         (database) => republishLost(database, log),
         { view: onlyPublished },
       ),
-    mend: (outbox, missing) =>
+    republishMissing: (outbox, missing) =>
       real.after(
         outbox,
-        `mend ${missing}`,
+        `republish ${missing}`,
         (database) =>
           republishUnreceived(database, missing.map(asAudited), newOperation(operation)),
         { view: withoutGenerations },

@@ -24,7 +24,7 @@ export const rules = {
   ownAttempts: "only a row's own failures count as its attempts",
   usedUp: "FAILED comes when the attempts are used up, and not before",
   leased: "exactly the rows that are worked on have a lease",
-  mended: "only a PUBLISHED event is put back because it was not received",
+  missing: "only a PUBLISHED event is republished because it was not received",
   redelivered: "an event that the stream will deliver again does not count as missing",
   awaits: "only a notification that was never claimed waits for its predecessor",
 };
@@ -69,7 +69,7 @@ export function changesUnpublished(before: Outbox, after: Outbox): string | unde
   const changed = before.rows.some((row, event) =>
     row?.status !== "PUBLISHED" && differ(row, after.rows[event])
   );
-  return changed ? rules.mended : undefined;
+  return changed ? rules.missing : undefined;
 }
 
 export function changesFinished(before: Tables, after: Tables): string | undefined {
@@ -79,7 +79,7 @@ export function changesFinished(before: Tables, after: Tables): string | undefin
   return changed ? rules.final : undefined;
 }
 
-/** For the first publish or send. `isOver` tells which predecessors it need not wait for. */
+/** Checks the first publish or send. It need not wait for a predecessor that `isOver`. */
 export function comesTooEarly(
   event: Event,
   came: boolean[],

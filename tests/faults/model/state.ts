@@ -1,6 +1,6 @@
 // One state of the system: the contents of both databases and of the stream, and the rows that each
-// process holds. For a time it keeps only whether it is past, for a token only whether it is still the
-// token of the row.
+// process holds. For a time it keeps only whether it is past, for a token only whether it is still
+// the token of the row.
 
 export const events = [
   { name: "e1", key: "ann:book", version: 1 },
@@ -15,7 +15,7 @@ export interface State {
   stream: Stream;
   consumers: Consumer[];
   sending: Work<Inbox>; // the deliverers and theirs
-  missing: Event[]; // as the reconciliation has found, and not put back yet
+  missing: Event[]; // found by the reconciliation and not republished yet
   history: History;
 }
 
