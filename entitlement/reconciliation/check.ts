@@ -134,7 +134,7 @@ function findOpen(database: Database, after: string): Promise<Row[]> {
   );
 }
 
-// The time so many seconds ago, by the clock of the database.
+// The time this many seconds ago, by the clock of the database.
 export async function timeBefore(database: Database, seconds: number): Promise<string> {
   const [found] = await query<{ time: string }>(
     database,

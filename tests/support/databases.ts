@@ -58,7 +58,7 @@ export interface Opened extends AsyncDisposable {
   ownerUrl: string;
 }
 
-/** The same, with a pool opened as the service opens it. */
+/** A new migrated database, with a pool as the service opens it. */
 export async function openFresh(service: ServiceName): Promise<Opened> {
   const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
   const database = openDatabase(serviceUrl, "test");
@@ -157,7 +157,7 @@ export async function dropDatabase(database: string): Promise<void> {
   });
 }
 
-/** Only after the databases in which it has rights are dropped. */
+/** Drops a role. The databases in which it has rights must be dropped before. */
 export async function dropRole(role: string): Promise<void> {
   await withClient(serverUrl, async (admin) => {
     await admin.query(`drop role if exists ${pg.escapeIdentifier(role)}`);

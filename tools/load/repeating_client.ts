@@ -73,7 +73,7 @@ export interface ClientOptions {
   attemptTimeoutMs?: number;
   /** The mean of the pause before the next attempt, in addition to what Retry-After asks for. */
   pauseMs?: number;
-  /** Ends all requests without an answer. */
+  /** Ends all requests that have no answer yet. */
   abandoned?: AbortSignal;
 }
 
@@ -95,7 +95,7 @@ export class RepeatingClient {
     this.#options = options;
   }
 
-  /** All attempts; the last one is the answered one, unless the client had to give up. */
+  /** Returns all attempts. The last one was answered, unless the client had to give up. */
   async ask(request: HttpRequest): Promise<Attempt[]> {
     const { attemptTimeoutMs, pauseMs = 50, abandoned } = this.#options;
     const attempts: Attempt[] = [];
