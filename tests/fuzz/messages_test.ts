@@ -102,7 +102,7 @@ Deno.test("any message becomes a notification, a duplicate or a dead letter, and
     40,
   );
   await untilAllAcked(place, longMs);
-  await until("all that was given up is kept", async () => {
+  await until("all dead messages are stored", async () => {
     const sent = await advisoriesSent(place);
     const { notification_nats_dlq } = await countsOf(place);
     return notification_nats_dlq === sent.MAX_DELIVERIES + sent.MSG_TERMINATED;

@@ -80,7 +80,7 @@ async function provisionWithBundle(folder: string, settings: Settings): Promise<
     stdin: "null",
   }).output();
   const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
-  assert.match(said, /, and its consumer .*: there, and as the settings want it/);
+  assert.match(said, /, and its consumer .*: exists with the wanted settings/);
 }
 
 // Runs the commands in docs/deploy.md for bundles without the image.

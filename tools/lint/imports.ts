@@ -20,7 +20,7 @@ export const membersApart: Rule = {
         hint: isTypeOnly
           ? `It may import only types from there: write "import type"`
           : `It may import from: ${[file.member, ...file.mayImport].join(", ")}. ` +
-            `Move what both sides need there, or let it travel in the event`,
+            `Move the shared code there, or add the data to the event`,
       });
     });
   },

@@ -63,7 +63,7 @@ async function ensureAll(
   ];
   for (const [stream, durable] of ready) {
     const consumer = durable === undefined ? "" : `, and its consumer ${JSON.stringify(durable)}`;
-    say(`Stream ${JSON.stringify(stream)}${consumer}: there, and as the settings want it`);
+    say(`Stream ${JSON.stringify(stream)}${consumer}: exists with the wanted settings`);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Counts } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 
 export interface CrashPoint {
-  dies: string; // where, in words
+  dies: string; // the point of the crash, in words
   of: "entitlement" | "notification";
   at?: FaultPoint; // absent: `meanwhile` ends the process
   settings?: Settings; // of all processes

@@ -32,7 +32,7 @@ export async function reconcileSteps(
 
 // Treats each message as delivered once: those that are not acked wait for redelivery.
 function findMissing({ publishing, stream, sending }: State, habits: Habits): Event[] {
-  const unsettled = habits.tellsUnsettled ? stream.messages.filter(({ acked }) => !acked) : [];
+  const unsettled = habits.reportsUnsettled ? stream.messages.filter(({ acked }) => !acked) : [];
   const stateOf = classifier({
     missing: events.map(({ name }) => name).filter((_, event) => !sending.tables.processed[event]),
     dead: [],

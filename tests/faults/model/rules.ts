@@ -14,15 +14,15 @@ type Tables = Outbox | Inbox;
 
 export const rules = {
   fence: "a worker that lost its lease changes nothing",
-  final: "what is finished stays as it is, unless the stream loses it",
+  final: "a finished row stays as it is, unless the stream loses its event",
   publishOrder: "an event is not published before the earlier ones of its key",
   sendOrder: "a notification is not sent before the earlier ones of its key",
   onceEach: "an event has a row in processed_events if and only if it has a notification",
   deadLetter: "a notification is FAILED if and only if it has one dead letter",
-  published: "what is PUBLISHED or received was taken by the stream",
-  sent: "what is SENT was taken by the channel",
+  published: "an event that is PUBLISHED or received was stored by the stream",
+  sent: "a notification that is SENT was accepted by the channel",
   ownAttempts: "only a row's own failures count as its attempts",
-  usedUp: "FAILED comes when the attempts are used up, and not before",
+  usedUp: "a row is FAILED when its attempts are used up, and not before",
   leased: "exactly the rows that are worked on have a lease",
   missing: "only a PUBLISHED event is republished because it was not received",
   redelivered: "an event that the stream will deliver again does not count as missing",
@@ -74,7 +74,7 @@ export function changesUnpublished(before: Outbox, after: Outbox): string | unde
 
 export function changesFinished(before: Tables, after: Tables): string | undefined {
   const changed = before.rows.some((row, event) =>
-    row && !isInLine(row) && differ(row, after.rows[event])
+    row && !isUnfinished(row) && differ(row, after.rows[event])
   );
   return changed ? rules.final : undefined;
 }
@@ -110,7 +110,7 @@ export function isQuiet(
     inbox.rows.every((row) => row === null || isOneOf(row.status, "SENT", "FAILED"));
 }
 
-export function isInLine({ status }: Row): boolean {
+export function isUnfinished({ status }: Row): boolean {
   return status === "PENDING" || isWorkedOn({ status });
 }
 

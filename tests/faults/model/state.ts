@@ -14,7 +14,7 @@ export interface State {
   publishing: Work<Outbox>; // the relays and their table
   stream: Stream;
   consumers: Consumer[];
-  sending: Work<Inbox>; // the deliverers and theirs
+  sending: Work<Inbox>; // the deliverers and their table
   missing: Event[]; // found by the reconciliation and not republished yet
   history: History;
 }
@@ -37,7 +37,7 @@ export interface Inbox {
 export interface Row {
   status: string;
   attempts: number;
-  waits: boolean; // next_retry_at is to come
+  waits: boolean; // next_retry_at is in the future
   lease: "none" | "runs" | "over";
 }
 
@@ -97,7 +97,7 @@ export type Outcome =
 
 // The progress of a relay on its connection to run `run` of the server.
 export type Link =
-  | { kind: "gone" } // crashed, and not restarted
+  | { kind: "gone" } // crashed and not restarted yet
   | { kind: "looked"; run: number; recorded: Answers } // at what is recorded
   | { kind: "compares"; run: number; recorded: Answers; found: Found }
   | { kind: "publishes"; run: number; generation: number };

@@ -114,7 +114,7 @@ export const variants: Variant[] = [
   {
     name: "The receiver does not report what may be delivered again",
     scope: { ...wholeWay, events: 1, faults: 0, reconciles: true },
-    habits: { tellsUnsettled: false },
+    habits: { reportsUnsettled: false },
     breaks: rules.redelivered,
   },
   {
