@@ -17,7 +17,7 @@ Deno.test("the steps for a new version work while the services run", async () =>
     assert.equal(longest?.pid, self.pid);
   });
   const output = await runCommand(newVersion, 0, migrationSettings(system));
-  assert.match(output, /up to date at.*as the settings want it/s);
+  assert.match(output, /up to date at.*exists with the wanted settings/s);
   for (const service of ["entitlement", "notification"] as const) await system.restart(service);
 });
 
