@@ -1,5 +1,5 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { DeadLetter, LayerErrorCount } from "../operators/dead_letters.ts";
+import type { DeadLetter, DeadLetterCounts, DeadLetterPage } from "../operators/dead_letters.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { takeNote } from "./forms.ts";
@@ -15,19 +15,14 @@ export const deadLetterPath = `${deadLettersPath}/one`;
 // What the dead letters of each layer are, in a sentence.
 export type Layers = Record<string, string>;
 
-interface DeadLetterList {
-  dead_letters: DeadLetter[];
-  next_cursor?: string;
-}
-
 export function deadLettersPage(site: Site, layers: Layers): ShowPage {
   return async (context, api) => {
     const { req } = context;
     const layer = req.query("layer") ?? Object.keys(layers)[0] ?? "";
     const error = req.query("error");
     const [{ errors }, list] = await Promise.all([
-      api.get<{ errors: LayerErrorCount[] }>(`/debug/${site.service}/dead-letters/errors`),
-      api.get<DeadLetterList>(`/debug/${site.service}/dead-letters`, {
+      api.get<DeadLetterCounts>(`/debug/${site.service}/dead-letters/errors`),
+      api.get<DeadLetterPage>(`/debug/${site.service}/dead-letters`, {
         layer,
         error,
         cursor: req.query("cursor"),
@@ -71,7 +66,7 @@ export function deadLettersPage(site: Site, layers: Layers): ShowPage {
   };
 }
 
-function Errors({ errors }: { errors: LayerErrorCount[] }): JSX.Element {
+function Errors({ errors }: DeadLetterCounts): JSX.Element {
   return (
     <Table
       label="Errors, the most frequent first"
@@ -88,7 +83,7 @@ function Errors({ errors }: { errors: LayerErrorCount[] }): JSX.Element {
   );
 }
 
-function Selection({ layer, list }: { layer: string; list: DeadLetterList }): JSX.Element {
+function Selection({ layer, list }: { layer: string; list: DeadLetterPage }): JSX.Element {
   const { dead_letters } = list;
   if (dead_letters.length === 0) return <p class="empty">No dead letters in this layer.</p>;
   return (
@@ -120,7 +115,7 @@ export function deadLetterPage(site: Site, layers: Layers): ShowPage {
   return async (context, api) => {
     const layer = context.req.query("layer") ?? "";
     const id = context.req.query("id") ?? "";
-    const { dead_letters: [dead] } = await api.get<DeadLetterList>(
+    const { dead_letters: [dead] } = await api.get<DeadLetterPage>(
       `/debug/${site.service}/dead-letters`,
       { layer, id },
     );

@@ -1,4 +1,4 @@
-import type { OperationRecord } from "../operators/operation_log.ts";
+import type { OperationPage } from "../operators/operation_log.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { ConsolePage, Json, NextPage, type Site, Table, When } from "./layout.tsx";
@@ -15,14 +15,9 @@ const labelOf: Record<string, string> = {
   ERASE_USER: "User erased",
 };
 
-interface Records {
-  operations: OperationRecord[];
-  next_cursor?: string;
-}
-
 export function operationsPage(site: Site): ShowPage {
   return async (context, api) => {
-    const { operations, next_cursor } = await api.get<Records>(
+    const { operations, next_cursor } = await api.get<OperationPage>(
       `/debug/${site.service}/operations`,
       { cursor: context.req.query("cursor"), limit: "25" },
     );

@@ -1,4 +1,5 @@
-import { type Api } from "./ask.ts";
+import type { SendBackAnswer } from "../operators/send_back.ts";
+import type { Api } from "./ask.ts";
 import type { Site } from "./layout.tsx";
 import { count } from "./text.ts";
 
@@ -22,11 +23,6 @@ export function selectionIn(fields: URLSearchParams): Selection {
 const maxPages = 50;
 const pageSize = 200;
 
-interface Answer {
-  dead_letters: { id: string; outcome: string; why?: string }[];
-  next_cursor?: string;
-}
-
 export interface SentBack {
   counts: Record<string, number>;
   refusals: string[];
@@ -44,7 +40,7 @@ export async function sendAllBack(
   const sent: SentBack = { counts: {}, refusals: [], more: false };
   let cursor: string | undefined;
   for (let page = 0; page < maxPages; page++) {
-    const answer = await api.post<Answer>(`/operations/${service}/dead-letters/send-back`, {
+    const answer = await api.post<SendBackAnswer>(`/operations/${service}/dead-letters/send-back`, {
       layer,
       ...selected,
       ...fields,

@@ -94,37 +94,32 @@ function SendBackForm(parts: FormParts): JSX.Element {
       <input type="hidden" name="layer" value={layer} />
       {error !== undefined && <input type="hidden" name="error" value={error} />}
       {ids.map((id) => <input type="hidden" name="id" value={id} />)}
-      {caller === "" ? <Who value={signature.who ?? ""} /> : (
+      {caller === "" ? <TextField id="who" label="Your name" value={signature.who} /> : (
         <p>
           You are signed in as <b>{caller}</b>.
         </p>
       )}
-      <label for="reason">Why will it succeed now?</label>
-      <input
-        id="reason"
-        name="reason"
-        value={signature.reason ?? ""}
-        required
-        maxlength={255}
-        autocomplete="off"
-      />
+      <TextField id="reason" label="Why will it succeed now?" value={signature.reason} />
       <p class="muted">Your name and the reason are kept in the log of operations.</p>
       <button type="submit">Send back {what}</button>
     </form>
   );
 }
 
-function Who({ value }: { value: string }): JSX.Element {
+function TextField(
+  { id, label, value = "" }: { id: "who" | "reason"; label: string; value: string | undefined },
+): JSX.Element {
+  const autocomplete = id === "who" ? "username" : "off";
   return (
     <>
-      <label for="who">Your name</label>
+      <label for={id}>{label}</label>
       <input
-        id="who"
-        name="who"
+        id={id}
+        name={id}
         value={value}
         required
         maxlength={255}
-        autocomplete="username"
+        autocomplete={autocomplete}
       />
     </>
   );

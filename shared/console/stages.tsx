@@ -1,4 +1,6 @@
 import type { Child } from "hono/jsx";
+import type { z } from "zod";
+import type { statusFields } from "../operators/status.ts";
 import type { Fact, Tone } from "./layout.tsx";
 import type { Samples } from "./samples.ts";
 import { age, count, whole } from "./text.ts";
@@ -40,13 +42,7 @@ function flowState(rate: number | undefined): Stage["state"] {
 }
 
 // What a service reports of its queue of leased rows.
-export interface QueueStatus {
-  nats: boolean;
-  waiting: number;
-  oldest_waiting_seconds: number | null;
-  errors: { count: number }[];
-  oldest: WaitingRow[];
-}
+export type QueueStatus = z.infer<z.ZodObject<typeof statusFields>> & { oldest: WaitingRow[] };
 
 export interface Queue {
   title: string;

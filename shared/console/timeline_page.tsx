@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { EventTimeline } from "../operators/timeline.ts";
+import type { EventTimeline, Timeline } from "../operators/timeline.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { EventCard } from "./event_card.tsx";
@@ -11,17 +11,13 @@ import { EventLink, Search, type SearchBy, timelinePath } from "./search.tsx";
 // service knows it.
 
 interface StoredAnswer {
-  idempotency_key: string;
   at: string;
   expires_at: string;
   status: number;
   body: unknown;
 }
 
-interface Found {
-  events: EventTimeline[];
-  key?: StoredAnswer;
-}
+type Found = Timeline & { key?: StoredAnswer };
 
 export function timelinePage(site: Site, searchBy: SearchBy[]): ShowPage {
   return async (context, api) => {

@@ -1,20 +1,15 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
+import type { z } from "zod";
+import type { waitingRowFields } from "../operators/status.ts";
 import { Table, When } from "./layout.tsx";
 import { EventLink } from "./search.tsx";
 
 // The rows that have waited longest, and what each waits for.
 
-export interface WaitingRow {
+export type WaitingRow = z.infer<z.ZodObject<typeof waitingRowFields>> & {
   event_id: string;
-  aggregate_key: string;
   version?: number;
-  status: string;
-  created_at: string;
-  attempt_count: number;
-  next_retry_at: string | null;
-  locked_by: string | null;
-  last_error: string | null;
-}
+};
 
 export function WaitingTable({ noun, rows }: { noun: string; rows: WaitingRow[] }): JSX.Element {
   const hasVersions = rows.some(({ version }) => version !== undefined);

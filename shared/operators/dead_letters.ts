@@ -51,8 +51,6 @@ export interface ErrorCount extends Record<string, unknown> {
   oldest: string;
 }
 
-export type LayerErrorCount = ErrorCount & { layer: string };
-
 const listRequest = z.object({
   layer: z.string().optional(),
   error: textSchema().optional(),
@@ -133,7 +131,7 @@ export function listErrors(tables: DeadLetters[]): Handler {
   return async () => Response.json({ errors: await countErrors(tables) });
 }
 
-export async function countErrors(tables: DeadLetters[]): Promise<LayerErrorCount[]> {
+export async function countErrors(tables: DeadLetters[]): Promise<DeadLetterCounts["errors"]> {
   const counts = await Promise.all(tables.map(async ({ layer, countByError }) => {
     const found = await countByError(countedAtMost);
     return found.map((count) => ({ layer, ...count }));

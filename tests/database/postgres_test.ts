@@ -68,17 +68,6 @@ Deno.test("more callers than connections wait for one, but not for long", async 
   assert.ok(waitedMs > 2_500 && waitedMs < 15_000, `${waitedMs}`);
 });
 
-Deno.test("no statement and no idle transaction lasts long, and every time is in UTC", async () => {
-  await using place = await openFresh("entitlement");
-  const shown = async (setting: string) => {
-    const [row] = await query<Record<string, string>>(place.database, `show ${setting}`);
-    return Object.values(row ?? {})[0];
-  };
-  assert.equal(await shown("statement_timeout"), "10s");
-  assert.equal(await shown("idle_in_transaction_session_timeout"), "10s");
-  assert.equal(await shown("timezone"), "UTC");
-});
-
 Deno.test("newer migrations than the service needs are accepted, older ones are not", async () => {
   await using place = await openFresh("entitlement");
   const [{ applied } = { applied: 0 }] = await ask<{ applied: number }>(

@@ -47,15 +47,16 @@ for (const service of services) {
     });
   });
 
-  Deno.test(`${service}: a long statement, a long wait for a lock and an idle transaction end by themselves`, async () => {
+  Deno.test(`${service}: long statements, lock waits and idle transactions end by themselves, and times are in UTC`, async () => {
     await using place = await freshDatabase(service);
     const database = openDatabase(place.serviceUrl, service);
-    const [limits] = await query<{ statement: number; idle: number }>(
+    const [limits] = await query<{ statement: number; idle: number; zone: string }>(
       database,
       `select extract(epoch from current_setting('statement_timeout')::interval)::int as statement,
-         extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval)::int as idle`,
+         extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval)::int as idle,
+         current_setting('timezone') as zone`,
     );
-    assert.deepEqual(limits, { statement: 10, idle: 10 });
+    assert.deepEqual(limits, { statement: 10, idle: 10, zone: "UTC" });
     await assert.rejects(
       transaction(database, async (tx) => {
         await tx.query("set local statement_timeout = 100"); // so that the test is quick

@@ -83,7 +83,7 @@ Deno.test("any advisory is stored or told to be unreadable, and the next one is 
   );
   assert.equal(kept.length, 1);
   const expected =
-    /^Advisory \d+ can't be read|^MSG_TERMINATED of message|has one replica|^No credentials/;
+    /^Advisory \d+ is unreadable|^MSG_TERMINATED: message|has one replica|^No credentials/;
   const others = service.log.filter(({ level, message }) =>
     level !== "info" && !expected.test(message)
   );

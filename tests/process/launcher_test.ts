@@ -1,12 +1,23 @@
-// `deno task entitlement` runs one service in the foreground, with only the permissions that it
-// needs.
+// `deno task entitlement` and `notification` run one service in the foreground, with only the
+// permissions that it needs.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { call, grant, list } from "../support/api.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { settingsOf } from "../support/entitlement.ts";
-import type { Settings } from "../../tools/servers/service_process.ts";
+import { eventOf } from "../support/events.ts";
+import {
+  allSent,
+  consumerInfo,
+  countsOf,
+  freshPlace,
+  publishTo,
+  settingsOf as notificationSettings,
+  untilAllAcked,
+  untilSent,
+} from "../support/notification.ts";
+import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { freshStreamNames, natsUrl, readStream } from "../support/streams.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
@@ -118,4 +129,31 @@ Deno.test("a service shuts down gracefully when its launcher is killed, or the t
     await launched.bothEnded();
     assert.match(launched.output.text, /"Stopping because of SIGTERM"[^]*"Stopped"/);
   }
+});
+
+Deno.test("with the permissions of its task the notification service receives, delivers, captures and cleans up", async () => {
+  await using place = await freshPlace();
+  await using service = await startService("notification", {
+    ...notificationSettings(place),
+    NOTIFICATION_DEBUG_ENABLED: "true",
+  }, { arguments: () => ["task", "--quiet", "notification"], cwd: root });
+  await until("it consumes", () => consumerInfo(place).then(() => true, () => false));
+  await publishTo(place, [eventOf(), eventOf({ version: 2 }), eventOf({ eventId: "no UUID" })]);
+  await untilSent(place, 2);
+  await untilAllAcked(place);
+  await until("it is captured", async () => (await countsOf(place)).notification_nats_dlq === 1);
+  assert.deepEqual(await countsOf(place), { ...allSent(2), notification_nats_dlq: 1 });
+  for (
+    const path of [
+      "livez",
+      "readyz",
+      "metrics",
+      "openapi.json",
+      "docs",
+      "debug/notification/inbox/ann",
+    ]
+  ) {
+    assert.equal((await call(`${service.url}/${path}`)).status, 200, path);
+  }
+  assert.equal(await service.stop(), 0);
 });

@@ -5,6 +5,7 @@ import { AckPolicy, type NatsConnection } from "nats";
 import { pull, type Pulled } from "../../shared/nats/pull.ts";
 import { connectTo } from "../../tools/servers/nats_client.ts";
 import { forgetful, startLink } from "./links.ts";
+import { consumerInfo } from "../support/notification.ts";
 import {
   freshStreamNames,
   makeStream,
@@ -41,7 +42,7 @@ for (const [where, options] of Object.entries(links)) {
     await publishing;
     await consumer.connection.flush();
     assert.deepEqual(seen, Array.from({ length: published }, (_, i) => i + 1));
-    const { delivered, num_ack_pending } = await infoOf(names);
+    const { delivered, num_ack_pending } = await consumerInfo({ ...names, natsUrl }, name);
     assert.deepEqual([delivered.consumer_seq, num_ack_pending], [published, 0]);
   });
 }
@@ -96,7 +97,7 @@ Deno.test("each kind of answer has its effect, and only the first answer counts"
   );
   second[0]?.ack();
   await consumer.connection.flush();
-  assert.equal((await infoOf(names)).num_ack_pending, 0);
+  assert.equal((await consumerInfo({ ...names, natsUrl }, name)).num_ack_pending, 0);
 });
 
 Deno.test("a pull fails at once if its consumer does not exist or is deleted meanwhile", async () => {
@@ -106,7 +107,7 @@ Deno.test("a pull fails at once if its consumer does not exist or is deleted mea
   const problem = /can't be pulled from/;
   await assert.rejects(pull({ ...durable, name: "nobody" }, everything, () => {}), problem);
   const waiting = assert.rejects(pull(durable, everything, () => {}), problem);
-  await infoOf(names);
+  await consumerInfo({ ...names, natsUrl }, name);
   await withNats(natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();
     await streams.delete(names.stream);
@@ -131,12 +132,6 @@ async function freshDurable(): Promise<StreamNames> {
   });
   return names;
 }
-
-const infoOf = ({ stream }: StreamNames) =>
-  withNats(
-    natsUrl,
-    async (connection) => (await connection.jetstreamManager()).consumers.info(stream, name),
-  );
 
 function publish({ subject }: StreamNames, bodies: Uint8Array[]): Promise<void> {
   return withNats(natsUrl, async (connection) => {

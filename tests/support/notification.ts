@@ -123,10 +123,13 @@ export function untilSent(place: Place, count: number, withinMs = 30_000): Promi
   return until(`${count} are sent`, async () => (await countsOf(place)).sent >= count, withinMs);
 }
 
-export function consumerInfo({ natsUrl, stream }: Place): Promise<ConsumerInfo> {
+export function consumerInfo(
+  { natsUrl, stream }: Pick<Place, "natsUrl" | "stream">,
+  name = durable,
+): Promise<ConsumerInfo> {
   return withNats(natsUrl, async (connection) => {
     const manager = await connection.jetstreamManager();
-    return await manager.consumers.info(stream, durable);
+    return await manager.consumers.info(stream, name);
   });
 }
 

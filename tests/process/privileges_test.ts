@@ -1,10 +1,11 @@
-// However a service is started, it can't start a program, load code, read a file or look around.
+// However a service is started, it can use only its own servers, and can't start a program, load code
+// or read a file.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { compileArguments } from "../../tools/compile_arguments.ts";
 import { type ServiceName, servicePermissions } from "../../tools/services.ts";
 import { freshBoth } from "../support/both.ts";
-import { all, outcomesFor, ways } from "../process/permissions.ts";
+import { all, outcomesFor, ways } from "./permissions.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -38,21 +39,32 @@ const refused = [
   ["uid"],
   ["inspector", "19229"],
   ["readFile", `${root}deno.json`],
+  ["readFile", `${root}entitlement/main.ts`],
   ["readFile", "/etc/passwd"],
   ["readFile", "/proc/self/environ"],
   ["readFromNode", "/etc/passwd"],
   ["readFromWorker", "/etc/passwd"],
   ["readFolder", "/"],
+  ["readFolder", root],
   ["changeFolder", "/"],
   ["writeFile", "/tmp/kenri-probe"],
+  ["writeFile", `${root}kenri-probe`],
+  ["remove", "/tmp/kenri-probe"],
   ["makeTempFile"],
   ["link", "/tmp/kenri-probe"],
   ["sqlite", "/tmp/kenri-probe"],
   ["heapSnapshot", "/tmp/kenri-probe"],
   ["unixSocket", "/run/kenri.sock"],
   ["connect", "127.0.0.1", "22"],
+  ["connect", "127.0.0.1", "15433"],
+  ["connect", "localhost", "15432"],
+  ["connect", "::1", "15432"],
+  ["connect", "127.0.0.2", "15432"],
+  ["connect", "example.org", "443"],
   ["connect", "169.254.169.254", "80"],
   ["listen", "0.0.0.0", "18080"],
+  ["listen", "127.0.0.1", "18081"],
+  ["listen", "localhost", "0"],
   ["fetch", "http://example.org/"],
   ["resolve", "example.org"],
   ["getEnv", "PATH"],
@@ -68,16 +80,18 @@ const imports = [
   ["import", "jsr:@std/assert@1.0.0"],
 ];
 const asked = ["read", "write", "net", "env", "run", "sys", "ffi"].map((name) => ["request", name]);
+const servers = [["connect", "127.0.0.1", "15432"], ["connect", "127.0.0.1", "14222"]];
 const allowed = [["listen", "127.0.0.1", "18080"], ["hostname"], ["getEnv", "NATS_URL"]];
 
 for (const service of services) {
   for (const [how, way] of Object.entries(ways)) {
     Deno.test(`${service}, started ${how}, may do only its own work`, async () => {
-      const attempts = [...refused, ...imports, ...asked, ...allowed];
+      const attempts = [...refused, ...imports, ...asked, ...servers, ...allowed];
       assert.deepEqual(await outcomesFor(service, settings, attempts, way), [
         ...all(refused, "NotCapable"),
         ...all(imports, "TypeError"),
         ...all(asked, "denied"),
+        ...all(servers, "ConnectionRefused"),
         ...all(allowed, "allowed"),
       ]);
     });
