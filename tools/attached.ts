@@ -1,5 +1,5 @@
-// Loaded before a service that something else runs in the foreground: the service must not outlive
-// its starter, not even one that was killed and could pass no signal on.
+// Loaded before a service that another process runs in the foreground: the service must end with that
+// process, even if it is killed and can't pass on a signal.
 const starter = Deno.ppid;
 const watch = setInterval(() => {
   if (Deno.ppid === starter) return;

@@ -1,5 +1,5 @@
-// deno task bundle: each program as one file in dist/bundle, or in the folder that is named. They
-// run with an empty cache and without a network for modules; docs/deploy.md shows how.
+// deno task bundle [FOLDER]: makes one file of each program, in dist/bundle or the given folder. The
+// files run without a cache and without downloading modules; docs/deploy.md shows how.
 import { dirname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { foreignModules, isOurFile, modulesBesideItself } from "./module_graph.ts";
@@ -12,7 +12,7 @@ const mains: Record<ProgramName | "permissions", string> = {
     ProgramName,
     string
   >,
-  permissions: "tools/permissions.ts", // says with which flags the others are started
+  permissions: "tools/permissions.ts", // prints the flags with which the others are started
 };
 
 export async function bundleAll(folder: string, say: (line: string) => void): Promise<void> {
@@ -29,7 +29,7 @@ export async function bundleAll(folder: string, say: (line: string) => void): Pr
   }
 }
 
-// Into a temporary folder first, so that no bundle with a foreign file is left behind.
+// A temporary folder comes first, so that no bundle with a foreign file is left behind.
 async function bundle(main: string, file: string): Promise<void> {
   refuse(main, await foreignModules(main));
   const draft = await Deno.makeTempDir({ dir: dirname(file), prefix: "draft-" });
@@ -41,7 +41,7 @@ async function bundle(main: string, file: string): Promise<void> {
       cwd: root,
       stdin: "null",
     }).spawn().status;
-    if (!success) throw new Error(`"${main}" could not be bundled`);
+    if (!success) throw new Error(`"${main}" could not be bundled; the reason is above`);
     refuse(main, await foreignSources(output));
     refuse(main, (await modulesBesideItself(output)).map((one) => `The bundle imports "${one}"`));
     await Deno.rename(output, file);
@@ -52,7 +52,7 @@ async function bundle(main: string, file: string): Promise<void> {
 
 function refuse(main: string, problems: string[]): void {
   if (problems.length === 0) return;
-  throw new Error([`"${main}" is not bundled:`, ...problems].join("\n"));
+  throw new Error([`"${main}" was not bundled:`, ...problems].join("\n"));
 }
 
 // The bundler puts every file that an import names literally into the bundle, also for packages. Its
@@ -65,11 +65,11 @@ async function foreignSources(output: string): Promise<string[]> {
   return map.sources.map((source) => new URL(source, base).href)
     .filter((url) => !isPackage(url) && !isOurFile(url))
     .map((url) =>
-      `The bundle holds "${url}", which is neither of this project nor of its packages`
+      `The bundle contains "${url}", which is neither of this project nor of its packages`
     );
 }
 
-// A file of an earlier bundle, under a number that another file has now, would be a twin.
+// Old files are removed, because one could have the same number as another file now.
 async function copySql(from: string, to: string): Promise<void> {
   await Deno.remove(to, { recursive: true }).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;

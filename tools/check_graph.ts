@@ -1,5 +1,5 @@
-// deno task graph:check: every program is made of modules of the project and of its packages, and what
-// computes permissions, or may start programs, of modules of the project alone.
+// deno task graph:check: every program may import only modules of the project and of its packages. The
+// tools that compute permissions or start programs may import only modules of the project.
 import { fileURLToPath } from "node:url";
 import { foreignModules, packagesOf } from "./module_graph.ts";
 import { mainFile, type ProgramName, programs } from "./services.ts";
@@ -13,7 +13,7 @@ for (const tool of ["run_service.ts", "permissions.ts", "attached.ts"]) {
   const packages = await packagesOf(file);
   problems.push(
     ...await foreignModules(file),
-    ...packages.map((name) => `tools/${tool} must import no package, but does so: ${name}`),
+    ...packages.map((name) => `tools/${tool} must import no package, but imports ${name}`),
   );
 }
 for (const problem of problems) console.error(problem);

@@ -1,11 +1,11 @@
 // deno task compile [target …]: each service as one self-contained binary in dist/bin.
 //
-// A binary's permissions are fixed when it is made, so the settings are read here as they are at a
-// start: it may listen on, and connect to, the addresses that they name, and no others. All other
-// settings, passwords among them, are read when the binary starts; none is kept in it.
+// A binary's permissions are fixed when it is compiled, so the settings are read here: the binary may
+// listen on, and connect to, only the addresses that they name. All other settings, such as passwords,
+// are read when the binary starts; none is kept in it.
 //
-// deno task compile:check goes through all of it but the download of the base binary, for which the
-// running Deno stands in. What comes out is no service, and is thrown away.
+// deno task compile:check does the same without downloading the base binary: it uses the running Deno
+// instead. The result is not a working service and is deleted.
 import { fileURLToPath } from "node:url";
 import { SettingsError } from "../shared/process/settings.ts";
 import { bundleAll } from "./bundle.ts";
@@ -14,7 +14,7 @@ import { devSettings, futureServers } from "./dev/settings.ts";
 import { checkSettings } from "./check_settings.ts";
 import type { ServiceName } from "./services.ts";
 
-// Not Windows: it knows no SIGTERM, by which a service is stopped.
+// Windows is left out, because it has no SIGTERM, which stops a service.
 const targets = [
   "x86_64-unknown-linux-gnu",
   "aarch64-unknown-linux-gnu",
@@ -33,13 +33,15 @@ async function compile(
     env,
     stdin: "null",
   }).spawn().status;
-  if (!success) throw new Error(`"${service}" could not be compiled for ${build.target}`);
+  if (!success) {
+    throw new Error(`${service} could not be compiled for ${build.target}; the reason is above`);
+  }
 }
 
 async function compileAll(wanted: string[]): Promise<void> {
   const unknown = wanted.filter((target) => !targets.includes(target));
   if (unknown.length > 0) {
-    throw new Error(`There is no target "${unknown[0]}", only: ${targets.join(", ")}`);
+    throw new Error(`Unknown target "${unknown[0]}"; use ${targets.join(", ")}`);
   }
   const bin = fileURLToPath(new URL("../dist/bin", import.meta.url));
   const read = (name: string) => Deno.env.get(name);

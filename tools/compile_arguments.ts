@@ -1,4 +1,4 @@
-// With what `deno compile` makes the binary of a service.
+// The arguments with which `deno compile` makes the binary of a service.
 import { type ServiceName, servicePermissions, v8Flags } from "./services.ts";
 
 export interface Build {

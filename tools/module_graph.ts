@@ -1,4 +1,4 @@
-// Which modules a program is made of. Deno needs no permission to read a file that an import names
+// Lists the modules of a program. Deno needs no permission to read a file that an import names
 // literally: `import key from "/etc/key" with { type: "text" }`. So before a program is bundled or
 // started its modules are checked: each must belong to this project or to a package in node_modules.
 // (Deno itself refuses such imports in packages.)
@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const root = new URL("../", import.meta.url);
 const rootFolders = ["entitlement", "notification", "shared", "proto", "migrations", "tools"];
 const code = /\.[cm]?[jt]sx?$/;
-const content = /\.(css|svg|json)$/; // which pages have within them
+const content = /\.(css|svg|json)$/; // embedded in pages
 
 interface Module {
   specifier: string;

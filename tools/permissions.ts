@@ -10,7 +10,7 @@ if (!isProgramName(name) || (all !== undefined && all !== "--all")) {
   Deno.exit(2);
 }
 const flags = all ? permissionFlags : settingFlags;
-// A bundle of this file lies beside the programs; otherwise their place in the image is meant.
+// A bundle of this file is beside the programs; otherwise their folder in the image is used.
 const folder = import.meta.filename?.endsWith(".js") ? import.meta.dirname : "/kenri";
 const lines = flags(programs[name].program, (variable) => Deno.env.get(variable), folder ?? "");
 console.log(lines.join("\n"));

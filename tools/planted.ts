@@ -1,5 +1,5 @@
-// Secrets that stand out. Tests and chaos runs use them where a real one would be, and afterwards look
-// for them in all that was said.
+// Secrets that are easy to find. Tests and chaos runs use them in place of real ones, and afterwards search
+// all output for them.
 
 const plantedStart = "planted-Pa55word";
 const variable = "KENRI_TEST_PASSWORD";
@@ -11,10 +11,10 @@ const variable = "KENRI_TEST_PASSWORD";
 export const plantedPassword = Deno.env.get(variable) ??
   `${plantedStart}-${crypto.getRandomValues(new Uint8Array(16)).toHex()}`;
 export const plantedSettings = { [variable]: plantedPassword };
-/** Idempotency keys of tests begin so. */
+/** The beginning of all idempotency keys of tests. */
 export const plantedKey = "planted-Idempotency";
 
-/** The same servers, asked for by a user with the planted password. */
+/** The same servers, with the user and the planted password where a url has none. */
 export function withPlanted(urls: string, user: string): string {
   return urls.split(",").map((one) => {
     const url = new URL(one);
@@ -37,7 +37,7 @@ const credentials = {
 };
 const all = { ...credentials, "an idempotency key": new RegExp(plantedKey) };
 
-/** Operators who look for an event by its key are told it whole, but never how to get in. */
+/** Operators who search an event by its key may see the key, but no credential. */
 export function leaksIn(where: string, text: string): Leak[] {
   const secrets = /(^|\/)debug\b/.test(where) ? credentials : all;
   return text.split("\n").flatMap((line, i) =>

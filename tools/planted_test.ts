@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { newToken } from "../shared/access/tokens.ts";
 import { leaksIn, leaksInFolder, plantedKey, plantedPassword, withPlanted } from "./planted.ts";
 
-Deno.test("a secret is found wherever it stands, and not repeated", async () => {
+Deno.test("a planted secret is found anywhere in a text, and the report does not repeat it", async () => {
   const folder = await Deno.makeTempDir({ prefix: "kenri-planted-" });
   const token = newToken();
   const jwt = `eyJ${"a".repeat(20)}.eyJ${"b".repeat(30)}.${"c".repeat(43)}`;
@@ -25,13 +25,13 @@ Deno.test("a secret is found wherever it stands, and not repeated", async () => 
   }
 });
 
-Deno.test("operators may be shown a key, but no password", () => {
+Deno.test("operators may see an idempotency key, but no password", () => {
   assert.deepEqual(leaksIn("debug-1", `{"idempotency_key":"${plantedKey}-1"}`), []);
   assert.equal(leaksIn("debug-1", plantedPassword).length, 1);
   assert.equal(leaksIn("logs-1", plantedKey).length, 1);
 });
 
-Deno.test("urls get the planted password where they have none of their own", () => {
+Deno.test("urls without a password get the planted one", () => {
   assert.equal(
     withPlanted("nats://127.0.0.1:1,nats://eve:own@127.0.0.1:2", "ann"),
     `nats://ann:${plantedPassword}@127.0.0.1:1,nats://eve:own@127.0.0.1:2`,

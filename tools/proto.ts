@@ -1,4 +1,4 @@
-// The schema and what is made of it: `deno task proto:generate`, `proto:check`, `proto:release`.
+// The schema of events and its generated code: `deno task proto:generate`, `proto:check`, `proto:release`.
 import { readdir } from "node:fs/promises";
 import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,7 +19,7 @@ function generate(): Promise<boolean> {
   return buf("generate");
 }
 
-/** Says everything that is wrong, not only the first. */
+/** Reports all problems, not only the first. */
 async function check(): Promise<boolean> {
   const clean = await buf("lint");
   const fresh = await isFresh();
@@ -29,7 +29,7 @@ async function check(): Promise<boolean> {
 
 async function release(): Promise<boolean> {
   if (!await buf("build", "--exclude-source-info", "-o", baseline)) return false;
-  // buf writes one line; a review wants to see which field was added.
+  // buf writes one line, in which a review could not see which field was added.
   const image = JSON.parse(await Deno.readTextFile(join(folder, baseline)));
   await Deno.writeTextFile(join(folder, baseline), JSON.stringify(image, null, 2) + "\n");
   return true;
@@ -54,8 +54,8 @@ async function isFresh(): Promise<boolean> {
 async function isCompatible(): Promise<boolean> {
   if (await buf("breaking", "--against", baseline)) return true;
   console.error(
-    "The schema breaks with the released one: keep old fields as they are and add new ones. " +
-      "`deno task proto:release` makes the present schema the released one",
+    "The schema is not compatible with the released one: keep old fields and add new ones. " +
+      "`deno task proto:release` makes the current schema the released one",
   );
   return false;
 }
@@ -77,7 +77,7 @@ async function buf(...args: string[]): Promise<boolean> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", "--allow-all", "@bufbuild/buf", ...args],
     cwd: folder,
-    // buf.gen.yaml starts its plugin as `deno`; it shall be this one.
+    // buf.gen.yaml starts its plugin as `deno`, which must be this one.
     env: { PATH: [dirname(Deno.execPath()), Deno.env.get("PATH") ?? ""].join(delimiter) },
   });
   return (await child.spawn().status).success;

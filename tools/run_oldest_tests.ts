@@ -5,7 +5,7 @@ import { findOldestServers } from "./servers/find_oldest.ts";
 
 const say = (line: string) => console.log(line);
 const oldest = await findOldestServers(say).catch((error) => {
-  say(`Skipped, because the oldest servers can't be had here: ${error.message}`);
+  say(`Skipped, because the oldest servers are not available here: ${error.message}`);
   Deno.exit(0);
 });
 const { code } = await new Deno.Command(Deno.execPath(), {

@@ -6,7 +6,7 @@
 import { foreignModules } from "./module_graph.ts";
 import { isProgramName, mainFile, programs, runArguments } from "./services.ts";
 
-Deno.addSignalListener("SIGUSR1", () => {}); // by which Deno would open a debugger
+Deno.addSignalListener("SIGUSR1", () => {}); // without a listener Deno would open a debugger
 const name = Deno.args[0];
 if (!isProgramName(name)) {
   console.error(`The program must be one of ${Object.keys(programs).join(", ")}`);

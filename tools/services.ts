@@ -35,7 +35,7 @@ export function servicePermissions(name: ServiceName, read: Read): string[] {
 
 // Most of what a batch allocates is garbage when the batch is done. In a young generation that is
 // larger than a few batches it dies before it is copied: a fifth less processor time under load. The
-// bound on the old one keeps the heap from growing for want of pressure, and below 512 MiB in all.
+// bound on the old one keeps the heap from growing without need, and the process below 512 MiB.
 export const v8Flags =
   "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320";
 
@@ -56,8 +56,7 @@ export function mainFile(name: ProgramName): string {
   return fileURLToPath(new URL(`../${programs[name].main}`, import.meta.url));
 }
 
-// A bundle stands alone: no deno.json is near that would switch Deno.cron on, and no module is
-// looked for.
+// A bundle is self-contained: it uses no deno.json, which would enable Deno.cron, and loads no modules.
 export const bundleFlags = [
   "--no-config",
   "--no-remote",

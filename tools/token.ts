@@ -1,4 +1,4 @@
-// deno task token: makes a token for a client. It is shown once; the settings hold its digest only.
+// deno task token: makes a token for a client. It is shown once; the settings contain only its digest.
 import { scopes } from "../shared/access/caller.ts";
 import {
   clientPattern,

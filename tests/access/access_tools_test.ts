@@ -1,6 +1,5 @@
 // The tools that make credentials, and the tools that send them.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { readConfig as readEntitlement } from "../../entitlement/config.ts";
 import { readConfig as readNotification } from "../../notification/config.ts";
 import { scopes } from "../../shared/access/caller.ts";
@@ -11,8 +10,7 @@ import { startEntitlement } from "../support/entitlement.ts";
 import { ops } from "../operators/ops.ts";
 import { yamlOf } from "../support/pages.ts";
 import { startStack } from "../support/stack.ts";
-
-const root = fileURLToPath(new URL("../../", import.meta.url));
+import { root } from "../../tools/root.ts";
 
 async function run(program: string, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(program, {

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { migrate } from "../../migrations/migrate.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { append, change } from "./appended.ts";
-import { folderOf, freshDatabase, withClient } from "../support/databases.ts";
+import { migrationsOf } from "../../tools/servers/databases.ts";
+import { freshDatabase, withClient } from "../support/databases.ts";
 import { changeAsBefore } from "../database/release_before.ts";
 
 // Changes that an attacker who controls the service could try to append.
@@ -100,7 +101,7 @@ Deno.test("until a day after the migration the service may write the audit itsel
       (owner) => owner.query(`update audit_retention set direct_until = ${time}`),
     );
   const migrateAgain = () =>
-    migrate({ folder: folderOf("entitlement"), say: () => {}, ...database });
+    migrate({ folder: migrationsOf("entitlement"), say: () => {}, ...database });
   const pool = openDatabase(database.serviceUrl, "before");
   const refused = { code: "42501" };
   try {

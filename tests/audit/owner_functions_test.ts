@@ -1,11 +1,12 @@
 // A role can choose the settings of its sessions. The functions of the owner do not depend on them.
 import assert from "node:assert/strict";
 import { ask } from "../../tools/servers/asking.ts";
-import { freshDatabase, type Service, withClient } from "../support/databases.ts";
+import { freshDatabase, withClient } from "../support/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
 
 const set = ["search_path", "TimeZone", "DateStyle", "IntervalStyle", "bytea_output"];
 
-for (const service of ["entitlement", "notification"] satisfies Service[]) {
+for (const service of ["entitlement", "notification"] satisfies ServiceName[]) {
   Deno.test(`each function that runs as the owner of ${service} brings its own settings`, async () => {
     await using database = await freshDatabase(service);
     const functions = await ask<{ name: string; given: string[] }>(

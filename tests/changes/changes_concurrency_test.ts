@@ -6,15 +6,8 @@ import { entitlementApp } from "../../entitlement/app.ts";
 import { openAuthenticator } from "../../shared/access/authenticator.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import {
-  type ChangeRequest,
-  grant,
-  type Observation,
-  sendChange,
-  startReplicas,
-  toHttp,
-  transactionsIn,
-} from "../support/changes.ts";
+import { type ChangeRequest, grant, toHttp } from "../../tools/load/change_request.ts";
+import { type Observation, sendChange, startReplicas, transactionsIn } from "../support/changes.ts";
 import { explain } from "./changes_model.ts";
 import { readTables } from "./changes_tables.ts";
 import { freshDatabase, type TestDatabase, withClient } from "../support/databases.ts";
@@ -163,7 +156,10 @@ function changesOf(database: Database): (request: ChangeRequest) => Promise<Resp
     authenticator: openAuthenticator,
     log: getLogger("test"),
   }, { idempotencyTtlMs: 60_000 });
-  return async (request) => await app.fetch(toHttp("http://localhost", request, "trace"));
+  return async (request) => {
+    const { path, init } = toHttp(request);
+    return await app.fetch(new Request(`http://localhost${path}`, init));
+  };
 }
 
 async function assertExplained(database: TestDatabase, seen: Observation[]): Promise<void> {

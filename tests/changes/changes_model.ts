@@ -2,7 +2,9 @@
 // that a serial order explains every answer, and computes what the tables must contain after it.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
-import type { Answer, ChangeRequest, Observation } from "../support/changes.ts";
+import type { Answer } from "../../tools/load/repeating_client.ts";
+import type { ChangeRequest } from "../../tools/load/change_request.ts";
+import type { Observation } from "../support/changes.ts";
 import type { Tables } from "./changes_tables.ts";
 
 /** The one request that was carried out under a key, and its answer. */

@@ -3,13 +3,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type pg from "pg";
-import {
-  type ChangeRequest,
-  type Observation,
-  sendChange,
-  startReplicas,
-  transactionsIn,
-} from "../support/changes.ts";
+import type { ChangeRequest } from "../../tools/load/change_request.ts";
+import { type Observation, sendChange, startReplicas, transactionsIn } from "../support/changes.ts";
 import { explain } from "./changes_model.ts";
 import { readTables } from "./changes_tables.ts";
 import { freshDatabase, withClient } from "../support/databases.ts";

@@ -1,16 +1,12 @@
 // The database or a replica may die at any moment. A client that repeats its request with the same
 // key gets exactly one change.
 import assert from "node:assert/strict";
-import {
-  type ChangeRequest,
-  type Observation,
-  sendUntilAnswered,
-  startReplicas,
-} from "../support/changes.ts";
+import type { ChangeRequest } from "../../tools/load/change_request.ts";
+import { RepeatingClient } from "../../tools/load/repeating_client.ts";
+import { type Observation, sendUntilAnswered, startReplicas } from "../support/changes.ts";
 import { explain } from "./changes_model.ts";
 import { readTables } from "./changes_tables.ts";
-import { withClient } from "../support/databases.ts";
-import { type OwnDatabase, ownDatabase } from "../support/own_database.ts";
+import { type OwnDatabase, ownDatabase, withClient } from "../support/databases.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("a database that is killed repeatedly loses and duplicates no change", async () => {
@@ -68,6 +64,7 @@ async function keepChanging(
   urls: string[],
   stop: AbortSignal,
 ): Promise<Observation[]> {
+  const repeating = new RepeatingClient(urls);
   const seen: Observation[] = [];
   for (let i = 0; !stop.aborted; i++) {
     const request: ChangeRequest = {
@@ -78,7 +75,7 @@ async function keepChanging(
       reason: `reason ${i}`,
       purchase: `purchase ${client}`,
     };
-    seen.push(...await sendUntilAnswered(urls, request));
+    seen.push(...await sendUntilAnswered(repeating, request));
   }
   return seen;
 }

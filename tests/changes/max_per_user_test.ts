@@ -2,7 +2,8 @@
 // when.
 import assert from "node:assert/strict";
 import { assertError, grant, list, revoke } from "../support/api.ts";
-import { grant as granted, sendChange, startReplicas, transactionsIn } from "../support/changes.ts";
+import { grant as granted } from "../../tools/load/change_request.ts";
+import { sendChange, startReplicas, transactionsIn } from "../support/changes.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { ask, rowCounts, startEntitlement } from "../support/entitlement.ts";
 import { scrapeOf, valueOf } from "../support/metrics.ts";

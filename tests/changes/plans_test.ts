@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { claimEventsRepeatedly } from "../../entitlement/outbox.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
-import { grant, sendChange, startReplicas } from "../support/changes.ts";
-import { freshDatabase, withClient } from "../support/databases.ts";
+import { grant } from "../../tools/load/change_request.ts";
+import { sendChange, startReplicas } from "../support/changes.ts";
+import { freshDatabase, ownDatabase, withClient } from "../support/databases.ts";
 import { ask, settingsOf } from "../support/entitlement.ts";
-import { ownDatabase } from "../support/own_database.ts";
 import { countOf, insertEvents, manyEvents, publishAll } from "../support/outbox.ts";
 import { startService } from "../../tools/servers/service_process.ts";
-import type { Urls } from "../support/system.ts";
+import type { DatabaseUrls } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("a change reads a few rows by index, by a plan from when the tables were empty", async () => {
@@ -160,7 +160,7 @@ type Claim = ReturnType<typeof claimEventsRepeatedly>;
 
 /** Counts what the claims of `work` read in the indexes of unfinished events, or in the table. */
 async function readByClaims(
-  { ownerUrl, serviceUrl }: Urls,
+  { ownerUrl, serviceUrl }: DatabaseUrls,
   work: (database: Database, claim: Claim) => Promise<void>,
 ): Promise<number> {
   const database = openDatabase(serviceUrl, "test");

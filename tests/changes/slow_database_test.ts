@@ -1,9 +1,8 @@
 // A database that accepts connections but does not answer in time: no request waits forever.
 import assert from "node:assert/strict";
 import { assertError, call, grant, list, revoke } from "../support/api.ts";
-import { withClient } from "../support/databases.ts";
+import { ownDatabase, withClient } from "../support/databases.ts";
 import { ask, settingsOf, startEntitlement } from "../support/entitlement.ts";
-import { ownDatabase } from "../support/own_database.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { startNats } from "../../tools/servers/nats.ts";
 import { assertError, call, grant, list, post, someFields } from "../support/api.ts";
-import { freshDatabase } from "../support/databases.ts";
+import { freshDatabase, ownDatabase } from "../support/databases.ts";
 import { rowCounts, settingsOf } from "../support/entitlement.ts";
-import { ownDatabase } from "../support/own_database.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { freshStreamNames, readStream } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";

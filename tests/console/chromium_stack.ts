@@ -6,7 +6,7 @@ import {
   startBrowser,
   type Tab,
   type TabOptions,
-} from "../support/browser.ts";
+} from "./browser.ts";
 import type { Stack } from "../support/stack.ts";
 
 export interface ChromiumStack {

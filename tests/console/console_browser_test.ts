@@ -2,14 +2,14 @@
 // These tests are skipped if there is no Chromium. KENRI_WRITE_DOCS=true writes the screenshots of
 // docs/console.md.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { grant, revoke } from "../support/api.ts";
-import { chromium, inBrowser, type Tab, type TabOptions } from "../support/browser.ts";
+import { chromium, inBrowser, type Tab, type TabOptions } from "./browser.ts";
 import { chromiumStack } from "./chromium_stack.ts";
 import { startConsoles } from "./consoles.ts";
 import { lowContrasts } from "./contrasts.ts";
 import { ask } from "../support/entitlement.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 if (!chromium) {
   console.log("There is no Chromium on this machine: the tests that need a browser are skipped");
@@ -190,7 +190,7 @@ const pictures: [string, () => string, TabOptions][] = [
 inBrowser(
   "the screenshots of docs/console.md are small, and their pages still exist",
   async () => {
-    const folder = fileURLToPath(new URL("../../docs/console/", import.meta.url));
+    const folder = `${root}docs/console/`;
     const write = Deno.env.get("KENRI_WRITE_DOCS") === "true";
     if (write) await someTraffic();
     for (const [name, urlOf, options] of pictures) {

@@ -3,15 +3,14 @@
 import type { DescField } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { grant, list, revoke } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { publish } from "../support/events.ts";
 import { natsUrl, readStream, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const page = await Deno.readTextFile(`${root}docs/events.md`);
 
 /** Returns the cells of the table whose first column has this name. */

@@ -2,7 +2,7 @@
 // Chromium and are skipped without one.
 import assert from "node:assert/strict";
 import { call, grant } from "../support/api.ts";
-import { inBrowser } from "../support/browser.ts";
+import { inBrowser } from "./browser.ts";
 import { countsOf } from "../support/notification.ts";
 import { chromiumStack } from "./chromium_stack.ts";
 import { servePages } from "./sites.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
-import { inBrowser } from "../support/browser.ts";
+import { inBrowser } from "./browser.ts";
 import { chromiumStack } from "./chromium_stack.ts";
 import { ask, startEntitlement } from "../support/entitlement.ts";
 import { startIssuer } from "../access/issuer.ts";

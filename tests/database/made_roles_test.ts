@@ -7,12 +7,12 @@ import { ask } from "../../tools/servers/asking.ts";
 import {
   dropDatabase,
   dropRole,
-  folderOf,
   freshDatabase,
   uniqueName,
   urlOf,
   withClient,
 } from "../support/databases.ts";
+import { migrationsOf } from "../../tools/servers/databases.ts";
 import { refuses } from "./refuses.ts";
 
 Deno.test("rights that grants.sql does not give any more are taken away", async () => {
@@ -31,7 +31,7 @@ Deno.test("rights that grants.sql does not give any more are taken away", async 
       `grant all on database ${new URL(database.ownerUrl).pathname.slice(1)} to ${role}`,
     );
   });
-  await migrate({ folder: folderOf("entitlement"), say: () => {}, ...database });
+  await migrate({ folder: migrationsOf("entitlement"), say: () => {}, ...database });
   await withClient(database.serviceUrl, async (service) => {
     await refuses(service, "delete from entitlements");
     await refuses(service, "update entitlement_audit set source = ''");
@@ -181,7 +181,7 @@ Deno.test("each migration resets the role to what it should be", async () => {
 async function migrateEntitlement(ownerUrl: string, serviceUrl: string): Promise<string[]> {
   const lines: string[] = [];
   const say = (line: string) => void lines.push(line);
-  await migrate({ folder: folderOf("entitlement"), ownerUrl, serviceUrl, say });
+  await migrate({ folder: migrationsOf("entitlement"), ownerUrl, serviceUrl, say });
   return lines;
 }
 

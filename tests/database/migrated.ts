@@ -1,13 +1,15 @@
 // Databases at a chosen version of the tables.
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../../tools/planted.ts";
-import { dropDatabase, folderOf, type Service, uniqueName, urlOf } from "../support/databases.ts";
-import type { Urls } from "../support/system.ts";
+import { dropDatabase, uniqueName, urlOf } from "../support/databases.ts";
+import { migrationsOf } from "../../tools/servers/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
+import type { DatabaseUrls } from "../../tools/load/stage.ts";
 
 /** Applies the files of a service up to this version, and more files as in the next release. */
 export async function migrateWith(
-  service: Service,
-  { ownerUrl, serviceUrl }: Urls,
+  service: ServiceName,
+  { ownerUrl, serviceUrl }: DatabaseUrls,
   { upTo = Infinity, more = {} }: { upTo?: number; more?: Record<string, string> },
 ): Promise<void> {
   const scratch = await Deno.makeTempDir();
@@ -16,7 +18,7 @@ export async function migrateWith(
     await Deno.mkdir(folder);
     const later: string[] = []; // names of what the omitted files would create
     for (const name of (await filesOf(service)).sort()) {
-      const sql = await Deno.readTextFile(`${folderOf(service)}/${name}`);
+      const sql = await Deno.readTextFile(`${migrationsOf(service)}/${name}`);
       if (versionOf(name) > upTo) later.push(...namesMadeBy(sql));
       else await Deno.writeTextFile(`${folder}/${name}`, grantsWithout(later, sql));
     }
@@ -31,9 +33,9 @@ export async function migrateWith(
 
 /** A new database at an older version. */
 export async function databaseAt(
-  service: Service,
+  service: ServiceName,
   version: number,
-): Promise<Urls & AsyncDisposable> {
+): Promise<DatabaseUrls & AsyncDisposable> {
   const database = uniqueName(service);
   const urls = {
     ownerUrl: urlOf({ database }),
@@ -43,12 +45,12 @@ export async function databaseAt(
   return { ...urls, [Symbol.asyncDispose]: () => dropDatabase(database) };
 }
 
-export async function newestVersion(service: Service): Promise<number> {
+export async function newestVersion(service: ServiceName): Promise<number> {
   return Math.max(...(await filesOf(service)).map(versionOf));
 }
 
-async function filesOf(service: Service): Promise<string[]> {
-  return await Array.fromAsync(Deno.readDir(folderOf(service)), ({ name }) => name);
+async function filesOf(service: ServiceName): Promise<string[]> {
+  return await Array.fromAsync(Deno.readDir(migrationsOf(service)), ({ name }) => name);
 }
 
 function namesMadeBy(sql: string): string[] {

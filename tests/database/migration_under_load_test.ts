@@ -4,19 +4,14 @@ import assert from "node:assert/strict";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { changeAsBefore } from "./release_before.ts";
 import { startReplicas } from "../support/changes.ts";
-import { type Service, withClient } from "../support/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
+import { withClient } from "../support/databases.ts";
 import { fillNotifications, fillOutbox, finishedRows } from "./full_tables.ts";
 import { startLoad } from "../../tools/load/load.ts";
 import { databaseAt, migrateWith, newestVersion } from "./migrated.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
-import {
-  assertSentOnceInOrder,
-  countSent,
-  startSystem,
-  untilReady,
-  type Urls,
-  urlsOf,
-} from "../support/system.ts";
+import { assertSentOnceInOrder, countSent, startSystem } from "../support/system.ts";
+import { type DatabaseUrls, untilReady, urlsOf } from "../../tools/load/stage.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
 // A wait that a caller does not notice. PostgreSQL cancels a vacuum that is in the way only after 1
@@ -46,7 +41,7 @@ Deno.test("the newest migration of entitlement delays no change, with a full out
   await before.goesOn(50);
   await load.stop();
   report("a change", await before.stop(), waitedMs);
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
 });
 
@@ -90,7 +85,7 @@ Deno.test("the present services work while the tables of the next release are ma
       system[service],
       () => migrateWith(service, system[service], { more }),
     );
-    report(`a statement of ${service}`, load.caller.slowestMs, waitedMs);
+    report(`a statement of ${service}`, load.client.slowestMs, waitedMs);
     assert.ok(waitedMs < noticedMs, `a statement waited ${waitedMs} ms for a lock`);
     await load.goesOn(50);
     for (const replica of system.replicas[service]) {
@@ -100,7 +95,7 @@ Deno.test("the present services work while the tables of the next release are ma
   await system.restart("entitlement");
   await load.goesOn(50);
   const changes = await load.stop();
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   await until("all are sent", async () => await countSent(system) - sentBefore >= changes.length);
   assertSentOnceInOrder(system, changes);
 });
@@ -110,14 +105,14 @@ function nameOf(version: number, name: string): string {
 }
 
 // A database at the previous version.
-async function databaseBefore(service: Service): Promise<Urls & AsyncDisposable> {
+async function databaseBefore(service: ServiceName): Promise<DatabaseUrls & AsyncDisposable> {
   return await databaseAt(service, await newestVersion(service) - 1);
 }
 
 // Checks every few milliseconds for a statement of a service that waits for a table, and returns
 // the longest wait.
 async function longestLockWait(
-  { ownerUrl }: Urls,
+  { ownerUrl }: DatabaseUrls,
   work: () => Promise<void>,
 ): Promise<number> {
   return await withClient(ownerUrl, async (watcher) => {
@@ -148,8 +143,8 @@ async function longestLockWait(
 
 // Writes continuously, to the columns that both releases have.
 function startWriting(
-  { serviceUrl }: Urls,
-  service: Service,
+  { serviceUrl }: DatabaseUrls,
+  service: ServiceName,
   write: (database: Database, number: number) => Promise<void>,
 ) {
   const database = openDatabase(serviceUrl, service);

@@ -8,12 +8,12 @@ import { startPostgres } from "../../tools/servers/postgres.ts";
 import {
   dropDatabase,
   dropRole,
-  folderOf,
   serverUrl,
   uniqueName,
   urlOf,
   withClient,
 } from "../support/databases.ts";
+import { migrationsOf } from "../../tools/servers/databases.ts";
 import { makeShop, step, threeFiles } from "./shop.ts";
 import { inTime } from "../../tools/servers/wait.ts";
 
@@ -184,7 +184,7 @@ Deno.test("the command names all missing and wrong settings, and prints no passw
 async function runCommand(env: Record<string, string>): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "migrate"],
-    cwd: join(folderOf("entitlement"), "../.."),
+    cwd: join(migrationsOf("entitlement"), "../.."),
     env,
   }).output();
   const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);

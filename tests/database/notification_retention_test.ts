@@ -6,8 +6,10 @@ import { openDatabase, type Transaction, transaction } from "../../shared/postgr
 import { deleteBatchSize } from "../../shared/process/retention.ts";
 import { withClient } from "../../tools/servers/asking.ts";
 import { ask } from "../support/entitlement.ts";
-import { freshPlace, type Place, settingsOf } from "../support/notification.ts";
-import { collectingLog, metricOf } from "../support/relays.ts";
+import { freshPlace, settingsOf } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
+import { collectingLog } from "../support/relays.ts";
+import { metricOf } from "../support/metrics.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 

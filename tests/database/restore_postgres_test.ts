@@ -5,17 +5,16 @@ import { grant as grantOnce, post, someFields } from "../support/api.ts";
 import { backUp } from "./backups.ts";
 import { ask } from "../support/entitlement.ts";
 import { startLoad } from "../../tools/load/load.ts";
-import { ownDatabase } from "../support/own_database.ts";
+import { ownDatabase } from "../support/databases.ts";
 import { runCommand, runQuery } from "../operators/runbook.ts";
 import {
   assertKept,
   assertSentOnceInOrder,
   migrationSettings,
   startSystem,
-  type System,
   untilAllSent,
-  urlsOf,
 } from "../support/system.ts";
+import { type Stage, urlsOf } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const entitlementRestored = "The entitlement database was restored from a backup";
@@ -38,7 +37,7 @@ Deno.test("an entitlement database from before some events were published: all c
   await load.goesOn(100); // the backup does not contain these
   const changes = [...await load.stop()];
   await untilAllSent(system, changes);
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   const before = await entitlementsOf(system);
 
   await system.stop("entitlement");
@@ -112,7 +111,7 @@ Deno.test("a notification database from a backup receives all events again, and 
   const changes = await load.stop();
   await untilAllSent(system, changes);
   await until("nothing waits", () => nothingWaits(notificationRestored, database.ownerUrl));
-  assert.deepEqual(load.caller.failures, []);
+  assert.deepEqual(load.client.failures, []);
   await assertKept(system, changes);
 
   const sends = system.everStarted.notification.flatMap(({ log }) => log)
@@ -125,7 +124,7 @@ Deno.test("a notification database from a backup receives all events again, and 
   );
 });
 
-function entitlementsOf({ entitlement }: System): Promise<unknown[]> {
+function entitlementsOf({ entitlement }: Stage): Promise<unknown[]> {
   return ask(
     entitlement.ownerUrl,
     `select to_jsonb(entitlement) - 'last_hash' as entitlement -- which has a new salt
@@ -134,14 +133,14 @@ function entitlementsOf({ entitlement }: System): Promise<unknown[]> {
   );
 }
 
-function notifiedVersions({ notification }: System): Promise<unknown[]> {
+function notifiedVersions({ notification }: Stage): Promise<unknown[]> {
   return ask(
     notification.ownerUrl,
     `select type, version::int as version from notifications where status = 'SENT' order by type`,
   );
 }
 
-async function changeUntilTaken(system: System, action: "grants" | "revokes"): Promise<void> {
+async function changeUntilTaken(system: Stage, action: "grants" | "revokes"): Promise<void> {
   const [url = ""] = urlsOf(system.replicas.entitlement);
   await until("it is taken", async () => {
     return (await post(url, action, someFields, action)).status === 200;

@@ -1,10 +1,11 @@
 // What the database role of a service may do besides using its tables, and for how long.
 import assert from "node:assert/strict";
 import { openDatabase, query, transaction } from "../../shared/postgres/postgres.ts";
-import { freshDatabase, type Service, withClient } from "../support/databases.ts";
+import { freshDatabase, withClient } from "../support/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
 import { refuses } from "./refuses.ts";
 
-const services: Service[] = ["entitlement", "notification"];
+const services: ServiceName[] = ["entitlement", "notification"];
 
 for (const service of services) {
   Deno.test(`${service} sees no other schema, and can store nothing but rows of its tables`, async () => {

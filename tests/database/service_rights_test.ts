@@ -2,9 +2,10 @@
 // service could remove the records that reveal it.
 import assert from "node:assert/strict";
 import { ask } from "../../tools/servers/asking.ts";
-import { freshDatabase, type Service } from "../support/databases.ts";
+import { freshDatabase } from "../support/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
 
-const rights: Record<Service, string[]> = {
+const rights: Record<ServiceName, string[]> = {
   entitlement: [
     "aggregate_key_of: EXECUTE",
     "append_changes: EXECUTE",
@@ -42,7 +43,7 @@ const rights: Record<Service, string[]> = {
   ],
 };
 
-for (const service of Object.keys(rights) as Service[]) {
+for (const service of Object.keys(rights) as ServiceName[]) {
   Deno.test(`the role of ${service} has these rights and no others`, async () => {
     await using database = await freshDatabase(service);
     const role = new URL(database.serviceUrl).username;

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { migrate } from "../../migrations/migrate.ts";
 import { append, change } from "../audit/appended.ts";
-import { folderOf, freshDatabase, withClient } from "../support/databases.ts";
+import { migrationsOf } from "../../tools/servers/databases.ts";
+import { freshDatabase, withClient } from "../support/databases.ts";
 import { newestVersion } from "./migrated.ts";
 import { refuses } from "./refuses.ts";
 
@@ -169,7 +170,7 @@ Deno.test("the service can't mislead the functions that run as the owner", async
 
 Deno.test("the migration sets the minimum time for which the audit is kept", async () => {
   await using database = await freshDatabase("entitlement");
-  const folder = folderOf("entitlement");
+  const folder = migrationsOf("entitlement");
   await migrate({ folder, say: () => {}, ...database, auditMonths: 2 });
   await withClient(database.ownerUrl, async (owner) => {
     const { rows } = await owner.query("select keep_months from audit_retention");

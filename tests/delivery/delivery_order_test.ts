@@ -5,7 +5,8 @@ import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { collecting, receive, startDelivery, untilAllAre } from "../support/deliveries.ts";
 import { ask } from "../support/entitlement.ts";
 import { type Event, eventOf, eventsOf } from "../support/events.ts";
-import { countsOf, freshPlace, notificationsOf, type Place } from "../support/notification.ts";
+import { countsOf, freshPlace, notificationsOf } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("while a version is retried, the later versions of its key wait, and other keys do not", async () => {

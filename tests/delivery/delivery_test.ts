@@ -8,11 +8,11 @@ import {
   countsOf,
   freshPlace,
   notificationsOf,
-  type Place,
   publishTo,
   startNotification,
 } from "../support/notification.ts";
-import { metricOf } from "../support/relays.ts";
+import type { Place } from "../../tools/load/stage.ts";
+import { metricOf } from "../support/metrics.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("with failure injected, three attempts end in FAILED and one dead letter", async () => {

@@ -1,5 +1,5 @@
-// A process dies between two effects, at each such point there is. The next start, or another
-// replica, goes on from what it left behind, and the invariants hold.
+// A process dies between two effects, at every such point. The next start, or another replica,
+// continues from what it left behind, and the invariants hold.
 import assert from "node:assert/strict";
 import { changePoints } from "./crash/change_points.ts";
 import { deliveryPoints } from "./crash/delivery_points.ts";
@@ -18,6 +18,6 @@ for (const point of migrationPoints) {
   Deno.test(`a migration dies ${point.dies}`, () => playOutMigration(point));
 }
 
-Deno.test("the page shows every point as it was played out", async () => {
+Deno.test("the page shows every crash point of the tests", async () => {
   assert.deepEqual(rowsOf(await Deno.readTextFile(page)), rowsOf(tables()));
 });

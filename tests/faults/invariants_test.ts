@@ -1,7 +1,9 @@
-// The checker itself: it finds nothing where all is well, and each harm that is done to the tables.
+// Tests the checker: it finds nothing after a quiet run, and notices each planted fault in the tables.
 import assert from "node:assert/strict";
-import { freshBoth } from "../support/both.ts";
-import { type Answer, grant, sendChange } from "../support/changes.ts";
+import { freshBoth } from "../support/places.ts";
+import type { Answer } from "../../tools/load/repeating_client.ts";
+import { grant } from "../../tools/load/change_request.ts";
+import { sendChange } from "../support/changes.ts";
 import {
   type Answered,
   assertAllHold,
@@ -21,7 +23,7 @@ interface World {
 }
 
 interface Harm {
-  to: number; // the invariant, by its number in the contract
+  to: number; // the number of the invariant in the contract
   does(world: World): void;
 }
 
@@ -101,7 +103,7 @@ const harms: Record<string, Harm> = {
   },
 };
 
-Deno.test("the invariants hold of a quiet run, and each harm breaks the one it is done to", async () => {
+Deno.test("the invariants hold after a quiet run, and each planted fault breaks its own invariant", async () => {
   const world = await quietWorld();
   const whole = invariantsOf(world.tables, world.answered, world.sends);
   assertAllHold(whole);
@@ -111,12 +113,12 @@ Deno.test("the invariants hold of a quiet run, and each harm breaks the one it i
     does(harmed);
     const invariants = invariantsOf(harmed.tables, harmed.answered, harmed.sends);
     const broken = invariants.filter(({ violations }) => violations > 0);
-    assert.ok(broken.some(({ says }) => says.startsWith(`${to}.`)), what);
+    assert.ok(broken.some(({ statement }) => statement.startsWith(`${to}.`)), what);
     assert.throws(() => assertAllHold(invariants), what);
   }
 });
 
-/** Changes, a repeated and two refused requests, and a notification that fails. */
+/** Some changes, one repeated and two refused requests, and a notification that fails. */
 async function quietWorld(): Promise<World> {
   await using place = await freshBoth();
   const settings = {

@@ -48,7 +48,7 @@ const explorations: Exploration[] = [
 const page = (await Deno.readTextFile(new URL("../../docs/reliability/model.md", import.meta.url)))
   .replaceAll(/ +/g, " "); // its tables are aligned
 
-Deno.test("nothing that can happen breaks a rule, and everything can still end well", async (t) => {
+Deno.test("no reachable state breaks a rule, and a quiet state can be reached from each", async (t) => {
   await using model = openModel();
   for (const { name, scope, habits } of explorations) {
     await t.step(name, async () => {
@@ -63,7 +63,7 @@ Deno.test("nothing that can happen breaks a rule, and everything can still end w
   }
 });
 
-Deno.test("what is broken on purpose is found", async (t) => {
+Deno.test("the model finds what is broken on purpose", async (t) => {
   for (const variant of variants) {
     await t.step(variant.name, async () => {
       await using model = openModel(variant);

@@ -1,5 +1,5 @@
-// Anybody may publish where advisories are kept. Whatever it is, it is stored or told to be
-// unreadable, and never in the way of the next one.
+// Anybody may publish to the subject of the advisories. Each message is stored or logged as unreadable,
+// and never blocks the next one.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ask } from "../support/entitlement.ts";
@@ -7,12 +7,11 @@ import type { Message } from "../support/events.ts";
 import {
   advisoryStream,
   advisorySubject,
-  durable,
   freshPlace,
-  type Place,
   publishRaw,
   startNotification,
 } from "../support/notification.ts";
+import { durable, type Place } from "../../tools/load/stage.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { anyText, anyTime, fuzz, longMs } from "./fuzz.ts";
@@ -30,7 +29,7 @@ function advisoryOf(place: Place): fc.Arbitrary<Record<string, unknown>> {
     deliveries: anyOf(number),
     reason: anyOf(anyText),
   });
-  // One or two of its parts, so that each is looked at.
+  // Only one or two parts are changed, so that the others don't hide the change.
   const names = fc.subarray(
     ["id", "timestamp", "stream", "consumer", "stream_seq", "deliveries", "reason"] as const,
     { minLength: 1, maxLength: 2 },
@@ -42,7 +41,7 @@ function advisoryOf(place: Place): fc.Arbitrary<Record<string, unknown>> {
   }));
 }
 
-/** Or another type, or not there. */
+/** The value may also have another type or be absent. */
 function anyOf(...values: fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> {
   const ofOtherType = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constant(undefined));
   return fc.oneof({ weight: 6, arbitrary: fc.oneof(...values) }, {
@@ -51,7 +50,7 @@ function anyOf(...values: fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> {
   });
 }
 
-Deno.test("any advisory is stored or told to be unreadable, and the next one is captured", async () => {
+Deno.test("any advisory is stored or logged as unreadable, and the next one is captured", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place);
   const own = advisoryStream(place, "MSG_TERMINATED");

@@ -1,5 +1,5 @@
-// Any bytes on the wire: what is HTTP is answered, what is not is refused or let go, nobody waits in
-// vain, and nothing is stored.
+// Any bytes on a connection: HTTP is answered, anything else is refused or closed, no client waits
+// without end, and nothing is stored.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { grant, someFields } from "../support/api.ts";
@@ -36,7 +36,7 @@ function asHeader(text: string): Uint8Array {
   return encoder.encode(`GET /livez HTTP/1.1\r\nHost: localhost\r\n${text}\r\n\r\n`);
 }
 
-// Whatever the bytes began, these end it: no request waits for more.
+// These bytes end any request that the bytes before them began.
 const padding = encoder.encode(`\r\n\r\n${" ".repeat(20_000)}`);
 
 async function send(url: string, bytes: Uint8Array): Promise<RawAnswer | undefined> {
@@ -59,7 +59,7 @@ async function sendAnything(url: string, runs: number): Promise<void> {
   );
 }
 
-Deno.test("any bytes to entitlement leave it up, and at most the change that they still are", async () => {
+Deno.test("no bytes stop the entitlement service, and they make at most the change that they still encode", async () => {
   await using kenri = await startEntitlement();
   await sendAnything(kenri.url, 250);
   const { outbox_events } = await kenri.counts();
@@ -69,7 +69,7 @@ Deno.test("any bytes to entitlement leave it up, and at most the change that the
   assert.deepEqual(kenri.service.log.filter(({ level }) => level === "error"), []);
 });
 
-Deno.test("any bytes to notification leave it up", async () => {
+Deno.test("no bytes stop the notification service", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, { NOTIFICATION_DEBUG_ENABLED: "true" });
   await sendAnything(service.url, 100);

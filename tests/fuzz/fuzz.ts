@@ -1,14 +1,14 @@
-// How all fuzzing is run: KENRI_FUZZ_RUNS is the number of runs of each property in place of its own,
-// KENRI_FUZZ_SEED repeats a run that failed.
+// How fuzz tests run: KENRI_FUZZ_RUNS replaces the number of runs of each property, KENRI_FUZZ_SEED
+// repeats a run that failed.
 import fc from "fast-check";
 
 const runsGiven = Deno.env.get("KENRI_FUZZ_RUNS");
 const seed = Deno.env.get("KENRI_FUZZ_SEED") ?? `${Math.floor(Math.random() * 2 ** 31)}`;
 
-/** For what many runs leave to be done. */
+/** Longer, because many runs leave much work behind. */
 export const longMs = 300_000;
 
-/** Without shrinking: a server does not forget what it was sent before. */
+/** Without shrinking, because a server remembers earlier requests. */
 export async function fuzz(
   property: fc.IProperty<unknown> | fc.IAsyncProperty<unknown>,
   runs: number,
@@ -18,12 +18,12 @@ export async function fuzz(
     await fc.assert(property as fc.IAsyncProperty<unknown>, options);
   } catch (error) {
     const { message, cause } = error as Error;
-    // A counterexample holds the tokens that it was sent with.
+    // A counterexample contains the tokens of its requests.
     throw new Error(message.replaceAll(/kenri_[0-9a-f]{64}/g, "kenri_…"), { cause });
   }
 }
 
-/** Text that is often good, and often near to what is not. */
+/** Text that is often valid and often nearly valid. */
 export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom("ann", "", " ", "\0", "a\0b", "\ud800", "a\udc00", "\u0085", "\u202e", "%ff"),
   fc.constantFrom("' or '1'='1", "../..", "__proto__", "{}", "null", "$1", "🎫".repeat(255)),
@@ -32,7 +32,7 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "binary", maxLength: 300 }),
 );
 
-/** As people and machines write it, also where PostgreSQL can't follow. */
+/** Times as people and machines write them, some of which PostgreSQL can't store. */
 export const anyTime: fc.Arbitrary<string> = fc.oneof(
   fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
   {
@@ -50,14 +50,14 @@ export const anyTime: fc.Arbitrary<string> = fc.oneof(
   anyText,
 );
 
-/** What a header can carry at all: Latin-1 without control characters. */
+/** All that a header can contain: Latin-1 without control characters. */
 export const headerText: fc.Arbitrary<string> = fc.string({
   unit: fc.integer({ min: 0x20, max: 0xff }).filter((code) => code !== 0x7f)
     .map((code) => String.fromCharCode(code)),
   maxLength: 300,
 });
 
-/** The bytes with a few of them changed, cut out, put in or doubled. */
+/** The bytes with a few of them changed, removed, inserted or doubled. */
 export function mutated(bytes: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   const edit = fc.record({
     at: fc.nat(10_000),

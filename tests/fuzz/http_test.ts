@@ -1,5 +1,5 @@
-// Whatever is asked of a described route is answered as its description says, and never with a 5xx.
-// The requests are made of /openapi.json, so that a new route is asked without a word here.
+// Every request to a described route is answered as its description says, and never with a 5xx. The
+// requests are generated from /openapi.json, so that a new route is tested without a change here.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { scopes } from "../../shared/access/caller.ts";
@@ -58,8 +58,7 @@ async function askAnything(url: string, runs: number, look: Look = () => {}): Pr
     }),
     runs,
   );
-  // Or the requests were not as manifold as they should be. What operators ask is often about rows
-  // that have to be there.
+  // Otherwise the requests were not varied enough. Operators' requests often need rows that exist.
   for (const [name, statuses] of seen) {
     if (/ \/(debug|operations)\//.test(name)) continue;
     for (const status of routes.get(name)?.answers.keys() ?? []) {
@@ -77,8 +76,8 @@ function assertCalm(log: LogLine[]): void {
   assert.deepEqual(log.filter(({ level }) => level === "error" || level === "fatal"), []);
 }
 
-// Together, because a reconciliation asks the other service.
-Deno.test("any request is answered as described, and only what was answered is stored", async () => {
+// Both run together, because a reconciliation asks the other service.
+Deno.test("any request is answered as the API describes, and only answered changes are stored", async () => {
   await using kenri = await startEntitlement({
     ...credentials,
     ENTITLEMENT_DEBUG_ENABLED: "true",
@@ -101,7 +100,7 @@ Deno.test("any request is answered as described, and only what was answered is s
   assertCalm(service.log);
 });
 
-Deno.test("any cursor gives a page, or is told to be none that was given out", async () => {
+Deno.test("any cursor gives a page, or is refused as unknown", async () => {
   await using place = await freshPlace();
   await using service = await startNotification(place, { NOTIFICATION_DEBUG_ENABLED: "true" });
   await publishTo(place, eventsOf({ users: 1, versions: 30 }).map(forAnn));
@@ -112,7 +111,7 @@ Deno.test("any cursor gives a page, or is told to be none that was given out", a
 
 const forAnn = <Event>(event: Event) => ({ ...event, userId: "ann" });
 
-/** Cursors that the service gave out, changed a little: another page, or one that it never gave. */
+/** Cursors of the service with small changes: they lead to another page or are invalid. */
 async function walkFromAnyCursor(url: string): Promise<void> {
   const inbox = `${url}/debug/notification/inbox/ann?limit=10`;
   const { json } = await call(inbox);

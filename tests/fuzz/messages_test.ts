@@ -1,5 +1,5 @@
-// Whatever is published where notification listens ends for good: as a notification, as a duplicate
-// or as a dead letter. What is good among it arrives, all of it.
+// Every message on the subject of the notification service ends as a notification, as a duplicate or as a
+// dead letter, and all valid ones arrive.
 import { create, toBinary } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -11,11 +11,11 @@ import {
   advisoriesSent,
   countsOf,
   freshPlace,
-  type Place,
   publishRaw,
   startNotification,
   untilAllAcked,
 } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { anyText, fuzz, headerText, longMs, mutated } from "./fuzz.ts";
 
@@ -75,9 +75,9 @@ const headers = fc.dictionary(
 );
 const anyMessage = fc.record({ kind: kinds, headers, times: fc.constantFrom(1, 1, 1, 2) });
 
-Deno.test("any message ends as a notification, a duplicate or a dead letter, and good ones arrive", async () => {
+Deno.test("any message becomes a notification, a duplicate or a dead letter, and valid ones arrive", async () => {
   await using place = await freshPlace();
-  // One delivery, so that what the database refuses does not take minutes to be given up.
+  // With more deliveries a message that the database refuses would be given up only after minutes.
   await using service = await startNotification(place, {
     NOTIFICATION_NATS_ACK_WAIT: "2s",
     NOTIFICATION_NATS_MAX_DELIVER: "1",

@@ -1,4 +1,4 @@
-// What a service says of itself in /openapi.json, as far as a client needs it.
+// The parts of /openapi.json that a client needs.
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { type Answer, call } from "../support/api.ts";
@@ -91,13 +91,13 @@ export function validatorOf(api: Description, schema: Schema): z.ZodType {
   return z.fromJSONSchema(JSON.parse(whole.replaceAll("#/components/schemas/", "#/$defs/")));
 }
 
-// What may be said of any path, whatever is described.
+// Statuses that any path may return, even if they are not described.
 const general = [401, 404, 405, 408, 413, 414, 415, 431];
-// Of how it is made inside; no message has anything of it.
+// Words of the implementation, which no message may contain.
 const internals =
   /\.ts\b|node_modules|\bat \w+ \(|postgres|kenri_|\bselect\b|\binsert\b|stack|zod/i;
 
-/** A described status, in the described shape; of errors exactly code and message. */
+/** Fails unless status and body are as described, and errors have exactly a code and a message. */
 export function assertDescribed(route: Route, method: string, answer: Answer): void {
   const { status, headers, text, json } = answer;
   const type = headers.get("Content-Type") ?? "";

@@ -1,5 +1,5 @@
-// What is read without a server: settings and trace headers. Whatever they are, they are taken or
-// refused by name, and nothing else happens.
+// Settings and trace headers are read without a server. Any value is accepted, or refused with the name
+// of its setting, and nothing else happens.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import pg from "pg";
@@ -70,12 +70,12 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
     fc.tuple(fc.constantFrom(...names), value),
     fc.tuple(fc.constantFrom(...urls), url),
   );
-  // Also one alone, as others mostly forbid the start before it is looked at closely.
+  // Some runs change only one, because others mostly fail first and hide it.
   const settings = fc.oneof(setting.map((one) => [one]), fc.array(setting, { maxLength: 8 }));
   const environment = settings
     .map((given): Environment => ({ ...required, ...Object.fromEntries(given) }));
 
-  Deno.test(`any environment is a configuration of ${name}, or problems that are named`, async () => {
+  Deno.test(`any environment gives a configuration of ${name}, or a list of named problems`, async () => {
     let taken = 0;
     await fuzz(
       fc.property(environment, (given) => {
@@ -104,7 +104,7 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
 
 type Config = ReturnType<typeof readEntitlement> | ReturnType<typeof readNotification>;
 
-// What the service will connect to, by its settings as it has read them itself.
+// The addresses that the service will connect to, from its configuration.
 function addressesIn({ http, databaseUrl, nats, access }: Config): string[] {
   const address = (url: string, port: number) => {
     const { hostname, port: given } = new URL(url);
@@ -147,7 +147,7 @@ const traceHeaders = fc.record({
   "X-Trace-Id": fc.oneof(hex(32), headerText),
 }, { requiredKeys: [] });
 
-Deno.test("any trace headers give a trace that can travel, and that of the caller where it is good", async () => {
+Deno.test("any trace headers give a valid trace, and the caller's own if it is valid", async () => {
   const w3c = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
   await fuzz(
     fc.property(traceHeaders, (given) => {

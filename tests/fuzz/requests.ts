@@ -1,4 +1,4 @@
-// Requests made of a route's description: good ones, good ones with one thing broken, and garbage.
+// Requests generated from a route's description: valid ones, valid ones with one defect, and garbage.
 import fc from "fast-check";
 import { anyText, anyTime, headerText } from "./fuzz.ts";
 import type { Parameter, Route, Schema } from "./openapi.ts";
@@ -92,7 +92,7 @@ function garbageRequest(route: Route): fc.Arbitrary<FuzzRequest> {
 const anyPath = fc.array(anyText, { minLength: 1, maxLength: 3 })
   .map((parts) => `/${parts.map(escaped).join("/")}`);
 
-/** Also of what is no text at all: half a surrogate pair is sent as the bytes that it would have. */
+/** Also for invalid text: half a surrogate pair is sent as the bytes that it would have. */
 function escaped(text: string): string {
   return text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80";
 }
@@ -160,7 +160,7 @@ function goodObject(
   return fc.record(Object.fromEntries(values)); // JSON leaves out what is undefined
 }
 
-/** Many things exclude each other. */
+/** Many parameters exclude each other. */
 function seldom<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> {
   return fc.oneof(
     { weight: 2, arbitrary: fc.constant(undefined) },
@@ -173,7 +173,7 @@ function brokenText(parameter: Parameter): fc.Arbitrary<string | undefined> {
   return fc.oneof(text, fc.constantFrom(undefined, "", "0", "-1", "1e9", "NaN"));
 }
 
-/** One member missing, of another type, or of a value that it must not have. */
+/** One member is missing, has another type, or has an invalid value. */
 function brokenValue(schema: Schema): fc.Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {});
   if (names.length === 0) return fc.oneof(anyText, fc.jsonValue());

@@ -1,7 +1,14 @@
 // A load of several times the capacity: what is too much is refused at once, what is accepted is
 // done, and afterwards the service is as fast as before.
 import assert from "node:assert/strict";
-import { runLoad } from "../../tools/bench/load.ts";
+import {
+  type Arrivals,
+  runLoad,
+  runOpenLoop,
+  type Times,
+  timesOf,
+  turnedAway,
+} from "../../tools/load/sockets.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
 import { memoryOf } from "../../tools/servers/memory.ts";
 import {
@@ -11,13 +18,6 @@ import {
   startNotification,
   untilSent,
 } from "../support/notification.ts";
-import {
-  type Arrivals,
-  runOpenLoop,
-  type Times,
-  timesOf,
-  turnedAway,
-} from "../../tools/load/open_loop.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const times = 4;

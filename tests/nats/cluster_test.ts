@@ -1,8 +1,8 @@
-// Three of everything: relays, consumers, and nodes of NATS, of which one after the other is killed
-// and started again while clients go on. What is checked are the invariants of the whole system.
+// Three replicas of both services on three NATS nodes, which are killed and restarted one after the other
+// while clients continue. Afterwards the invariants of the whole system must hold.
 import { type NatsCluster, startNatsCluster } from "../../tools/servers/nats_cluster.ts";
 import { startLoad } from "../../tools/load/load.ts";
-import { durable } from "../support/notification.ts";
+import { durable, urlsOf } from "../../tools/load/stage.ts";
 import { withNats } from "../support/streams.ts";
 import {
   assertKept,
@@ -10,7 +10,6 @@ import {
   assertStreamInOrder,
   startSystem,
   untilAllSent,
-  urlsOf,
 } from "../support/system.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -19,7 +18,7 @@ const changesPerOutage = 40;
 const clients = 3;
 const electedWithinMs = 120_000; // NATS takes up to 9 s for an election, and there may be several
 
-Deno.test("with three of each, any node of NATS may die: nothing is lost, doubled or out of order", async () => {
+Deno.test("with three replicas of each, any NATS node may die: nothing is lost, doubled or out of order", async () => {
   await using cluster = await startNatsCluster();
   const settings = { NATS_REPLICAS: "3" };
   await using system = await startSystem({ replicas: 3, natsUrl: cluster.url, settings });

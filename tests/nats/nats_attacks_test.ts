@@ -1,5 +1,5 @@
-// What a service that was taken over tries with its user of NATS: to empty the stream, to forge events,
-// to read what is not its own. On the streams as the operator makes them.
+// What an attacker who controls a service tries with its NATS user: to empty the stream, to forge events,
+// to read the data of others. The streams are those that the operator makes.
 import assert from "node:assert/strict";
 import { ErrorCode, type NatsConnection, NatsError } from "nats";
 import type { NatsServer } from "../../tools/servers/nats.ts";
@@ -102,7 +102,7 @@ for (const user of ["entitlement", "notification"] as const) {
   }
 }
 
-Deno.test("a subject of an answer to somebody else is closed to notification", async () => {
+Deno.test("the notification user can't read answers to others", async () => {
   await using nats = await startGuardedNats();
   await prepare(nats);
   await withUser("notification", nats, async (connection) => {
@@ -111,7 +111,7 @@ Deno.test("a subject of an answer to somebody else is closed to notification", a
   });
 });
 
-Deno.test("an attack by the operator, who may, shows in what the tests compare", async () => {
+Deno.test("the tests notice an attack by the operator, who is allowed to do it", async () => {
   await using nats = await startGuardedNats();
   await prepare(nats);
   const before = await stateOf(nats);
@@ -123,7 +123,7 @@ Deno.test("an attack by the operator, who may, shows in what the tests compare",
   assert.notDeepEqual(await stateOf(nats), before);
 });
 
-// All of it but the stream that an attacker makes, and another one that is none of theirs.
+// All actions except making a stream, and using a stream that belongs to nobody here.
 async function prepare(nats: NatsServer): Promise<void> {
   await provisionOn(nats);
   await withUser("operator", nats, async (connection) => {
@@ -151,7 +151,7 @@ async function answerTo(
   }
 }
 
-// Every stream with its settings, what it holds, and its consumers.
+// Every stream with its settings, its contents and its consumers.
 function stateOf(nats: NatsServer): Promise<unknown> {
   return withUser("operator", nats, async (connection) => {
     const { streams, consumers } = await connection.jetstreamManager();

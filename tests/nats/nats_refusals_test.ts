@@ -98,7 +98,7 @@ for (const [user, { publish, subscribe }] of Object.entries(forbidden)) {
     await withUser(user as User, nats, async (connection) => {
       for (const one of publish) assert.ok(await isRefused(asked(connection, one)), one);
       for (const one of subscribe) assert.ok(await isRefused(heard(connection, one)), one);
-      // So that a refusal means something.
+      // This shows that the request itself is valid.
       const own = user === "entitlement" ? subject : `$JS.API.STREAM.INFO.${stream}`;
       assert.equal(await isRefused(asked(connection, own)), false);
       assert.equal(await isRefused(heard(connection, createInbox(`_INBOX.${user}`))), false);

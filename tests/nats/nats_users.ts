@@ -1,18 +1,24 @@
-// A NATS that knows its users as deploy/nats-users.conf has them, and urls for each of them.
+// A NATS server with the users of deploy/nats-users.conf, and a url for each of them.
 import type { NatsConnection } from "nats";
 import { connectNats } from "../../shared/nats/connection.ts";
 import { type ProvisionConfig, readConfig } from "../../tools/provision/config.ts";
 import { provision } from "../../tools/provision/provision.ts";
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
-import type { Settings } from "../../tools/servers/service_process.ts";
+import type { BothPlaces } from "../../tools/load/stage.ts";
+import {
+  type ServiceProcess,
+  type Settings,
+  startService,
+} from "../../tools/servers/service_process.ts";
+import type { ServiceName } from "../../tools/services.ts";
 
 export type User = "entitlement" | "notification" | "provision" | "operator";
 
 const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
 
-/** With other permissions, where they are given. */
+/** `change` may replace permissions of the file. */
 export function startGuardedNats(change = (users: string) => users): Promise<NatsServer> {
-  // The server is started with an empty environment, so the passwords stand in the text.
+  // The server is started with an empty environment, so the passwords are in the text.
   return startNats({ users: change(file).replaceAll(/\$(\w+)_NATS_PASSWORD/g, '"$1 secret"') });
 }
 
@@ -20,7 +26,7 @@ export function urlFor(user: User, { port }: NatsServer): string {
   return `nats://${user}:${user.toUpperCase()}%20secret@localhost:${port}`;
 }
 
-/** The names that the file is for. */
+/** The names that the file contains. */
 export const names = {
   stream: "entitlement-events",
   subject: "entitlement.events",
@@ -46,6 +52,17 @@ export async function withUser<Result>(
   } finally {
     await connection.close();
   }
+}
+
+/** A replica with the user and the names of the file. */
+export function startWithUser(
+  service: ServiceName,
+  place: BothPlaces,
+  nats: NatsServer,
+  more: Settings = {},
+): Promise<ServiceProcess> {
+  const names = { ...nameSettings, NATS_URL: urlFor(service, nats) };
+  return startService(service, { ...place.settings, ...names, ...more });
 }
 
 /** The streams and consumers as `deno task provision` makes them. */

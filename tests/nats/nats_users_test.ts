@@ -2,9 +2,8 @@
 // nats_refusals_test.ts has what each of them must not do.
 import assert from "node:assert/strict";
 import { usersFile } from "../../tools/provision/users.ts";
-import type { NatsServer } from "../../tools/servers/nats.ts";
 import { call, grant } from "../support/api.ts";
-import { type BothPlace, freshBoth } from "../support/both.ts";
+import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
   names,
@@ -12,6 +11,7 @@ import {
   provisionConfig,
   provisionOn,
   startGuardedNats,
+  startWithUser,
   urlFor,
   withUser,
 } from "./nats_users.ts";
@@ -19,30 +19,22 @@ import { runCommand } from "../operators/runbook.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { operate } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 const { stream, subject, durable } = names;
 
-function start(service: "entitlement" | "notification", place: BothPlace, nats: NatsServer) {
-  return startService(service, {
-    ...place.settings,
-    ...nameSettings,
-    ENTITLEMENT_DEBUG_ENABLED: "true",
-    ENTITLEMENT_OUTBOX_POLL_INTERVAL: "100ms",
-    NATS_URL: urlFor(service, nats),
-  });
-}
+const quick = { ENTITLEMENT_DEBUG_ENABLED: "true", ENTITLEMENT_OUTBOX_POLL_INTERVAL: "100ms" };
+const start: typeof startWithUser = (service, place, nats) =>
+  startWithUser(service, place, nats, quick);
 
 const refusalsOf = async ({ url }: ServiceProcess) =>
   [...(await call(`${url}/metrics`)).text.matchAll(/^kenri_nats_refused_total.* (\d+)$/gm)]
     .reduce((sum, [, count]) => sum + Number(count), 0);
 
-const countOf = async (url: string, rows: string) =>
-  (await ask<{ count: number }>(url, `select count(*)::int from ${rows}`))[0]?.count;
-
 const says = ({ log }: ServiceProcess, what: RegExp) =>
   log.filter(({ message }) => what.test(message)).length;
 
-Deno.test("with these users all of it works: events, checks, advisories, a lost stream", async () => {
+Deno.test("everything works with these users: events, checks, advisories, a lost stream", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await using place = await freshBoth(nats.url);
@@ -50,7 +42,7 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
   await using other = await start("entitlement", place, nats);
   await using notification = await start("notification", place, nats);
   await using replica = await start("notification", place, nats);
-  const sent = () => countOf(place.owners.notification, "notifications where status = 'SENT'");
+  const sent = () => countRows(place.owners.notification, "notifications where status = 'SENT'");
   await grant(entitlement.url, { user_id: "ann" }, "a");
   await grant(other.url, { user_id: "bob" }, "b");
   await until("both are sent", async () => await sent() === 2);
@@ -64,7 +56,7 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
     (connection) => connection.jetstream().publish(subject, "no event"),
   );
   await until("the advisory is stored with its message", async () =>
-    await countOf(
+    await countRows(
       place.owners.notification,
       "notification_nats_dlq where message_body is not null",
     ) === 1);
@@ -102,7 +94,7 @@ Deno.test("with these users all of it works: events, checks, advisories, a lost 
   }
 });
 
-Deno.test("an advisory about another stream is kept without a copy, and holds nothing up", async () => {
+Deno.test("an advisory about another stream is kept without a copy, and delays nothing", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await using place = await freshBoth(nats.url);
@@ -133,7 +125,7 @@ Deno.test("an advisory about another stream is kept without a copy, and holds no
   assert.equal(await refusalsOf(notification), 0);
 });
 
-Deno.test("nobody comes in without a user, or with the password of another", async () => {
+Deno.test("nobody can connect without a user or with the wrong password", async () => {
   await using nats = await startGuardedNats();
   await using place = await freshBoth(nats.url);
   const stolen = urlFor("entitlement", nats).replace("entitlement:", "notification:");
@@ -163,7 +155,7 @@ const lacking: ["entitlement" | "notification", string, string, RegExp][] = [
   ["notification", "subscription", `${subject}.check`, /Reconciliation requests can't be received/],
 ];
 for (const [service, operation, what, then] of lacking) {
-  Deno.test(`${service} says that NATS does not permit ${operation} of ${what}, and counts it`, async () => {
+  Deno.test(`${service} logs and counts that NATS does not permit ${operation} of ${what}`, async () => {
     await using nats = await startGuardedNats((users) => users.replaceAll(`"${what}"\n`, ""));
     await provisionOn(nats, "operator");
     await using place = await freshBoth(nats.url);
@@ -185,7 +177,7 @@ for (const [service, operation, what, then] of lacking) {
   });
 }
 
-Deno.test("deploy/nats-users.conf is what the command prints for the usual names", async () => {
+Deno.test("deploy/nats-users.conf is what the command prints for the default names", async () => {
   const { published, consumed } = provisionConfig({ ...nameSettings, NATS_URL: "nats://x" });
   const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
   assert.equal(file, usersFile({ published, consumed }));

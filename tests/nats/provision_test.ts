@@ -1,11 +1,10 @@
-// deno task provision makes the streams and consumers; services that may not only verify them.
+// deno task provision makes the streams and consumers; services without that permission verify them.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import type { ConsumerConfig, StreamConfig } from "nats";
 import { usersFile } from "../../tools/provision/users.ts";
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
 import { call, grant } from "../support/api.ts";
-import { type BothPlace, freshBoth } from "../support/both.ts";
+import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
   names,
@@ -13,11 +12,13 @@ import {
   provisionConfig,
   provisionOn,
   startGuardedNats,
+  startWithUser as start,
   urlFor,
   withUser,
 } from "./nats_users.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 const { stream, durable } = names;
 const advisories = `${stream}-${durable}-max-deliveries`;
@@ -25,14 +26,11 @@ const advisories = `${stream}-${durable}-max-deliveries`;
 async function run(settings: Settings): Promise<{ code: number; said: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "--quiet", "provision"],
-    cwd: fileURLToPath(new URL("../../", import.meta.url)),
+    cwd: root,
     env: { ...settings, NO_COLOR: "1" },
   }).output();
   return { code, said: [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("") };
 }
-
-const start = (name: "entitlement" | "notification", place: BothPlace, nats: NatsServer) =>
-  startService(name, { ...place.settings, ...nameSettings, NATS_URL: urlFor(name, nats) });
 
 const change = (nats: NatsServer, config: Partial<StreamConfig>, name = stream) =>
   withUser("operator", nats, async (connection) => {
@@ -51,7 +49,7 @@ const infoOf = (nats: NatsServer) =>
     })));
   });
 
-Deno.test("the command makes all of it, and does nothing when all is there", async () => {
+Deno.test("the command makes all streams and consumers, and changes nothing if they exist", async () => {
   await using nats = await startGuardedNats();
   const settings = { ...nameSettings, NATS_PROVISION_URL: urlFor("provision", nats) };
   const first = await run(settings);
@@ -68,7 +66,7 @@ Deno.test("the command makes all of it, and does nothing when all is there", asy
   assert.ok(!first.said.includes("secret"), first.said);
 });
 
-Deno.test("it brings what differs to the settings", async () => {
+Deno.test("the command updates what differs from the settings", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   const made = await infoOf(nats);
@@ -79,7 +77,7 @@ Deno.test("it brings what differs to the settings", async () => {
   assert.deepEqual(await infoOf(nats), made);
 });
 
-Deno.test("a user that may not, a wrong password and unequal settings end it with a reason", async () => {
+Deno.test("a missing permission, a wrong password and contradictory settings end the command with a reason", async () => {
   await using nats = await startGuardedNats((users) =>
     users.replaceAll(`"$JS.API.STREAM.CREATE.${stream}"\n`, "")
   );
@@ -106,7 +104,7 @@ Deno.test("a user that may not, a wrong password and unequal settings end it wit
 });
 
 for (const name of ["entitlement", "notification"] as const) {
-  Deno.test(`${name} does not start without its stream, and says what to run`, async () => {
+  Deno.test(`${name} does not start without its stream, and names the command to run`, async () => {
     await using nats = await startGuardedNats();
     await using place = await freshBoth(nats.url);
     await using service = await start(name, place, nats);
@@ -134,7 +132,7 @@ const harms: ["entitlement" | "notification", string, Partial<StreamConfig>, Reg
 ];
 for (const [name, which, config, words] of harms) {
   const [setting = ""] = Object.keys(config);
-  Deno.test(`${name} does not start while ${setting} of ${which} is another`, async () => {
+  Deno.test(`${name} does not start while ${setting} of ${which} differs`, async () => {
     await using nats = await startGuardedNats();
     await provisionOn(nats);
     await change(nats, config, which);
@@ -150,7 +148,7 @@ for (const [name, which, config, words] of harms) {
   });
 }
 
-Deno.test("a service does not start on a stream that somebody made to publish elsewhere", async () => {
+Deno.test("a service does not start on a stream that republishes elsewhere", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await withUser("operator", nats, async (connection) => {
@@ -166,7 +164,7 @@ Deno.test("a service does not start on a stream that somebody made to publish el
   assert.match(said, /republish is \{.*stolen.*, not unset/);
 });
 
-Deno.test("notification does not start while its consumer is missing or has other settings", async () => {
+Deno.test("the notification service does not start while its consumer is missing or has other settings", async () => {
   await using nats = await startGuardedNats();
   await using place = await freshBoth(nats.url);
   await provisionOn(nats);
@@ -188,7 +186,7 @@ Deno.test("notification does not start while its consumer is missing or has othe
   }
 });
 
-Deno.test("a service that runs waits while its stream differs, and says so once", async () => {
+Deno.test("a running service waits while its stream differs, and logs that once", async () => {
   await using nats = await startGuardedNats();
   await provisionOn(nats);
   await using place = await freshBoth(nats.url);

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { type Answer, assertError, call } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
-import { freshPlace, type Place, settingsOf } from "../support/notification.ts";
+import { freshPlace, settingsOf } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 
 const path = "/debug/notification/inbox";

@@ -3,15 +3,15 @@
 //
 // KENRI_WRITE_DOCS=true writes the output into the page.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
 import { countsOf, startNotification, untilAllAcked, untilSent } from "../support/notification.ts";
 import { ops } from "./ops.ts";
 import { failingSends, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
-const page = fileURLToPath(new URL("../../docs/operations.md", import.meta.url));
+const page = `${root}docs/operations.md`;
 
 Deno.test("each transcript in docs/operations.md is what the command prints", async () => {
   await using stack = await startStack({

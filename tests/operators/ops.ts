@@ -1,6 +1,6 @@
 // Runs `deno task ops` like an operator.
-import { fileURLToPath } from "node:url";
 import { keep } from "../../tools/servers/evidence.ts";
+import { root } from "../../tools/root.ts";
 
 export interface Output {
   code: number;
@@ -20,7 +20,7 @@ export async function ops(
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--no-remote", "--allow-net", "--allow-env"],
-      fileURLToPath(import.meta.resolve("../../ops/ops.ts")),
+      `${root}ops/ops.ts`,
       ...[...args, "--entitlement", entitlement.url, "--notification", notification.url],
     ],
     env: { NO_COLOR: "1", USER: "kim" },

@@ -1,11 +1,10 @@
 // Runs the commands of docs/runbook.md as they are written there.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { ask } from "../support/entitlement.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const text = await Deno.readTextFile(`${root}/docs/runbook.md`);
 
 /** Returns the blocks of one kind below a heading, in their order. */

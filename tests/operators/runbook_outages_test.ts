@@ -7,7 +7,8 @@ import { freshDatabase, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { blocksOf, runCommand, runQuery } from "./runbook.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
-import { startSystem, type System } from "../support/system.ts";
+import { startSystem } from "../support/system.ts";
+import type { Stage } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("the runbook finds an outage of NATS and of a service, and their end", async () => {
@@ -87,7 +88,7 @@ Deno.test("the queries of the runbook show connections and the largest tables", 
   assert.ok(tables.some(({ table }) => table === "notifications"));
 });
 
-function opsSettings({ replicas }: System): Settings {
+function opsSettings({ replicas }: Stage): Settings {
   const port = (service: "entitlement" | "notification") =>
     new URL(replicas[service][0]?.url ?? "").port;
   return {

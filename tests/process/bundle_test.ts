@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { bundleAll } from "../../tools/bundle.ts";
 import type { ProgramName, ServiceName } from "../../tools/services.ts";
 import { grant, revoke } from "../support/api.ts";
-import { bothUnmigrated } from "../support/both.ts";
+import { bothUnmigrated } from "../support/places.ts";
 import { variable } from "../faults/crash/fault_point.ts";
-import { ask } from "../support/entitlement.ts";
 import { entryPoint, imageCommand } from "./image.ts";
 import { read } from "../support/pages.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 Deno.test("the bundles migrate and carry a change to its notification, without any module around", async () => {
   await using folder = await temporaryFolder();
@@ -37,11 +37,8 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
     assert.equal(granted.status, 200, granted.text);
     assert.equal((await revoke(entitlement.url, {}, "k2")).json.version, 2);
     await until("both are sent", async () => {
-      const [row] = await ask<{ sent: number }>(
-        place.owners.notification,
-        "select count(*)::int as sent from notifications where status = 'SENT'",
-      );
-      return row?.sent === 2;
+      const sent = "notifications where status = 'SENT'";
+      return await countRows(place.owners.notification, sent) === 2;
     });
     const inbox = await fetch(`${notification.url}/debug/notification/inbox/ann`);
     const { notifications } = await inbox.json();

@@ -1,11 +1,11 @@
 // In the image a program is started with flags that somebody wrote down, and not with those
 // computed from its settings. If the two differ, it ends and prints the flags that it needs.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { mainFile, type ProgramName } from "../../tools/services.ts";
 import { settingsOf } from "../support/entitlement.ts";
 import { entryPoint, imageCommand } from "./image.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
+import { root } from "../../tools/root.ts";
 
 const database = "postgres://kenri:pa55word@127.0.0.1:9/kenri";
 const settings: Settings = {
@@ -26,7 +26,7 @@ async function start(name: ProgramName, flags: string[], settings: Settings) {
   return { code, said: [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("") };
 }
 
-const folder = fileURLToPath(new URL("../../migrations", import.meta.url));
+const folder = `${root}migrations`;
 const flagsFor = (name: ProgramName, settings: Settings) =>
   imageCommand(name, (variable) => settings[variable], folder).slice(0, -1);
 
@@ -74,7 +74,7 @@ Deno.test("a program without permission for its environment asks for it", async 
 
 Deno.test("permissions prints the flags for the command of a container, and --all those for all programs", async () => {
   const say = async (...args: string[]) => {
-    const file = fileURLToPath(new URL("../../tools/permissions.ts", import.meta.url));
+    const file = `${root}tools/permissions.ts`;
     const { code, stdout } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--no-prompt", "--allow-env", file, ...args],
       env: settings,

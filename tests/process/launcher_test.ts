@@ -2,7 +2,6 @@
 // permissions that it needs.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { call, grant, list } from "../support/api.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { settingsOf } from "../support/entitlement.ts";
@@ -20,8 +19,8 @@ import {
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { freshStreamNames, natsUrl, readStream } from "../support/streams.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const task = ["task", "entitlement"];
 
 // The launcher as the task starts it, without the task around it.

@@ -1,7 +1,6 @@
 // A log line about a failure leads to its event, and contains no secret.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import { call, grant, post, someFields } from "../support/api.ts";
 import { ask, startEntitlement } from "../support/entitlement.ts";
 import { eventOf, publish } from "../support/events.ts";
@@ -9,6 +8,7 @@ import { freshPlace, publishTo, startNotification } from "../support/notificatio
 import { insertEvents, untilAll } from "../support/outbox.ts";
 import type { LogLine, ServiceProcess } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 async function lineOf({ log }: ServiceProcess, message: RegExp): Promise<LogLine> {
   await until(`${message} is logged`, () => log.some((line) => message.test(line.message)));
@@ -93,7 +93,7 @@ Deno.test("no line of the log can control a terminal, and each contains its whol
   `;
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["eval", "--no-lock", program],
-    cwd: fileURLToPath(new URL("../../", import.meta.url)),
+    cwd: root,
   }).output();
   const line = new TextDecoder().decode(stdout);
   assert.match(line, /^[\x20-\x7e]+\n$/);

@@ -2,9 +2,9 @@
 // bundle. So a program with an import from outside the project is neither bundled nor started. And
 // no process that may start programs loads a package.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { settingsOf } from "../support/entitlement.ts";
 import { fileOfPackage, projectWith } from "./planted_project.ts";
+import { root } from "../../tools/root.ts";
 
 const settings = {
   ...settingsOf("postgres://kenri@127.0.0.1:9/kenri"),
@@ -85,7 +85,7 @@ Deno.test("a package that starts a program when it is loaded starts none", async
 
 Deno.test("the launcher, and what computes permissions, load no package", async () => {
   for (const tool of ["run_service", "permissions", "attached"]) {
-    const file = fileURLToPath(new URL(`../../tools/${tool}.ts`, import.meta.url));
+    const file = `${root}tools/${tool}.ts`;
     const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", file] })
       .output();
     const { modules } = JSON.parse(new TextDecoder().decode(stdout));

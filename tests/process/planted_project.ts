@@ -1,9 +1,8 @@
 // A copy of the project with some changed files, as an attacker might publish it.
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const parts = ["deno.json", "deno.lock", "node_modules", "entitlement", "notification", "shared"]
   .concat("proto", "client", "ops", "migrations", "tools");
 

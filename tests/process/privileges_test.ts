@@ -1,16 +1,15 @@
 // However a service is started, it can use only its own servers, and can't start a program, load code
 // or read a file.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { compileArguments } from "../../tools/compile_arguments.ts";
 import { type ServiceName, servicePermissions } from "../../tools/services.ts";
-import { freshBoth } from "../support/both.ts";
+import { freshBoth } from "../support/places.ts";
 import { all, outcomesFor, ways } from "./permissions.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
 const services: ServiceName[] = ["entitlement", "notification"];
-const root = fileURLToPath(new URL("../../", import.meta.url));
 
 const settings: Settings = {
   ENTITLEMENT_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:15432/entitlement",

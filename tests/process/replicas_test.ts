@@ -12,12 +12,12 @@ import {
   freshPlace,
   notificationsOf,
   outcomesOf,
-  type Place,
   publishTo,
   startNotification,
   untilAllAcked,
   untilSent,
 } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { assertInOrder, sendsIn } from "../support/sends.ts";
 import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";

@@ -14,6 +14,7 @@ import {
 } from "../../tools/servers/service_process.ts";
 import { startTlsNats, startTlsPostgres } from "./tls_servers.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 const authority = newAuthority();
 const hosts = ["localhost", "127.0.0.1"];
@@ -72,12 +73,8 @@ async function startServers(certificate: Certificate, clientAuthority?: string) 
   };
 }
 
-async function sentCount(databaseUrl: string): Promise<number> {
-  const [row] = await ask<{ sent: number }>(
-    databaseUrl,
-    "select count(*)::int as sent from notifications where status = 'SENT'",
-  );
-  return row?.sent ?? 0;
+function sentCount(databaseUrl: string): Promise<number> {
+  return countRows(databaseUrl, "notifications where status = 'SENT'");
 }
 
 for (const host of hosts) {

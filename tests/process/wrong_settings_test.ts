@@ -1,12 +1,12 @@
 // What a process does with wrong settings, and with a NATS url that has an account or encryption.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { startNats } from "../../tools/servers/nats.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { settingsOf } from "../support/entitlement.ts";
 import { natsUrl } from "../support/streams.ts";
+import { root } from "../../tools/root.ts";
 
 const wrong: Record<string, Settings> = {
   entitlement: {
@@ -46,7 +46,7 @@ for (const [service, settings] of Object.entries(wrong)) {
     for (const args of ways) {
       const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
         args,
-        cwd: fileURLToPath(new URL("../../", import.meta.url)),
+        cwd: root,
         env: { ...settings, NO_COLOR: "1" },
       }).output();
       const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);

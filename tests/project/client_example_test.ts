@@ -1,10 +1,10 @@
 // The client fits the service, and its example does what it claims, on Deno and, if it is
 // installed, on Node.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { startEntitlement } from "../support/entitlement.ts";
+import { root } from "../../tools/root.ts";
 
-const example = fileURLToPath(new URL("../../docs/examples/sell.ts", import.meta.url));
+const example = `${root}docs/examples/sell.ts`;
 
 const story = `sold: ACTIVE, version 1
 sold again, as after a crash: ACTIVE, version 1, replayed
@@ -20,7 +20,6 @@ Deno.test("the example grants, repeats, revokes and lists, with no permission bu
 });
 
 Deno.test("the client's types are those of the service, and the code of the README has no type error", async () => {
-  const root = fileURLToPath(new URL("../../", import.meta.url));
   const check = (...args: string[]) => output(Deno.execPath(), ["check", "--quiet", ...args], root);
   await check("tests/project/client_types.ts");
   await check("--doc-only", "README.md");

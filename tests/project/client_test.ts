@@ -10,7 +10,7 @@ import {
   Unavailable,
 } from "../../client/client.ts";
 import { newClient, tokensOf } from "../support/access.ts";
-import { openDoor } from "../support/door.ts";
+import { openDoor } from "./door.ts";
 import {
   type Entitlement,
   rowCounts,
@@ -18,7 +18,7 @@ import {
   startEntitlement,
 } from "../support/entitlement.ts";
 import { serve } from "../support/fake_service.ts";
-import { ownDatabase } from "../support/own_database.ts";
+import { ownDatabase } from "../support/databases.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 

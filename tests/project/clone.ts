@@ -1,9 +1,8 @@
 // Another clone of the project, with the packages and programs of this one.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import type { DataFolder } from "./dev.ts";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const notCopied = [".git", ".kenri", "node_modules", "dist"];
 
 export interface Clone extends DataFolder {

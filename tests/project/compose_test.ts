@@ -1,4 +1,4 @@
-// compose.yaml and the Dockerfile open nothing that is not needed.
+// compose.yaml and the Dockerfile allow nothing that is not needed.
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { readConfig as provisionConfig } from "../../tools/provision/config.ts";
@@ -29,7 +29,7 @@ for (const [name, service] of Object.entries<Any>(services)) {
     assert.match(service.image, /:-[\w./-]+:(v?\d[\w.-]+|local)\}$/, "a version");
   });
 
-  Deno.test(`the container ${name} is no root, and sees no file of the machine that it could change`, () => {
+  Deno.test(`the container ${name} does not run as root, and can change no file of the machine`, () => {
     // Those of the observability profile come with a user of their own.
     const withoutUser = ["prometheus", "grafana", "traces"];
     if (name === "nats-volume") assert.equal(service.network_mode, "none");
@@ -43,7 +43,7 @@ for (const [name, service] of Object.entries<Any>(services)) {
     for (const tmpfs of service.tmpfs ?? []) assert.match(tmpfs, /size=\d+m/);
   });
 
-  Deno.test(`the container ${name} can be reached from this machine only, or not at all`, () => {
+  Deno.test(`the container ${name} can be reached only from this machine, or not at all`, () => {
     for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:/);
     if (["postgres", "nats", "migrate", "provision"].includes(name)) {
       assert.equal(service.ports, undefined);
@@ -52,7 +52,7 @@ for (const [name, service] of Object.entries<Any>(services)) {
   });
 }
 
-Deno.test("the servers are in a network without a way out, with the programs that need them", () => {
+Deno.test("the servers are in a network without internet access, with the programs that need them", () => {
   assert.equal(networks.servers.internal, true);
   const there = Object.keys(services).filter((name) =>
     services[name].networks?.includes("servers")
@@ -60,7 +60,7 @@ Deno.test("the servers are in a network without a way out, with the programs tha
   assert.deepEqual(there.sort(), ["nats", "postgres", ...ours].sort());
 });
 
-Deno.test("each program is given its own passwords, and none stands in the file", () => {
+Deno.test("each program gets only its own passwords, and none is in the file", () => {
   const given = (
     name: string,
   ) => [
@@ -94,7 +94,7 @@ Deno.test("the streams are made as the services want them, before the services s
   assert.equal(services.provision.restart, "no");
 });
 
-// With a value in the place of each secret and each choice of .env.
+// With a value for each secret and each choice of .env.
 function settingsOf(name: string): Record<string, string> {
   const given = Object.entries<string>(services[name].environment).map(([setting, value]) => [
     setting,
@@ -104,13 +104,13 @@ function settingsOf(name: string): Record<string, string> {
 }
 
 for (const name of ours as ProgramName[]) {
-  Deno.test(`the command of ${name} gives just the permissions that its settings need`, () => {
+  Deno.test(`the command of ${name} grants only the permissions that its settings need`, () => {
     const settings = settingsOf(name);
     assert.deepEqual(services[name].command, imageCommand(name, (setting) => settings[setting]));
   });
 }
 
-Deno.test("the image runs one program as nobody in particular, and starts no other, without a shell", () => {
+Deno.test("the image runs one program as an unprivileged user, without a shell, and can start no other", () => {
   const lines = read("Dockerfile").replaceAll("\\\n", " ").split("\n");
   const last = lines.slice(lines.findLastIndex((line) => line.startsWith("FROM")));
   const all = (instruction: string) => lines.filter((line) => line.startsWith(`${instruction} `));
@@ -123,7 +123,7 @@ Deno.test("the image runs one program as nobody in particular, and starts no oth
   ]);
   for (const base of all("ARG")) assert.match(base, /=denoland\/deno:[\w-]+-\d+\.\d+\.\d+$/);
   assert.equal(all("ENTRYPOINT").length, 1);
-  // What differs with the settings stands in each container's command.
+  // The flags that depend on the settings are in each container's command.
   assert.deepEqual(entryPoint().filter((flag) => !/^--(allow|ignore)-env=/.test(flag)), [
     "run",
     ...bundleFlags,
@@ -132,7 +132,7 @@ Deno.test("the image runs one program as nobody in particular, and starts no oth
   assert.ok(entryPoint().includes(fixedFlags[0] ?? ""));
 });
 
-Deno.test("in the image programs see the variables of their settings, and no open-ended rest", () => {
+Deno.test("in the image a program can read only the variables of its settings", () => {
   const flag = entryPoint().find((one) => one.startsWith("--allow-env=")) ?? "";
   const names = flag.replace("--allow-env=", "").split(",");
   for (const name of names) assert.match(name, /^([A-Z]+_\*|HOSTNAME)$/);

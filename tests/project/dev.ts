@@ -1,12 +1,10 @@
-// `deno task dev` as a developer starts it, with ports and a data folder of its own.
+// Starts `deno task dev` as a developer does, with ports and a data folder of its own.
 import { keep } from "../../tools/servers/evidence.ts";
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { freePort } from "../../tools/servers/free_port.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
-
-const root = fileURLToPath(new URL("../../", import.meta.url));
+import { root } from "../../tools/root.ts";
 
 export interface Dev extends AsyncDisposable {
   pid: number; // of the task, and of the process group
@@ -15,13 +13,13 @@ export interface Dev extends AsyncDisposable {
   entitlement: string;
   notification: string;
   ready(): Promise<void>;
-  // As a terminal does it: to the whole group.
+  // To the whole process group, as a terminal does.
   pressCtrlC(): Promise<void>;
 }
 
 export interface DataFolder extends AsyncDisposable {
   path: string;
-  /** Another clone than this one; its data is where it keeps it by itself. */
+  /** Another clone, with its data in its own default folder. */
   clone?: string;
 }
 
@@ -79,7 +77,7 @@ export function startDev(folder: DataFolder, settings: Settings = {}, args: stri
   };
 }
 
-/** All that works for this folder: they have its name in their arguments, folder or environment. */
+/** The processes that have the folder's name in their arguments, working folder or environment. */
 export async function processesOf({ path }: DataFolder): Promise<string[]> {
   const found: string[] = [];
   for await (const { name } of Deno.readDir("/proc")) {

@@ -1,5 +1,4 @@
-// What a developer meets: everything with one command, nothing left after it, and a clear sentence
-// for what may be in the way.
+// One command starts everything, leaves no process behind, and reports problems in clear sentences.
 import { makeDisk } from "../../tools/chaos/disk.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 import assert from "node:assert/strict";
@@ -78,7 +77,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a full disk is said to be full, with what to do, and nothing is left running",
+  name: "a full disk is reported with what to do, and nothing is left running",
   ignore: ignore || Deno.uid() !== 0, // only root can mount a small one
   fn: async () => {
     await using disk = await makeDisk("dev");
@@ -88,7 +87,10 @@ Deno.test({
     await disk.fill();
     await using dev = startDev(folder);
     assert.equal(await dev.exited, 1, dev.output.text);
-    assert.match(dev.output.text, /^The disk is full: .* KENRI_DATA$/m);
+    assert.match(
+      dev.output.text,
+      /^The disk is full: .* set KENRI_DATA to a folder on another disk$/m,
+    );
     assert.doesNotMatch(dev.output.text, /Uncaught|^ +at /m);
     await disk.empty();
     await using again = startDev(folder);
@@ -132,7 +134,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "what keeps it from starting is said in a sentence, before anything is started",
+  name: "each problem that prevents a start is reported in a sentence, before anything is started",
   ignore,
   fn: async () => {
     await using folder = await dataFolder();
@@ -150,14 +152,14 @@ Deno.test({
       [startDev(folder, {}, ["--frsh"]), /^There is no argument "--frsh", only --fresh$/m],
       [
         startDev({ ...folder, path: "/proc/nowhere" }),
-        /^No data can be kept in "\/proc\/nowhere" \(.*\): name a folder .* with KENRI_DATA$/m,
+        /^No data can be kept in "\/proc\/nowhere" \(.*\): set KENRI_DATA to a folder that can be written$/m,
       ],
     ];
     const home = await Deno.makeTempDir({ prefix: "kenri-home-" });
     if (Deno.uid() === 0) {
       await Deno.chmod(home, 0o700);
       const dev = startDev({ ...folder, path: home });
-      cases.push([dev, /^PostgreSQL does not run as root, .* name one with KENRI_DATA/m]);
+      cases.push([dev, /^PostgreSQL does not run as root, .* set KENRI_DATA to one/m]);
     }
     for (const [dev, sentence] of cases) {
       assert.equal(await dev.exited, 1, dev.output.text);

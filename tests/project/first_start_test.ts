@@ -1,5 +1,5 @@
-// The first start of somebody who has just cloned the project, in a folder as people have them: with a
-// space and letters of their own in its name, and below a home that nobody else can enter.
+// The first start after a clone, in a realistic folder: its name has a space and non-ASCII letters, and it
+// is below a home folder that nobody else can enter.
 import assert from "node:assert/strict";
 import { call, grant, list } from "../support/api.ts";
 import { makeClone, runTask } from "./clone.ts";
@@ -26,7 +26,7 @@ Deno.test({
       });
       const places = placesIn(dev.output.text);
       assert.equal(places[0], `${clone.clone}/.kenri/dev`);
-      // As root PostgreSQL is another user, else it is the same one.
+      // For root PostgreSQL runs as another user, otherwise as the same one.
       assert.equal(places.length, Deno.uid() === 0 ? 2 : 1);
       const postgres = places[1] ?? `${places[0]}/postgres`;
       for (const [path, mode] of [[postgres, 0o700], [`${places[0]}/urls.env`, 0o600]] as const) {

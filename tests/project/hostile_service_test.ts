@@ -1,13 +1,13 @@
-// `deno task ops`, `demo` and the client ask what they take for Kenri. Whatever answers there does
-// not steer the terminal, gets no credential for somebody else, and comes to an end.
+// `deno task ops`, `demo` and the client call a service that may not be Kenri. Its answers can't control the
+// terminal, get no credential that is meant for another service, and can't keep a command running.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { kenriClient } from "../../client/client.ts";
 import { ops } from "../operators/ops.ts";
 import { serve } from "../support/fake_service.ts";
+import { root } from "../../tools/root.ts";
 
-// ESC, a window title, the clipboard (OSC 52), CSI in one character, bells, backwards text, a line
-// separator, nothing at all.
+// ESC, a window title, the clipboard (OSC 52), CSI in one character, bells, right-to-left text, a line
+// separator, an invisible character.
 const hostile = "a\x1b[2J\x1b]0;t\x07\x1b]52;c;cm0gLXJm\x07\x9b2J\x9d0;t\x9c\b\u202egpj.\u2066" +
   "\u2028\u200b\u3164\u{e0041}\r\nb";
 const steers = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -38,7 +38,7 @@ const row = {
   },
   ...{ reason: hostile, items: [hostile], steps: [{ ...step, reason: hostile }] },
 };
-// Whatever is asked for is in it.
+// It contains every member that any command reads.
 const everything = {
   ...{ dead_letters: [row], errors: [row], events: [row], operations: [row], problems: [row] },
   ...{ unreceived: [row], oldest: [row], waiting: hostile, oldest_waiting_seconds: 100 },
@@ -77,7 +77,7 @@ const commands = [
 ];
 
 for (const command of commands) {
-  Deno.test(`ops ${command.slice(0, 2).join(" ")} prints nothing that steers a terminal`, async () => {
+  Deno.test(`ops ${command.slice(0, 2).join(" ")} prints no terminal control codes`, async () => {
     const { waiting, ...others } = everything;
     const answer = command[0] === "erase-user" ? { ...others, waiting: 0 } : { ...others, waiting };
     await using service = serve(() => Response.json(answer));
@@ -93,7 +93,7 @@ for (const command of commands) {
   });
 }
 
-Deno.test("JSON for scripts says what the service said", async () => {
+Deno.test("JSON output contains exactly what the service answered", async () => {
   await using service = serve(() => Response.json(everything));
   const both = { entitlement: service, notification: service };
   const { output } = await ops(both, "dead", "show", "outbox", "1", "--json");
@@ -111,7 +111,7 @@ Deno.test("an answer of another shape is a problem of the service, and steers no
   }
 });
 
-Deno.test("what a service refuses with steers no terminal either", async () => {
+Deno.test("a refusal of the service can't control the terminal", async () => {
   for (const status of [400, 401, 403, 409, 500, 503]) {
     await using service = serve(() => Response.json({ message: hostile }, { status }));
     const { code, output, errors } = await ops(
@@ -127,7 +127,7 @@ Deno.test("what a service refuses with steers no terminal either", async () => {
 
 const redirections = [301, 302, 303, 307, 308];
 
-Deno.test("no redirection is followed by ops, with or without a body", async () => {
+Deno.test("ops follows no redirect, with or without a body", async () => {
   await using elsewhere = serve(() => Response.json(everything));
   for (const status of redirections) {
     await using service = serve(() =>
@@ -144,7 +144,7 @@ Deno.test("no redirection is followed by ops, with or without a body", async () 
   assert.deepEqual(elsewhere.asked, []);
 });
 
-Deno.test("no redirection is followed by the client", async () => {
+Deno.test("the client follows no redirect", async () => {
   await using elsewhere = serve(() => Response.json({}));
   for (const status of redirections) {
     await using service = serve(() =>
@@ -166,7 +166,7 @@ const endless: [what: string, command: string[]][] = [
 ];
 
 for (const [what, command] of endless) {
-  Deno.test(`${what} ends when a cursor comes again`, async () => {
+  Deno.test(`${what} ends when a cursor is repeated`, async () => {
     for (const length of [1, 3]) {
       let pages = 0;
       await using service = serve(() =>
@@ -181,7 +181,7 @@ for (const [what, command] of endless) {
   });
 }
 
-Deno.test("a replay that does nothing and is never complete ends", async () => {
+Deno.test("a replay that makes no progress and is never complete ends", async () => {
   await using service = serve(() => Response.json({ replayed: 0, complete: false }));
   const both = { entitlement: service, notification: service };
   const { code, errors } = await ops(both, "replay", "--from", "1h", "--reason", "r");
@@ -190,7 +190,7 @@ Deno.test("a replay that does nothing and is never complete ends", async () => {
   assert.equal(service.asked.length, 1);
 });
 
-Deno.test("the demo says nothing that steers a terminal, and follows no redirection", async () => {
+Deno.test("the demo prints no terminal control codes, and follows no redirect", async () => {
   await using elsewhere = serve(() => Response.json({}));
   await using redirecting = serve(() => Response.redirect(`${elsewhere.url}/x`, 307));
   await using hostileOne = serve((request) =>
@@ -202,7 +202,7 @@ Deno.test("the demo says nothing that steers a terminal, and follows no redirect
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: [
         ...["run", "--allow-net", "--allow-env"],
-        fileURLToPath(new URL("../../tools/demo/demo.ts", import.meta.url)),
+        `${root}tools/demo/demo.ts`,
         ...["--changes", "1", "--entitlement", url, "--notification", url, "--token", "t"],
       ],
       env: { NO_COLOR: "1" },

@@ -1,4 +1,4 @@
-// The manifests in docs/kubernetes select, permit and let through what they must, and nothing else.
+// The manifests in docs/kubernetes select and allow what they must, and nothing else.
 import assert from "node:assert/strict";
 import {
   type Any,
@@ -13,7 +13,7 @@ import {
   workloads,
 } from "./manifests.ts";
 
-Deno.test("selectors find the pods they mean, and no others", () => {
+Deno.test("selectors match the intended pods, and no others", () => {
   for (const { spec, metadata, kind } of workloads) {
     if (kind !== "Job") assert.ok(selects(spec.selector, labelsOf({ spec })), metadata.name);
   }
@@ -34,7 +34,7 @@ Deno.test("selectors find the pods they mean, and no others", () => {
   }
 });
 
-Deno.test("every service can lose a pod on purpose without going away", () => {
+Deno.test("every service can lose a pod to an eviction and stay available", () => {
   for (const { metadata, spec } of ofKind("Deployment", "StatefulSet")) {
     const budget = named("PodDisruptionBudget", metadata.name).spec;
     assert.ok(spec.replicas >= 2 && budget.minAvailable >= 1, metadata.name);
@@ -68,7 +68,7 @@ Deno.test("no pod has more rights than it needs", () => {
   assert.doesNotMatch(JSON.stringify(manifests), /:\/\/[^/"@ ]+:[^/"@ ]+@/, "a password");
 });
 
-Deno.test("the network lets through what is needed, and NATS hears only the services", () => {
+Deno.test("the network policy allows only what is needed, and only the services reach NATS", () => {
   const policies = ofKind("NetworkPolicy").map(({ spec }) => spec);
   const ports = (workload: Any, direction: "ingress" | "egress") =>
     policies.filter(({ podSelector }) => selects(podSelector, labelsOf(workload)))
@@ -96,7 +96,7 @@ Deno.test("the network lets through what is needed, and NATS hears only the serv
   assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), clientNames);
 });
 
-Deno.test("all is in one namespace, and what is referred to is there or in the guide", () => {
+Deno.test("all objects are in one namespace, and each reference is in the manifests or in the guide", () => {
   for (const { kind, metadata } of manifests) {
     if (kind !== "Namespace") assert.equal(metadata.namespace, "kenri", metadata.name);
   }

@@ -1,5 +1,5 @@
-// The manifests in docs/kubernetes fit together, and with the services as they are. (That each is
-// what Kubernetes takes is for `deno task kubernetes:check`.)
+// The manifests in docs/kubernetes match each other and the services. (`deno task kubernetes:check`
+// checks that Kubernetes accepts them.)
 import assert from "node:assert/strict";
 import {
   readConfig as entitlementConfig,
@@ -19,7 +19,7 @@ import type { ServiceName } from "../../tools/services.ts";
 import { imageCommand } from "../process/image.ts";
 import { type Any, containerOf, folder, guide, named, workloads } from "./manifests.ts";
 
-// As the guide says to put it into the secrets.
+// The url that the guide puts into the secrets.
 const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
 
 const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
@@ -32,7 +32,7 @@ const secrets: Record<string, string> = {
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
 };
 
-// The container's environment; secrets as values that only look like those.
+// The container's environment, with made-up values for secrets.
 function environmentOf(workload: Any): Record<string, string> {
   const { env, envFrom = [] } = containerOf(workload);
   const maps = envFrom.map(({ configMapRef }: Any) => named("ConfigMap", configMapRef.name).data);
@@ -52,7 +52,7 @@ const services = {
 };
 
 for (const [name, { readConfig, schema }] of Object.entries(services)) {
-  Deno.test(`${name} can start with its manifest's settings, and is found where it listens`, () => {
+  Deno.test(`${name} can start with its manifest's settings, and its port is the one it listens on`, () => {
     const deployment = named("Deployment", name);
     const container = containerOf(deployment);
     const environment = environmentOf(deployment);
@@ -78,7 +78,7 @@ for (const [name, { readConfig, schema }] of Object.entries(services)) {
   });
 }
 
-Deno.test("there are as many nodes of NATS as copies of a stream, and all are named", () => {
+Deno.test("there are as many NATS nodes as copies of a stream, and the url names all of them", () => {
   const nats = named("StatefulSet", "nats");
   const { NATS_REPLICAS } = named("ConfigMap", "kenri").data;
   const config: string = named("ConfigMap", "nats").data["nats.conf"];
@@ -96,7 +96,7 @@ Deno.test("there are as many nodes of NATS as copies of a stream, and all are na
   );
 });
 
-Deno.test("NATS knows the users of deploy/nats-users.conf, and each service the url of its own", () => {
+Deno.test("NATS has the users of deploy/nats-users.conf, and each service the url of its own user", () => {
   const { data } = named("ConfigMap", "nats");
   const users = Deno.readTextFileSync(new URL("../../deploy/nats-users.conf", folder));
   assert.equal(data["users.conf"], users);
@@ -136,7 +136,7 @@ Deno.test("the streams are made as the services want them", () => {
   );
 });
 
-Deno.test("the migrations get the settings they ask for, and only they get the owner's", () => {
+Deno.test("the migrations get the settings that they need, and only they get those of the owner", () => {
   const job = named("Job", "migrate");
   const environment = environmentOf(job);
   assert.equal(readDatabaseUrls((name) => environment[name]).length, 2);

@@ -1,19 +1,20 @@
-// The lists of `deno task mutants` stay usable while the code moves, and the tool itself tells a bug
-// that its tests notice from one that they don't.
+// The lists of `deno task mutants` stay valid when the code moves, and the tool distinguishes a bug that
+// its tests notice from one that they don't.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { allMutants } from "../../tools/mutants/lists.ts";
 import { type Mutant, mutated } from "../../tools/mutants/mutant.ts";
-import { copyProject, projectRoot } from "../../tools/mutants/tree.ts";
+import { root } from "../../tools/root.ts";
+import { copyProject } from "../../tools/mutants/tree.ts";
 import { type Trial, tryMutant, tryWithoutMutant } from "../../tools/mutants/trial.ts";
 
-Deno.test("the text of each mutant stands exactly once in its file, and its tests exist", async () => {
+Deno.test("the text of each mutant is exactly once in its file, and its tests exist", async () => {
   const problems: string[] = [];
   for (const mutant of allMutants) {
     const { file, property, replace, tests } = mutant;
-    const text = await Deno.readTextFile(projectRoot + file).catch(() => "");
+    const text = await Deno.readTextFile(root + file).catch(() => "");
     const isUsable = ![undefined, text].includes(mutated(text, mutant)) && tests.length > 0;
-    const missing = tests.filter((test) => !existsSync(projectRoot + test));
+    const missing = tests.filter((test) => !existsSync(root + test));
     if (isUsable && missing.length === 0) continue;
     problems.push(`${file}: ${property} (${missing.length > 0 ? missing.join() : replace})`);
   }
@@ -27,7 +28,7 @@ Deno.test("no mutant is listed twice", () => {
   assert.equal(known.size, allMutants.length);
 });
 
-/** A tiny project whose test doesn't ask for the limit itself. */
+/** A tiny project whose test does not check the limit itself. */
 async function tinyProject(): Promise<Trial & AsyncDisposable> {
   const tree = await Deno.makeTempDir({ prefix: "kenri-tiny-" });
   await Deno.writeTextFile(
@@ -59,7 +60,7 @@ Deno.test("a mutant is noticed when a test fails, and survives when none does", 
   assert.equal(await tryWithoutMutant(trial, "age_test.ts"), undefined, "the file is as it was");
 });
 
-Deno.test("a mutant says nothing when it is not found, has wrong types or does not load", async () => {
+Deno.test("a mutant is unusable when its text is missing, its types fail or it does not load", async () => {
   await using trial = await tinyProject();
   for (
     const [replace, by] of [["> 18", "< 18"], ["a", "b"], ["18", '"18"'], ["export ", ""]] as const
@@ -72,9 +73,9 @@ Deno.test("a mutant says nothing when it is not found, has wrong types or does n
 Deno.test("mutants are put into a copy, never into the project itself", async () => {
   const copy = await copyProject();
   try {
-    assert.notEqual(copy.path, projectRoot);
+    assert.notEqual(copy.path, root);
     const [own, copied] = await Promise.all(
-      [projectRoot, `${copy.path}/`].map((root) => Deno.readTextFile(`${root}deno.json`)),
+      [root, `${copy.path}/`].map((root) => Deno.readTextFile(`${root}deno.json`)),
     );
     assert.equal(copied, own);
   } finally {

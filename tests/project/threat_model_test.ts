@@ -10,7 +10,7 @@ const threats = page.split(/^### /m).slice(1).map((section) => {
   return { title, text: lines.join(" "), shown };
 });
 
-Deno.test("every threat says what stops it, and which tests show it", () => {
+Deno.test("every threat names what stops it and the tests that show it", () => {
   assert.ok(threats.length >= 20, `${threats.length}`);
   for (const { title, text, shown } of threats) {
     assert.match(text, /Stopped by: /, title);
@@ -23,12 +23,12 @@ Deno.test("every threat says what stops it, and which tests show it", () => {
   }
 });
 
-Deno.test("the tests that the model names are there, under these names", () => {
+Deno.test("the tests that the threat model names exist under these names", () => {
   for (const { title, shown } of threats) {
     for (const { file, name } of shown) {
       const source = read(file).replaceAll(/\s+/g, " ").replaceAll(/\$\{[^}]*\}/g, "…");
-      // The harms of the checker's tests are rows of a table.
-      const written = name.replace(/^it is found that /, "");
+      // The tests of the checker are rows of a table.
+      const written = name.replace(/^the checker notices that /, "");
       const isThere = source.includes(`"${written}"`) || source.includes(`\`${written}\``);
       assert.ok(isThere, `${title}: ${file} has no test "${name}"`);
     }

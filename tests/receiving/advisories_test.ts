@@ -9,14 +9,13 @@ import {
   advisoryStream,
   advisorySubject,
   consumerInfo,
-  durable,
   freshPlace,
-  type Place,
   publishRaw,
   publishTo,
   startNotification,
   untilSent,
 } from "../support/notification.ts";
+import { durable, type Place } from "../../tools/load/stage.ts";
 import { readStream, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 

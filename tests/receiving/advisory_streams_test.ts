@@ -12,11 +12,11 @@ import {
   advisoriesSent,
   countsOf,
   freshPlace,
-  type Place,
   publishRaw,
   settingsOf,
   startNotification,
 } from "../support/notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { collectingLog } from "../support/relays.ts";
 import { deleteStream, makeStream } from "../support/streams.ts";
 import { ask } from "../support/entitlement.ts";

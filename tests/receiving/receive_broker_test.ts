@@ -11,9 +11,7 @@ import {
   allSent,
   consumerInfo,
   countsOf,
-  durable,
   freshPlace,
-  type Place,
   publishRaw,
   publishTo,
   settingsOf,
@@ -21,7 +19,8 @@ import {
   untilAllAcked,
   untilSent,
 } from "../support/notification.ts";
-import { ownDatabase } from "../support/own_database.ts";
+import { durable, type Place } from "../../tools/load/stage.ts";
+import { ownDatabase } from "../support/databases.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { makeStream, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";

@@ -1,7 +1,7 @@
 // While the database is unavailable, whatever the reason and however long, messages wait in the
 // stream and use up no deliveries.
 import assert from "node:assert/strict";
-import { uniqueName, withClient } from "../support/databases.ts";
+import { type OwnDatabase, ownDatabase, uniqueName, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { eventOf, eventsOf, messageOf, tooLongForAnIndex } from "../support/events.ts";
 import { countLogged } from "../support/logs.ts";
@@ -11,14 +11,13 @@ import {
   consumerInfo,
   countsOf,
   freshPlace,
-  type Place,
   publishRaw,
   publishTo,
   startNotification,
   untilAllAcked,
   untilSent,
 } from "../support/notification.ts";
-import { type OwnDatabase, ownDatabase } from "../support/own_database.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import type { LogLine } from "../../tools/servers/service_process.ts";
 import { natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";

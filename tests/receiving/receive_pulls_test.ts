@@ -12,14 +12,13 @@ import { forgetful, startLink } from "./links.ts";
 import { whileTableIsLocked } from "../support/locks.ts";
 import {
   consumerInfo,
-  durable,
   freshPlace,
-  type Place,
   publishTo,
   startNotification,
   untilAllAcked,
   untilSent,
 } from "../support/notification.ts";
+import { durable, type Place } from "../../tools/load/stage.ts";
 import { collectingLog } from "../support/relays.ts";
 import { makeStream, natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";

@@ -11,7 +11,8 @@ import { ask } from "../support/entitlement.ts";
 import { eventOf } from "../support/events.ts";
 import { freshPlace as freshNotification } from "../support/notification.ts";
 import { insertEvents, manyEvents, publishAll, untilAll } from "../support/outbox.ts";
-import { collectingLog, type FreshPlace, freshPlace, startRelay } from "../support/relays.ts";
+import { collectingLog, freshPlace, startRelay } from "../support/relays.ts";
+import type { FreshPlace } from "../support/places.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const never = new AbortController().signal;
@@ -124,7 +125,7 @@ Deno.test("attempts are deleted with their notification, and those of other noti
     "update notifications set created_at = now() - interval '31 days' where event_id = $1",
     [ids[1]],
   );
-  await using database = pool({ databaseUrl: place.serviceUrl });
+  await using database = pool(place);
   await cleanNotification(database.database, { days: 30 }, collectingLog().log, never);
   assert.deepEqual(await attempts(), [ids[0], ids[2]].flatMap((id) => allOf(id ?? "")));
 });
@@ -139,7 +140,7 @@ async function attemptsOf({ ownerUrl }: Pick<FreshPlace, "ownerUrl">): Promise<u
   return rows.map(({ outcome, worker, error, has_times }) => [outcome, worker, error, has_times]);
 }
 
-function pool({ databaseUrl }: { databaseUrl: string }): AsyncDisposable & { database: Database } {
-  const database = openDatabase(databaseUrl, "test");
+function pool({ serviceUrl }: { serviceUrl: string }): AsyncDisposable & { database: Database } {
+  const database = openDatabase(serviceUrl, "test");
   return { database, [Symbol.asyncDispose]: () => database.end() };
 }

@@ -5,8 +5,9 @@ import { startNats } from "../../tools/servers/nats.ts";
 import type { PostgresServer } from "../../tools/servers/postgres.ts";
 import { countOf, insertEvents, manyEvents, untilAll } from "../support/outbox.ts";
 import { untilArrived } from "./arrived.ts";
-import { ownDatabase } from "../support/own_database.ts";
-import { type RelayPlace, startRelay } from "../support/relays.ts";
+import { ownDatabase } from "../support/databases.ts";
+import type { Place } from "../../tools/load/stage.ts";
+import { startRelay } from "../support/relays.ts";
 import { freshStreamNames, natsUrl as sharedNatsUrl, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -70,17 +71,17 @@ const failures = (log: string[]) =>
   log.filter((line) => line.includes("can't use its table")).length;
 const recoveries = (log: string[]) => log.filter((line) => line.includes("table again")).length;
 
-interface OwnPlace extends RelayPlace, AsyncDisposable {
+interface OwnPlace extends Place, AsyncDisposable {
   server: PostgresServer;
   ownerUrl: string;
 }
 
 async function placeOfItsOwn(natsUrl = sharedNatsUrl): Promise<OwnPlace> {
   const database = await ownDatabase();
-  return { ...freshStreamNames(), ...database, databaseUrl: database.serviceUrl, natsUrl };
+  return { ...freshStreamNames(), ...database, natsUrl };
 }
 
-function timesInStream({ natsUrl, stream }: RelayPlace): Promise<Map<number, Date>> {
+function timesInStream({ natsUrl, stream }: Place): Promise<Map<number, Date>> {
   return withNats(natsUrl, async (connection) => {
     const manager = await connection.jetstreamManager();
     const { state } = await manager.streams.info(stream);

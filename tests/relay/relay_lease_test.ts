@@ -23,7 +23,9 @@ import {
   untilAll,
 } from "../support/outbox.ts";
 import { untilArrived } from "./arrived.ts";
-import { type FreshPlace, freshPlace, metricOf, startRelay } from "../support/relays.ts";
+import type { FreshPlace } from "../support/places.ts";
+import { freshPlace, startRelay } from "../support/relays.ts";
+import { metricOf } from "../support/metrics.ts";
 import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -107,7 +109,7 @@ Deno.test("a lease is extended while acknowledgements are slow", async () => {
 
 Deno.test("of two processes on one host, neither can settle the rows of the other", async () => {
   await using place = await freshPlace();
-  const database = openDatabase(place.databaseUrl, "test");
+  const database = openDatabase(place.serviceUrl, "test");
   try {
     await insertEvents(place.ownerUrl, [{ key: "user:sku", version: 1 }]);
     const [before] = await claimEvents(database, { worker: "host", leaseMs: 1 }, 1);
@@ -129,7 +131,7 @@ Deno.test("of two processes on one host, neither can settle the rows of the othe
 
 Deno.test("a heartbeat and a settle of the same rows do not deadlock", async () => {
   await using place = await freshPlace();
-  const database = openDatabase(place.databaseUrl, "test");
+  const database = openDatabase(place.serviceUrl, "test");
   try {
     for (let round = 0; round < 10; round++) {
       await insertEvents(place.ownerUrl, manyEvents({ keys: 400, versions: 1 }));
@@ -151,7 +153,7 @@ Deno.test("a heartbeat and a settle of the same rows do not deadlock", async () 
 
 function startProcess(place: FreshPlace): Promise<ServiceProcess> {
   return startService("entitlement", {
-    ...settingsOf(place.databaseUrl, place),
+    ...settingsOf(place.serviceUrl, place),
     NATS_URL: place.natsUrl,
     ENTITLEMENT_OUTBOX_LEASE: "1s",
     ENTITLEMENT_OUTBOX_POLL_INTERVAL: "50ms",

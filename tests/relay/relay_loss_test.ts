@@ -16,9 +16,11 @@ import {
   untilAll,
 } from "../support/outbox.ts";
 import { untilArrived } from "./arrived.ts";
-import { type FreshPlace, freshPlace, startRelay } from "../support/relays.ts";
+import type { FreshPlace } from "../support/places.ts";
+import { freshPlace, startRelay } from "../support/relays.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 Deno.test("after the broker was wiped, the new stream gets every published event", async () => {
   await using nats = await startNats();
@@ -140,12 +142,8 @@ async function untilStored(place: FreshPlace): ReturnType<typeof outboxRows> {
   return await outboxRows(place.ownerUrl);
 }
 
-async function generations({ ownerUrl }: FreshPlace): Promise<number> {
-  const [row] = await ask<{ count: number }>(
-    ownerUrl,
-    "select count(*)::int as count from stream_generations",
-  );
-  return row?.count ?? 0;
+function generations({ ownerUrl }: FreshPlace): Promise<number> {
+  return countRows(ownerUrl, "stream_generations");
 }
 
 interface Unsettled {
@@ -156,7 +154,7 @@ interface Unsettled {
 // Publishes a row as a relay does. The caller settles it later.
 async function publishWithoutSettling(place: FreshPlace): Promise<Unsettled> {
   const generation = await generations(place);
-  const database = openDatabase(place.databaseUrl, "slow");
+  const database = openDatabase(place.serviceUrl, "slow");
   const row = await insertLeased(place.ownerUrl, "slow:sku");
   const { id } = row;
   const sequence = await withNats(

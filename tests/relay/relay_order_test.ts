@@ -11,7 +11,8 @@ import {
   untilAll,
 } from "../support/outbox.ts";
 import { untilArrived } from "./arrived.ts";
-import { freshPlace, metricOf, startRelay } from "../support/relays.ts";
+import { freshPlace, startRelay } from "../support/relays.ts";
+import { metricOf } from "../support/metrics.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -40,7 +41,7 @@ Deno.test("four relays publish each event of hot and cold keys once and in order
 Deno.test("so do three processes, one of which is killed and one of which is stopped", async () => {
   await using place = await freshPlace();
   const settings = {
-    ...settingsOf(place.databaseUrl, place),
+    ...settingsOf(place.serviceUrl, place),
     ENTITLEMENT_OUTBOX_LEASE: "1s",
     ENTITLEMENT_OUTBOX_POLL_INTERVAL: "50ms",
     ENTITLEMENT_OUTBOX_BATCH_SIZE: "20",

@@ -13,7 +13,8 @@ import {
   untilAll,
 } from "../support/outbox.ts";
 import { untilArrived } from "./arrived.ts";
-import { type FreshPlace, freshPlace, type RunningRelay, startRelay } from "../support/relays.ts";
+import type { FreshPlace } from "../support/places.ts";
+import { freshPlace, type RunningRelay, startRelay } from "../support/relays.ts";
 import { deleteStream, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 

@@ -2,7 +2,8 @@
 // which events it lacks and republishes them.
 import assert from "node:assert/strict";
 import { insertEvents, manyEvents, outboxRows, storedEvents, untilAll } from "../support/outbox.ts";
-import { type FreshPlace, freshPlace, startRelay } from "../support/relays.ts";
+import type { FreshPlace } from "../support/places.ts";
+import { freshPlace, startRelay } from "../support/relays.ts";
 import { snapshotOf } from "./stream_snapshot.ts";
 import { withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";

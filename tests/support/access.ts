@@ -1,4 +1,4 @@
-// Credentials of callers, as an operator makes them.
+// Credentials of callers, made as an operator makes them.
 import type { Scope } from "../../shared/access/caller.ts";
 import { digestOf, newToken, writeEntry } from "../../shared/access/tokens.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";

@@ -1,6 +1,7 @@
-// The entitlement API as its callers use it. Bad input goes through fetch as well, so `fields` may
-// be anything; a string is sent as it is.
+// Calls the entitlement API as its callers do. `fields` may be anything, so that tests can send bad
+// input; a string is sent as it is.
 import assert from "node:assert/strict";
+import type { EntitlementChange } from "../../client/answers.ts";
 import { plantedKey } from "../../tools/planted.ts";
 import { keep } from "../../tools/servers/evidence.ts";
 
@@ -12,14 +13,7 @@ export interface Answer {
   json: any; // undefined where the text is not JSON
 }
 
-export interface Fields {
-  user_id: string;
-  stock_keeping_unit: string;
-  reason: string;
-  purchase_id: string;
-}
-
-export const someFields: Fields = {
+export const someFields: EntitlementChange = {
   user_id: "ann",
   stock_keeping_unit: "book",
   reason: "purchase",
@@ -44,10 +38,10 @@ export function post(
   });
 }
 
-// Each with a key of its own where none is given.
+// Without a key, each call gets a new one.
 export function grant(
   url: string,
-  fields: Partial<Fields> = {},
+  fields: Partial<EntitlementChange> = {},
   key: string = `${plantedKey}-${crypto.randomUUID()}`,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
@@ -56,7 +50,7 @@ export function grant(
 
 export function revoke(
   url: string,
-  fields: Partial<Fields> = {},
+  fields: Partial<EntitlementChange> = {},
   key: string = `${plantedKey}-${crypto.randomUUID()}`,
 ): Promise<Answer> {
   return post(url, "revokes", { ...someFields, ...fields }, key);
@@ -81,7 +75,7 @@ function parsed(text: string): unknown {
   }
 }
 
-// The shape of every error: these two members, and no more.
+// Every error has exactly these two members.
 export function assertError(
   answer: Answer,
   status: number,

@@ -1,4 +1,7 @@
-// A client of the entitlement service: sends changes, and remembers when and what was answered.
+// Changes over HTTP with what their clients saw, and replicas that serve only changes.
+import { type ChangeRequest, toHttp } from "../../tools/load/change_request.ts";
+import { type Attempt, attempt, type RepeatingClient } from "../../tools/load/repeating_client.ts";
+import { requiredSettings } from "../../tools/load/stage.ts";
 import { withClient } from "./databases.ts";
 import {
   type ServiceProcess,
@@ -7,33 +10,10 @@ import {
 } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-export interface ChangeRequest {
-  key: string;
-  action: "GRANT" | "REVOKE";
-  user: string;
-  sku: string;
-  reason: string;
-  purchase: string;
-}
-
-export function grant(parts: Partial<ChangeRequest> = {}): ChangeRequest {
-  const action = "GRANT";
-  return { key: "key", action, user: "user", sku: "sku", reason: "r", purchase: "p", ...parts };
-}
-
-export interface Answer {
-  status: number;
-  body: string;
-  replayed: boolean;
-}
-
-/** One request as its client saw it. Without an answer the client can't know what became of it. */
-export interface Observation {
+/** One request as its client saw it. */
+export interface Observation extends Attempt {
   request: ChangeRequest;
   traceId: string;
-  sentAt: number;
-  answer: Answer | undefined;
-  answeredAt: number;
 }
 
 export async function sendChange(
@@ -41,52 +21,18 @@ export async function sendChange(
   request: ChangeRequest,
   traceId: string = crypto.randomUUID(),
 ): Promise<Observation> {
-  const sentAt = performance.now();
-  const answer = await post(url, request, traceId).catch(() => undefined);
-  return { request, traceId, sentAt, answer, answeredAt: performance.now() };
+  const one = await attempt(url, toHttp(request, { "X-Trace-Id": traceId }));
+  return { ...one, request, traceId };
 }
 
-async function post(url: string, request: ChangeRequest, traceId: string): Promise<Answer> {
-  const response = await fetch(toHttp(url, request, traceId));
-  return {
-    status: response.status,
-    body: await response.text(),
-    replayed: response.headers.get("Idempotency-Replayed") === "true",
-  };
-}
-
-export function toHttp(url: string, request: ChangeRequest, traceId: string): Request {
-  const action = { GRANT: "grants", REVOKE: "revokes" }[request.action];
-  return new Request(`${url}/v1/entitlements/${action}`, {
-    method: "POST",
-    headers: {
-      "Content-Type": "application/json",
-      "Idempotency-Key": request.key,
-      "X-Trace-Id": traceId,
-    },
-    body: JSON.stringify({
-      user_id: request.user,
-      stock_keeping_unit: request.sku,
-      reason: request.reason,
-      purchase_id: request.purchase,
-    }),
-  });
-}
-
-/** As a careful client does it: the same key again until the service could say what became of it. */
+/** Repeats the request under its key until it is answered. */
 export async function sendUntilAnswered(
-  urls: string[],
+  client: RepeatingClient,
   request: ChangeRequest,
 ): Promise<Observation[]> {
-  const attempts: Observation[] = [];
   const traceId = crypto.randomUUID();
-  for (let i = 0; i < 500; i++) {
-    const attempt = await sendChange(urls[i % urls.length] as string, request, traceId);
-    attempts.push(attempt);
-    if (attempt.answer && attempt.answer.status !== 503) return attempts;
-    await new Promise((again) => setTimeout(again, 50));
-  }
-  throw new Error(`No answer after ${attempts.length} attempts to ${JSON.stringify(request)}`);
+  const attempts = await client.ask(toHttp(request, { "X-Trace-Id": traceId }));
+  return attempts.map((one) => ({ ...one, request, traceId }));
 }
 
 export interface Replicas extends AsyncDisposable {
@@ -95,7 +41,9 @@ export interface Replicas extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Replicas of the service on one database, without the relay: a change is all they do. */
+const noBroker = { natsUrl: "nats://127.0.0.1:1", stream: "unused", subject: "unused.events" };
+
+/** Replicas of the service on one database, without relay and retention. */
 export async function startReplicas(
   count: number,
   databaseUrl: string,
@@ -103,12 +51,9 @@ export async function startReplicas(
 ): Promise<Replicas> {
   const starting = Array.from({ length: count }, () =>
     startService("entitlement", {
-      ENTITLEMENT_DATABASE_URL: databaseUrl,
-      ENTITLEMENT_NATS_STREAM: "unused",
-      ENTITLEMENT_NATS_SUBJECT: "unused.events",
+      ...requiredSettings("entitlement", { ...noBroker, serviceUrl: databaseUrl }),
       ENTITLEMENT_OUTBOX_ENABLED: "false",
       ENTITLEMENT_RETENTION_ENABLED: "false",
-      NATS_URL: "nats://127.0.0.1:1",
       ...settings,
     }));
   const processes = await Promise.all(starting);
@@ -128,7 +73,7 @@ export interface Transactions {
   deadlocks: number;
 }
 
-/** What PostgreSQL counted in this database. A session's figures are complete when it has ended. */
+/** PostgreSQL's counters of this database. A session's figures are complete when it has ended. */
 export async function transactionsIn(ownerUrl: string): Promise<Transactions> {
   return await withClient(ownerUrl, async (owner) => {
     await until("all other sessions have ended", async () => {

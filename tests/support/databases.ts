@@ -1,16 +1,17 @@
-// Databases for tests, on the server that KENRI_TEST_POSTGRES_URL names, else on one of their own.
+// Databases for tests, on the server that KENRI_TEST_POSTGRES_URL names or, without it, on a new one.
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { migrate } from "../../migrations/migrate.ts";
 import { admitToDatabase } from "../../migrations/service_role.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
-import { startPostgres } from "../../tools/servers/postgres.ts";
+import { type PostgresServer, startPostgres } from "../../tools/servers/postgres.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 import { withClient } from "../../tools/servers/asking.ts";
 import { keepErrors } from "../../tools/servers/evidence.ts";
+import { makeDatabase, migrationsOf } from "../../tools/servers/databases.ts";
+import type { ServiceName } from "../../tools/services.ts";
 
 export { withClient };
 
@@ -20,9 +21,7 @@ export interface TestDatabase extends AsyncDisposable {
   drop(): Promise<void>;
 }
 
-export type Service = "entitlement" | "notification";
-
-/** The url of the server's administrator. */
+/** With the server's administrator as its user. */
 export const serverUrl = Deno.env.get("KENRI_TEST_POSTGRES_URL") ?? await startOwnServer();
 
 async function startOwnServer(): Promise<string> {
@@ -31,8 +30,8 @@ async function startOwnServer(): Promise<string> {
   return server.url;
 }
 
-/** A migrated database of its own, as the service finds it. */
-export async function freshDatabase(service: Service): Promise<TestDatabase> {
+/** A new migrated database, ready for the service. */
+export async function freshDatabase(service: ServiceName): Promise<TestDatabase> {
   const template = await templateOf(service);
   const database = uniqueName(service);
   await withClient(serverUrl, async (admin) => {
@@ -58,8 +57,8 @@ export interface Opened extends AsyncDisposable {
   ownerUrl: string;
 }
 
-/** The same, opened as the service does. */
-export async function openFresh(service: Service): Promise<Opened> {
+/** The same, with a pool opened as the service opens it. */
+export async function openFresh(service: ServiceName): Promise<Opened> {
   const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
   const database = openDatabase(serviceUrl, "test");
   return {
@@ -72,17 +71,30 @@ export async function openFresh(service: Service): Promise<Opened> {
   };
 }
 
-const templates = new Map<Service, Promise<string>>();
+export interface OwnDatabase extends AsyncDisposable {
+  server: PostgresServer;
+  ownerUrl: string;
+  serviceUrl: string;
+}
 
-function templateOf(service: Service): Promise<string> {
+/** On a server of its own, for tests that stop the server. */
+export async function ownDatabase(service: ServiceName = "entitlement"): Promise<OwnDatabase> {
+  const server = await startPostgres();
+  const urls = await makeDatabase(server, service);
+  return { server, ...urls, [Symbol.asyncDispose]: () => server.close() };
+}
+
+const templates = new Map<ServiceName, Promise<string>>();
+
+function templateOf(service: ServiceName): Promise<string> {
   const known = templates.get(service) ?? makeTemplate(service);
   templates.set(service, known);
   return known;
 }
 
-/** Once per server and state of the files; the name says which, and comes only when it is done. */
-async function makeTemplate(service: Service): Promise<string> {
-  const folder = folderOf(service);
+/** Made once per server and state of the migrations. It gets its name only when it is complete. */
+async function makeTemplate(service: ServiceName): Promise<string> {
+  const folder = migrationsOf(service);
   const template = `kenri_template_${service}_${await hashOf(folder)}`;
   await withClient(serverUrl, async (admin) => {
     await admin.query("select pg_advisory_lock(hashtextextended('kenri test templates', 0))");
@@ -113,23 +125,19 @@ async function hashOf(folder: string): Promise<string> {
   return hash.digest("hex").slice(0, 16);
 }
 
-export function folderOf(service: Service): string {
-  return fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
-}
-
 export function uniqueName(prefix: string): string {
   return `kenri_${prefix}_${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
 }
 
-function roleOf(service: Service): string {
+function roleOf(service: ServiceName): string {
   return `kenri_test_${service}`;
 }
 
-function serviceUrlOf(service: Service, database: string): string {
+function serviceUrlOf(service: ServiceName, database: string): string {
   return urlOf({ database, user: roleOf(service), password: plantedPassword });
 }
 
-/** The administrator's url, with other parts where they are given. */
+/** The administrator's url, with the given parts replaced. */
 export function urlOf(
   { database, user, password }: { database: string; user?: string; password?: string },
 ): string {
@@ -148,7 +156,7 @@ export async function dropDatabase(database: string): Promise<void> {
   });
 }
 
-/** After the databases in which it has rights. */
+/** Only after the databases in which it has rights are dropped. */
 export async function dropRole(role: string): Promise<void> {
   await withClient(serverUrl, async (admin) => {
     await admin.query(`drop role if exists ${pg.escapeIdentifier(role)}`);

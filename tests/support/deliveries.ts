@@ -1,4 +1,4 @@
-// Delivery in the process of the test, through a channel of the test's own.
+// Delivery in the process of the test, with a channel that the test provides.
 import type { Channel, Send } from "../../notification/channels/channel.ts";
 import {
   deliverNotifications,
@@ -9,7 +9,8 @@ import { receiveEvents } from "../../notification/receive_events.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { bodyOf, type Event } from "./events.ts";
-import { type NotificationRow, notificationsOf, type Place } from "./notification.ts";
+import { type NotificationRow, notificationsOf } from "./notification.ts";
+import type { Place } from "../../tools/load/stage.ts";
 import { collectingLog } from "./relays.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -56,7 +57,7 @@ export function startDelivery(
   return { log: lines, stop, [Symbol.asyncDispose]: stop };
 }
 
-/** A channel that takes everything, and what it took. */
+/** A channel that accepts everything and remembers it. */
 export function collecting(): { send: Channel["send"]; sent: Send[] } {
   const sent: Send[] = [];
   return {
@@ -68,7 +69,7 @@ export function collecting(): { send: Channel["send"]; sent: Send[] } {
   };
 }
 
-/** Stores each of the batches as one replica would, all at the same time. */
+/** Stores all batches at the same time, each as one replica would. */
 export async function receive(
   { serviceUrl }: Pick<Place, "serviceUrl">,
   batches: Event[][],

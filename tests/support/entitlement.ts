@@ -1,4 +1,5 @@
-// The entitlement service with a database and stream names of its own, and a look at its tables.
+// The entitlement service with a database and stream names of its own, and access to its tables.
+import { requiredSettings } from "../../tools/load/stage.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase, type TestDatabase } from "./databases.ts";
 import {
@@ -22,12 +23,7 @@ export interface Entitlement extends StreamNames, AsyncDisposable {
 }
 
 export function settingsOf(databaseUrl: string, names: StreamNames = freshStreamNames()): Settings {
-  return {
-    ENTITLEMENT_DATABASE_URL: databaseUrl,
-    ENTITLEMENT_NATS_STREAM: names.stream,
-    ENTITLEMENT_NATS_SUBJECT: names.subject,
-    NATS_URL: natsUrl,
-  };
+  return requiredSettings("entitlement", { ...names, natsUrl, serviceUrl: databaseUrl });
 }
 
 export async function startEntitlement(more: Settings = {}): Promise<Entitlement> {
@@ -35,8 +31,8 @@ export async function startEntitlement(more: Settings = {}): Promise<Entitlement
   const names = freshStreamNames();
   const settings = { ...settingsOf(database.serviceUrl, names), ...more };
   const service = await startService("entitlement", settings);
-  // The last line that a start logs. From then on it is silent, so that a service which several
-  // tests share leaves no read in one test that completes in another.
+  // This is the last line that a start logs. After it the log is silent, so that no read of the log
+  // starts in one test and completes in another when several tests share the service.
   await until(
     "it relays",
     () => service.log.some(({ message }) => / has one replica/.test(message)),

@@ -1,4 +1,4 @@
-// Events as the relay would publish them, and messages as nobody should.
+// Events as the relay would publish them, and messages that nobody should publish.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { headers as createHeaders } from "nats";
@@ -40,7 +40,7 @@ export function eventOf(fields: Partial<Event> = {}): Event {
   };
 }
 
-/** Versions 1 to `versions` of each of the users, as many changes at once would have written them. */
+/** Versions 1 to `versions` for each user, in the order in which concurrent changes write them. */
 export function eventsOf({ users, versions }: { users: number; versions: number }): Event[] {
   return Array.from(
     { length: users * versions },
@@ -53,12 +53,12 @@ export function bodyOf({ occurredAt, version, ...event }: Event): Uint8Array {
   return toBinary(EntitlementEventSchema, create(EntitlementEventSchema, { ...event, ...time }));
 }
 
-/** Without a Nats-Msg-Id, so that the stream takes the same event twice. */
+/** Without a Nats-Msg-Id, so that the stream stores the same event twice. */
 export function messageOf(event: Partial<Event> = {}): Message {
   return { body: bodyOf(eventOf(event)) };
 }
 
-/** Returns the sequences at which the stream has them. */
+/** Returns the sequences of the messages in the stream. */
 export function publish(url: string, subject: string, messages: Message[]): Promise<number[]> {
   return withNats(url, async (connection) => {
     const stream = connection.jetstream();
@@ -79,7 +79,7 @@ export function publishEvents(url: string, subject: string, events: Event[]): Pr
   );
 }
 
-/** A user_id that PostgreSQL refuses: nothing in it could be compressed. */
+/** A user_id that PostgreSQL refuses: it is too long, and random, so it can't be compressed. */
 export function tooLongForAnIndex(): string {
   return crypto.getRandomValues(new Uint8Array(6_000)).toHex();
 }

@@ -1,8 +1,8 @@
-// Holding the service up in the middle of its transactions, by a lock that another session has.
+// Blocks the service in the middle of a transaction, by a lock that another session holds.
 import { withClient } from "./databases.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-/** Runs the work while nobody else can use the table; the work says when they can again. */
+/** Runs the work while the table is locked, until the work calls `release`. */
 export function whileTableIsLocked<Result>(
   ownerUrl: string,
   table: string,
@@ -15,7 +15,7 @@ export function whileTableIsLocked<Result>(
   });
 }
 
-/** How many sessions wait for a lock at this moment. */
+/** How many sessions wait for a lock now. */
 export function waitingForLocks(ownerUrl: string): Promise<number> {
   return withClient(ownerUrl, async (owner) => {
     const { rowCount } = await owner.query(
@@ -33,7 +33,7 @@ export interface Rows {
   keys: string[];
 }
 
-/** Which of the rows the work has locked when it comes to wait for this one. */
+/** Which of the rows the work has locked when it starts to wait for this one. */
 export function lockedBefore(
   ownerUrl: string,
   { table, key, keys }: Rows,
@@ -56,7 +56,7 @@ export function lockedBefore(
   });
 }
 
-/** Which of the rows the work has inserted when it comes to wait for this one. */
+/** Which of the rows the work has inserted when it starts to wait for this one. */
 export function insertedBefore(
   ownerUrl: string,
   rows: Rows & { insert: string }, // a statement whose $1 is the key
@@ -96,7 +96,7 @@ function isInsertedMeanwhile(ownerUrl: string, insert: string, key: string): Pro
   });
 }
 
-/** The numbers of the advisory locks that the waiting session has, in ascending order. */
+/** The advisory locks that the waiting session holds, in ascending order. */
 export function advisoryLocksHeld(ownerUrl: string): Promise<bigint[]> {
   return withClient(ownerUrl, async (owner) => {
     const { rows } = await owner.query(

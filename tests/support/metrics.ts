@@ -1,5 +1,6 @@
-// What a service tells at /metrics, taken apart.
+// The metrics of a service, read from its /metrics, and those of this process.
 import assert from "node:assert/strict";
+import { metrics } from "../../shared/telemetry/metrics.ts";
 import { call } from "./api.ts";
 
 export interface Sample {
@@ -46,9 +47,20 @@ export function samplesOf(scraped: Scraped, name: string, labels = {}): Sample[]
   );
 }
 
-/** The one sample that fits; undefined when there is none. */
+/** The only sample that matches; undefined if there is none. */
 export function valueOf(scraped: Scraped, name: string, labels = {}): number | undefined {
   const found = samplesOf(scraped, name, labels);
   assert.ok(found.length <= 1, `${name} fits ${found.length} times`);
   return found[0]?.value;
+}
+
+/** In this process: the sum of all samples that match. */
+export async function metricOf(name: string, labels: Record<string, string> = {}): Promise<number> {
+  const metric = (await metrics.getMetricsAsJSON()).find((metric) => metric.name === name);
+  const fits = metric?.values.filter((value) =>
+    Object.entries(labels).every(([label, wanted]) =>
+      (value.labels as Record<string, unknown>)[label] === wanted
+    )
+  );
+  return fits?.reduce((sum, { value }) => sum + value, 0) ?? 0;
 }

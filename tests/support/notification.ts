@@ -1,8 +1,9 @@
-// The notification service with a database and stream names of its own, and a look at its tables
+// The notification service with a database and stream names of its own, and access to its tables
 // and its consumer.
 import type { ConsumerInfo } from "nats";
-import { freshDatabase } from "./databases.ts";
-import { ask } from "./entitlement.ts";
+import { durable, type Place, requiredSettings } from "../../tools/load/stage.ts";
+import { ask } from "../../tools/servers/asking.ts";
+import { type FreshPlace, freshPlaceOf } from "./places.ts";
 import type { Event, Message } from "./events.ts";
 import { publish, publishEvents } from "./events.ts";
 import {
@@ -10,45 +11,20 @@ import {
   type Settings,
   startService,
 } from "../../tools/servers/service_process.ts";
-import { freshStreamNames, natsUrl, type StreamNames, withNats } from "./streams.ts";
+import { withNats } from "./streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-/** Where replicas of the service work together. */
-export interface Place extends StreamNames {
-  natsUrl: string;
-  serviceUrl: string;
-  ownerUrl: string;
-}
-
-export interface FreshPlace extends Place, AsyncDisposable {}
-
-export const durable = "notifications";
-
-export async function freshPlace(more: Partial<Place> = {}): Promise<FreshPlace> {
-  const database = await freshDatabase("notification");
-  const { ownerUrl, serviceUrl } = database;
-  return {
-    ...freshStreamNames(),
-    natsUrl,
-    ownerUrl,
-    serviceUrl,
-    ...more,
-    [Symbol.asyncDispose]: () => database.drop(),
-  };
-}
+export const freshPlace = (more?: Partial<Place>): Promise<FreshPlace> =>
+  freshPlaceOf("notification", more);
 
 export function settingsOf(place: Place): Settings {
   return {
-    NOTIFICATION_DATABASE_URL: place.serviceUrl,
-    NOTIFICATION_NATS_STREAM: place.stream,
-    NOTIFICATION_NATS_SUBJECT: place.subject,
-    NOTIFICATION_NATS_DURABLE: durable,
+    ...requiredSettings("notification", place),
     NOTIFICATION_DELIVERY_POLL_INTERVAL: "100ms",
-    NATS_URL: place.natsUrl,
   };
 }
 
-/** Starts one replica, and waits until it can be published to. */
+/** Starts one replica, and waits until it consumes. */
 export async function startNotification(
   place: Place,
   more: Settings = {},
@@ -83,7 +59,7 @@ export async function countsOf({ ownerUrl }: Place): Promise<Counts> {
   return counts as Counts;
 }
 
-/** What the tables hold when each of `events` was received and sent once, and nothing went wrong. */
+/** The counts if each of `events` was received and sent once, and nothing went wrong. */
 export function allSent(events: number): Counts {
   return {
     processed_events: events,
@@ -133,7 +109,7 @@ export function consumerInfo(
   });
 }
 
-/** Every message of the stream was delivered, and each delivery answered for good. */
+/** Waits until every message of the stream is delivered and acknowledged. */
 export function untilAllAcked(place: Place, withinMs?: number): Promise<void> {
   return until("all is acked", async () => {
     const { num_ack_pending, num_pending } = await consumerInfo(place);
@@ -141,7 +117,7 @@ export function untilAllAcked(place: Place, withinMs?: number): Promise<void> {
   }, withinMs);
 }
 
-/** How many messages of this outcome the replica counted. */
+/** How many messages with this outcome the replica has counted. */
 export async function outcomesOf({ url }: ServiceProcess, outcome: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const [, count] = new RegExp(`receive_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text) ?? [];
@@ -150,7 +126,7 @@ export async function outcomesOf({ url }: ServiceProcess, outcome: string): Prom
 
 export type AdvisoryKind = "MAX_DELIVERIES" | "MSG_TERMINATED";
 
-/** The stream that keeps the advisories of one kind, by the default of its setting. */
+/** The stream that keeps the advisories of one kind, with its default name. */
 export function advisoryStream({ stream }: Place, kind: AdvisoryKind): string {
   return `${stream}-${durable}-${kind.toLowerCase().replace("_", "-")}`;
 }
@@ -159,7 +135,7 @@ export function advisorySubject({ stream }: Place, kind: AdvisoryKind): string {
   return `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.${durable}`;
 }
 
-/** How many advisories the server has ever sent about this consumer. */
+/** How many advisories the server has sent about this consumer so far. */
 export function advisoriesSent(place: Place): Promise<Record<AdvisoryKind, number>> {
   return withNats(place.natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();

@@ -1,11 +1,12 @@
-// Rows of the outbox as the API would have written them, and what became of them.
+// Inserts rows into the outbox as the API does, and reads their state.
 import assert from "node:assert/strict";
 import { type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import { ask } from "./entitlement.ts";
-import { withNats } from "./streams.ts";
+import { readStream } from "./streams.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { countRows } from "../../tools/servers/asking.ts";
 
 export interface NewEvent {
   key: string;
@@ -14,7 +15,7 @@ export interface NewEvent {
   traceparent?: string;
 }
 
-let born = 0; // in the order of their writing, as microseconds
+let born = 0; // rows get ascending times, one microsecond apart
 
 export async function insertEvents(ownerUrl: string, events: NewEvent[]): Promise<string[]> {
   const rows = events.map((event) => ({ ...event, event_id: uuidv7(), born: born++ }))
@@ -52,7 +53,7 @@ export function goodPayload(id: string, key: string, version: number): Record<st
   };
 }
 
-// Versions 1 to `versions` of each of the keys, as many changes at once would have written them.
+// Versions 1 to `versions` for each key, in the order in which concurrent changes write them.
 export function manyEvents({ keys, versions }: { keys: number; versions: number }): NewEvent[] {
   return Array.from({ length: keys * versions }, (_, i) => ({
     key: `user-${i % keys}:sku`,
@@ -86,23 +87,13 @@ export async function untilAll(
   ...statuses: OutboxState["status"][]
 ): Promise<OutboxState[]> {
   await until(`all rows are ${statuses.join(" or ")}`, async () => {
-    const [row] = await ask<{ others: number }>(
-      ownerUrl,
-      "select count(*)::int as others from outbox_events where status <> all ($1)",
-      [statuses],
-    );
-    return row?.others === 0;
+    return await countRows(ownerUrl, "outbox_events where status <> all ($1)", [statuses]) === 0;
   }, 60_000);
   return await outboxRows(ownerUrl);
 }
 
-export async function countOf(ownerUrl: string, status: OutboxState["status"]): Promise<number> {
-  const [row] = await ask<{ count: number }>(
-    ownerUrl,
-    "select count(*)::int as count from outbox_events where status = $1",
-    [status],
-  );
-  return row?.count ?? 0;
+export function countOf(ownerUrl: string, status: OutboxState["status"]): Promise<number> {
+  return countRows(ownerUrl, "outbox_events where status = $1", [status]);
 }
 
 export interface StoredEvent {
@@ -113,37 +104,16 @@ export interface StoredEvent {
   body: Uint8Array;
 }
 
-// All that the stream holds, in its order.
-export function storedEvents(url: string, stream: string): Promise<StoredEvent[]> {
-  return withNats(url, async (connection) => {
-    const manager = await connection.jetstreamManager();
-    const { first_seq, last_seq, messages } = (await manager.streams.info(stream)).state;
-    const sequences = Array.from({ length: messages ? last_seq - first_seq + 1 : 0 }, (_, i) => i);
-    const stored: StoredEvent[] = [];
-    while (sequences.length > 0) {
-      stored.push(
-        ...await Promise.all(
-          sequences.splice(0, 500).map(async (i) => {
-            const message = await manager.streams.getMessage(stream, { seq: first_seq + i });
-            const headers = Object.fromEntries(
-              message.header.keys().map((name) => [name, message.header.get(name)]),
-            );
-            return {
-              seq: message.seq,
-              id: headers["Nats-Msg-Id"] ?? "",
-              key: headers["aggregate_key"] ?? "",
-              headers,
-              body: message.data,
-            };
-          }),
-        ),
-      );
-    }
-    return stored;
+/** All events of the stream, in its order. */
+export async function storedEvents(url: string, stream: string): Promise<StoredEvent[]> {
+  return (await readStream(url, stream)).map(({ seq, data, header }) => {
+    const headers = Object.fromEntries(header.keys().map((name) => [name, header.get(name)]));
+    const [id = "", key = ""] = [headers["Nats-Msg-Id"], headers["aggregate_key"]];
+    return { seq, id, key, headers, body: data };
   });
 }
 
-// Each row once, and those of one key in the order in which they were written.
+// Fails unless the stream has each row once, and those of one key in the order of their writing.
 export function assertOnceAndInOrder(stored: StoredEvent[], rows: OutboxState[]): void {
   assert.equal(stored.length, rows.length, "each event is in the stream once");
   const written = Map.groupBy(rows, ({ aggregate_key }) => aggregate_key);
@@ -154,7 +124,7 @@ export function assertOnceAndInOrder(stored: StoredEvent[], rows: OutboxState[])
   }
 }
 
-// Every published row lies where it says, in the stream as it is now.
+// Fails unless every row is PUBLISHED and the stream has its event at the row's sequence.
 export function assertAllStored(stored: StoredEvent[], rows: OutboxState[]): void {
   const idAt = new Map(stored.map(({ seq, id }) => [seq, id]));
   for (const { event_id, status, stream_seq } of rows) {
@@ -163,7 +133,7 @@ export function assertAllStored(stored: StoredEvent[], rows: OutboxState[]): voi
   }
 }
 
-/** Settles what was claimed, as if a stream had taken it. */
+/** Settles claimed rows as if a stream had acknowledged them. */
 export async function publishAll(database: Database, rows: OutboxRow[]): Promise<void> {
   const result = { generation: 1, sequence: 1, ackedAt: performance.now() };
   await settleEvents(database, rows.map((row) => ({ row, kind: "done", result })));

@@ -1,4 +1,4 @@
-// What the pages for operators and the files of deploy/observability say.
+// Reads the pages for operators and the files of deploy/observability.
 import { parse } from "yaml";
 
 const root = new URL("../../", import.meta.url);
@@ -7,12 +7,12 @@ export function read(path: string): string {
   return Deno.readTextFileSync(new URL(path, root));
 }
 
-/** As the web pages of git servers make anchors of headings. */
+/** The anchor that git servers make of a heading. */
 export function anchorOf(heading: string): string {
   return heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
 }
 
-/** Each section of a level, by its heading. */
+/** All sections of a level, by their headings. */
 export function sectionsOf(page: string, level: "##" | "###"): Map<string, string> {
   const end = new RegExp(`\n#{2,${level.length}} `);
   const sections = page.split(`\n${level} `).slice(1).map((section): [string, string] => {
@@ -22,7 +22,7 @@ export function sectionsOf(page: string, level: "##" | "###"): Map<string, strin
   return new Map(sections);
 }
 
-/** What stands in backticks. */
+/** All texts in backticks. */
 export function codeIn(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code.replaceAll(/\s+/g, " "));
 }

@@ -3,16 +3,10 @@ import type { OutboxRow } from "../../entitlement/outbox.ts";
 import { type RelayOptions, runRelay } from "../../entitlement/relay.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { metrics } from "../../shared/telemetry/metrics.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import { freshDatabase, type TestDatabase } from "./databases.ts";
-import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
-
-export interface RelayPlace extends StreamNames {
-  databaseUrl: string;
-  natsUrl: string;
-}
+import type { Place } from "../../tools/load/stage.ts";
+import { type FreshPlace, freshPlaceOf } from "./places.ts";
 
 export interface RunningRelay extends AsyncDisposable {
   log: string[];
@@ -30,11 +24,11 @@ const quick: Omit<RelayOptions, "stream"> = {
 };
 
 export function startRelay(
-  place: RelayPlace,
+  place: Omit<Place, "ownerUrl">,
   options: Partial<Omit<RelayOptions, "stream">> = {},
 ): RunningRelay {
   const { log, lines } = collectingLog();
-  const database = openDatabase(place.databaseUrl, "relay");
+  const database = openDatabase(place.serviceUrl, "relay");
   const link = new NatsLink({ urls: place.natsUrl }, "relay", log);
   const toRelay = new Handover<OutboxRow>();
   const stopping = new AbortController();
@@ -63,25 +57,10 @@ export function startRelay(
   return { log: lines, toRelay, stop, [Symbol.asyncDispose]: stop };
 }
 
-export interface FreshPlace extends RelayPlace, AsyncDisposable {
-  ownerUrl: string;
-  database: TestDatabase;
-}
+export const freshPlace = (more?: Partial<Place>): Promise<FreshPlace> =>
+  freshPlaceOf("entitlement", more);
 
-export async function freshPlace(more: Partial<RelayPlace> = {}): Promise<FreshPlace> {
-  const database = await freshDatabase("entitlement");
-  return {
-    ...freshStreamNames(),
-    natsUrl,
-    databaseUrl: database.serviceUrl,
-    ownerUrl: database.ownerUrl,
-    database,
-    ...more,
-    [Symbol.asyncDispose]: () => database.drop(),
-  };
-}
-
-// As the log of the services, kept as one line each: "warn NATS connection lost".
+// A log that keeps its entries as lines: "warn NATS connection lost".
 export function collectingLog(): { log: Log; lines: string[] } {
   const lines: string[] = [];
   const at = (level: string) => (message: string, properties: Record<string, unknown> = {}) =>
@@ -90,15 +69,4 @@ export function collectingLog(): { log: Log; lines: string[] } {
     );
   const levels = { info: at("info"), warn: at("warn"), error: at("error"), fatal: at("fatal") };
   return { log: levels as unknown as Log, lines };
-}
-
-// The sum over the labels that fit, of all workers of this process.
-export async function metricOf(name: string, labels: Record<string, string> = {}): Promise<number> {
-  const metric = (await metrics.getMetricsAsJSON()).find((metric) => metric.name === name);
-  const fits = metric?.values.filter((value) =>
-    Object.entries(labels).every(([label, wanted]) =>
-      (value.labels as Record<string, unknown>)[label] === wanted
-    )
-  );
-  return fits?.reduce((sum, { value }) => sum + value, 0) ?? 0;
 }

@@ -1,4 +1,4 @@
-// What the channel of the notification service sent, by its log lines.
+// What the channel of the notification service has sent, read from the log.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import type { SendRecord } from "../../tools/chaos/invariants/invariants.ts";
@@ -23,8 +23,8 @@ export function sendsIn(log: LogLine[]): SendLine[] {
 }
 
 /**
- * Within a replica by the order of the lines, across replicas by their time. A send may be repeated
- * by whoever took over; then the first one counts.
+ * Within a replica the order of the lines counts, across replicas their time. A replica that takes over
+ * may repeat a send; then the first one counts.
  */
 export function assertInOrder(sendsOfReplicas: SendLine[][], expected: KeyAndVersion[]): void {
   const places = sendsOfReplicas.flatMap((sends, replica) =>
@@ -45,7 +45,7 @@ export function assertInOrder(sendsOfReplicas: SendLine[][], expected: KeyAndVer
   }
 }
 
-/** As the channel itself knows them, for the invariants. */
+/** All sends that the channel has logged, for the invariants. */
 export function sendRecordsIn(log: LogLine[]): SendRecord[] {
   return log.filter(({ message }) => message.startsWith("Notification "))
     .map(({ notification_id, event_id }) => ({

@@ -1,7 +1,8 @@
-// Both services on databases and a stream of their own, with what operators see switched on.
+// One replica of both services on databases and a stream of their own, with the operators' API enabled.
 import { call } from "./api.ts";
 import { type Entitlement, startEntitlement } from "./entitlement.ts";
-import { type FreshPlace, freshPlace, startNotification } from "./notification.ts";
+import type { FreshPlace } from "./places.ts";
+import { freshPlace, startNotification } from "./notification.ts";
 import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
 import { deleteStream, natsUrl } from "./streams.ts";
 
@@ -41,7 +42,7 @@ export async function startStack(
   };
 }
 
-/** Sends to these users fail until the service is started without these settings. */
+/** With these settings every send to a user whose name begins with "unlucky" fails. */
 export const failingSends: Settings = {
   NOTIFICATION_DELIVERY_FAILURE_INJECTION_ENABLED: "true",
   NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: "unlucky",
@@ -57,7 +58,7 @@ export async function look(url: string, path: string, headers = {}): Promise<any
   return json;
 }
 
-/** As an operator: with who and why. */
+/** A POST of an operator, with the name and the reason that it needs. */
 export async function operate(
   url: string,
   path: string,

@@ -1,4 +1,4 @@
-// Streams for tests, on the server that KENRI_TEST_NATS_URL names, else on one of their own.
+// Streams for tests, on the server that KENRI_TEST_NATS_URL names or, without it, on a new one.
 import type { NatsConnection, StoredMsg, StreamConfig } from "nats";
 import { startNats } from "../../tools/servers/nats.ts";
 import { connectTo } from "../../tools/servers/nats_client.ts";
@@ -17,7 +17,7 @@ export interface StreamNames {
   subject: string;
 }
 
-// Names that no other test uses; whoever wants the stream makes it.
+// Names that no other test uses. The stream itself is not made.
 export function freshStreamNames(): StreamNames {
   const stream = uniqueName("events");
   return { stream, subject: `${stream}.events` };
@@ -46,17 +46,19 @@ export async function withNats<Result>(
   }
 }
 
-// All that the stream holds, in its order.
+/** All messages of the stream, in its order. */
 export function readStream(url: string, stream: string): Promise<StoredMsg[]> {
   return withNats(url, async (connection) => {
-    const manager = await connection.jetstreamManager();
-    const { state } = await manager.streams.info(stream);
-    const messages: StoredMsg[] = [];
-    if (state.messages === 0) return messages;
-    for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-      messages.push(await manager.streams.getMessage(stream, { seq }));
+    const { streams } = await connection.jetstreamManager();
+    const { first_seq, last_seq, messages } = (await streams.info(stream)).state;
+    const count = messages === 0 ? 0 : last_seq - first_seq + 1;
+    const sequences = Array.from({ length: count }, (_, i) => first_seq + i);
+    const stored: StoredMsg[] = [];
+    while (sequences.length > 0) {
+      const some = sequences.splice(0, 500).map((seq) => streams.getMessage(stream, { seq }));
+      stored.push(...await Promise.all(some));
     }
-    return messages;
+    return stored;
   });
 }
 

@@ -1,130 +1,46 @@
-// Replicas of both services with a database each and one stream, and what must hold of the whole.
+// Several replicas of both services on one stream, and checks of what they have done together.
 import { fromBinary } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
-import { freshDatabase, type Service } from "./databases.ts";
-import { ask } from "./entitlement.ts";
 import type { Change } from "../../tools/load/load.ts";
-import { durable } from "./notification.ts";
+import { bothPlaces, type DatabaseUrls, type Stage, startStage } from "../../tools/load/stage.ts";
+import { ask, countRows } from "../../tools/servers/asking.ts";
+import type { Settings } from "../../tools/servers/service_process.ts";
+import type { ServiceName } from "../../tools/services.ts";
+import { freshDatabase } from "./databases.ts";
 import { sendsIn } from "./sends.ts";
-import {
-  type ServiceProcess,
-  type Settings,
-  startService,
-} from "../../tools/servers/service_process.ts";
 import { freshStreamNames, natsUrl, readStream } from "./streams.ts";
 import { until } from "../../tools/servers/wait.ts";
-
-export interface Urls {
-  ownerUrl: string;
-  serviceUrl: string;
-}
 
 export interface SystemOptions {
   replicas?: number;
   natsUrl?: string;
-  entitlement?: Urls; // absent: a migrated one of its own
-  notification?: Urls;
+  entitlement?: DatabaseUrls; // absent: a migrated one of its own
+  notification?: DatabaseUrls;
   settings?: Settings;
 }
 
-export interface System extends AsyncDisposable {
-  natsUrl: string;
-  stream: string;
-  subject: string;
-  entitlement: Urls;
-  notification: Urls;
-  settings: Settings;
-  replicas: Record<Service, ServiceProcess[]>;
-  everStarted: Record<Service, ServiceProcess[]>;
-  start(service: Service): Promise<void>;
-  stop(service?: Service): Promise<void>;
-  // One after the other, each ready before the next is stopped.
-  restart(service: Service): Promise<void>;
-}
-
-export async function startSystem(options: SystemOptions = {}): Promise<System> {
-  const names = freshStreamNames();
-  const made: AsyncDisposable[] = [];
-  const databaseOf = async (service: Service): Promise<Urls> => {
-    const given = options[service];
-    if (given) return given;
-    const database = await freshDatabase(service);
-    made.push(database);
-    return database;
-  };
-  const entitlement = await databaseOf("entitlement");
-  const notification = await databaseOf("notification");
-  const nats = options.natsUrl ?? natsUrl;
-  const settings: Settings = {
-    ENTITLEMENT_DATABASE_URL: entitlement.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: names.stream,
-    ENTITLEMENT_NATS_SUBJECT: names.subject,
-    NOTIFICATION_DATABASE_URL: notification.serviceUrl,
-    NOTIFICATION_NATS_STREAM: names.stream,
-    NOTIFICATION_NATS_SUBJECT: names.subject,
-    NOTIFICATION_NATS_DURABLE: durable,
-    NATS_URL: nats,
-    ...options.settings,
-  };
-  const replicas: System["replicas"] = { entitlement: [], notification: [] };
-  const everStarted: System["everStarted"] = { entitlement: [], notification: [] };
-  const ports: Record<Service, string[]> = { entitlement: [], notification: [] };
-
-  async function startOne(service: Service, number: number): Promise<void> {
-    const port = ports[service][number] ?? "0";
-    const process = await startService(service, {
-      ...settings,
-      [`${service.toUpperCase()}_HTTP_PORT`]: port,
-      HOSTNAME: `${service}-${number}`,
-    });
-    ports[service][number] = new URL(process.url).port;
-    replicas[service][number] = process;
-    everStarted[service].push(process);
-  }
-
-  async function start(service: Service): Promise<void> {
-    const numbers = Array.from({ length: options.replicas ?? 2 }, (_, number) => number);
-    await Promise.all(numbers.map((number) => startOne(service, number)));
-  }
-
-  async function stop(service?: Service): Promise<void> {
-    const all = service ? replicas[service] : [...replicas.entitlement, ...replicas.notification];
-    const codes = await Promise.all(all.map((process) => process.stop()));
-    assert.deepEqual(codes, all.map(() => 0));
-  }
-
-  async function restart(service: Service): Promise<void> {
-    for (const [number, process] of replicas[service].entries()) {
-      assert.equal(await process.stop(), 0);
-      await startOne(service, number);
-      await untilReady(replicas[service][number] as ServiceProcess);
-    }
-  }
-
-  await Promise.all([start("entitlement"), start("notification")]);
-  return {
-    ...names,
-    natsUrl: nats,
-    entitlement,
-    notification,
-    settings,
-    replicas,
-    everStarted,
-    start,
-    stop,
-    restart,
-    async [Symbol.asyncDispose]() {
-      const all = [...everStarted.entitlement, ...everStarted.notification];
-      await Promise.all(all.map((process) => process.kill()));
-      await Promise.all(made.map((database) => database[Symbol.asyncDispose]()));
+export async function startSystem(options: SystemOptions = {}): Promise<Stage> {
+  await using made = new AsyncDisposableStack();
+  const databaseOf = async (service: ServiceName) =>
+    options[service] ?? made.use(await freshDatabase(service));
+  const places = bothPlaces(
+    {
+      ...freshStreamNames(),
+      natsUrl: options.natsUrl ?? natsUrl,
+      entitlement: await databaseOf("entitlement"),
+      notification: await databaseOf("notification"),
     },
-  };
+    options.settings,
+  );
+  const stage = made.use(await startStage(places, options.replicas ?? 2));
+  const parts = made.move();
+  return { ...stage, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
-/** With the urls of the owner, for `deno task migrate`. */
-export function migrationSettings({ settings, entitlement, notification }: System): Settings {
+/** With the owner's urls, for `deno task migrate`. */
+export function migrationSettings({ settings, entitlement, notification }: Stage): Settings {
   return {
     ...settings,
     ENTITLEMENT_MIGRATION_DATABASE_URL: entitlement.ownerUrl,
@@ -132,34 +48,28 @@ export function migrationSettings({ settings, entitlement, notification }: Syste
   };
 }
 
-export function untilReady({ url }: ServiceProcess): Promise<void> {
-  return until("it is ready", () => isReady(url));
+export function countSent({ owners }: Stage): Promise<number> {
+  return countRows(owners.notification, "notifications where status = 'SENT'");
 }
 
-async function isReady(url: string): Promise<boolean> {
-  const answer = await fetch(`${url}/readyz`);
-  await answer.body?.cancel();
-  return answer.status === 200;
-}
-
-export function urlsOf(processes: ServiceProcess[]): string[] {
-  return processes.map(({ url }) => url);
-}
-
-export async function countSent({ notification }: System): Promise<number> {
-  const [row] = await ask<{ count: number }>(
-    notification.ownerUrl,
-    "select count(*)::int as count from notifications where status = 'SENT'",
-  );
-  return row?.count ?? 0;
-}
-
-export function untilAllSent(system: System, changes: Change[], withinMs = 60_000): Promise<void> {
+export function untilAllSent(system: Stage, changes: Change[], withinMs = 60_000): Promise<void> {
   return until("all are sent", async () => await countSent(system) >= changes.length, withinMs);
 }
 
+/** Waits until all changes are sent. Fails if one is lost, sent twice, or out of order anywhere. */
+export async function assertDelivered(
+  system: Stage,
+  changes: Change[],
+  withinMs?: number,
+): Promise<void> {
+  await untilAllSent(system, changes, withinMs);
+  await assertKept(system, changes);
+  await assertStreamInOrder(system, changes);
+  assertSentOnceInOrder(system, changes);
+}
+
 /** Invariants 1 to 4: one row of each kind for each acknowledged change, and nothing else. */
-export async function assertKept(system: System, changes: Change[]): Promise<void> {
+export async function assertKept(system: Stage, changes: Change[]): Promise<void> {
   const { entitlement, notification } = system;
   const outbox = await ask<Change & { event_id: string; status: string }>(
     entitlement.ownerUrl,
@@ -191,9 +101,9 @@ export async function assertKept(system: System, changes: Change[]): Promise<voi
   assert.deepEqual(rest, [{ processed: changes.length, dead: 0, given_up: 0 }]);
 }
 
-/** The stream may hold a message twice, but a version first comes after those before it. */
+/** The stream may contain an event twice, but its first copy must come after all earlier versions. */
 export async function assertStreamInOrder(
-  { natsUrl, stream }: System,
+  { natsUrl, stream }: Stage,
   changes: Change[],
 ): Promise<void> {
   const first = new Map<string, Change>();
@@ -205,7 +115,7 @@ export async function assertStreamInOrder(
   assertVersionsInOrder([...first.values()], changes);
 }
 
-export function assertSentOnceInOrder({ everStarted }: System, changes: Change[]): void {
+export function assertSentOnceInOrder({ everStarted }: Stage, changes: Change[]): void {
   const sends = everStarted.notification.flatMap(({ log }) => sendsIn(log));
   assertVersionsInOrder(sends.toSorted((a, b) => a.time - b.time), changes);
 }

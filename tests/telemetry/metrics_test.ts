@@ -1,13 +1,13 @@
 // The metrics of a service report what happened, and a scrape costs almost nothing.
 import assert from "node:assert/strict";
 import { call, grant, list, post, revoke } from "../support/api.ts";
-import { freshDatabase } from "../support/databases.ts";
+import { freshDatabase, ownDatabase } from "../support/databases.ts";
 import { ask, settingsOf, startEntitlement } from "../support/entitlement.ts";
 import { samplesOf, scrapeOf, valueOf } from "../support/metrics.ts";
-import { ownDatabase } from "../support/own_database.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { startService } from "../../tools/servers/service_process.ts";
-import { startSystem, untilReady } from "../support/system.ts";
+import { startSystem } from "../support/system.ts";
+import { untilReady } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("each request for a change is counted by its action and its result", async () => {

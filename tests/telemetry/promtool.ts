@@ -1,10 +1,10 @@
 // Prometheus' own tool, for the rules of deploy/observability.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { parse, stringify } from "yaml";
 import { findPromtool } from "../../tools/servers/find_promtool.ts";
+import { root } from "../../tools/root.ts";
 
-export const folder = fileURLToPath(new URL("../../deploy/observability/", import.meta.url));
+export const folder = `${root}deploy/observability/`;
 export const ruleFiles = ["records.yaml", "alerts.yaml"].map((name) => folder + name);
 
 export interface Alert {

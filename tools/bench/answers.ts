@@ -1,11 +1,13 @@
-// What the service answers from its tables: a replay of a stored answer, and the list of a user's
-// entitlements. The limit of both is a handler that answers a constant of the same length.
+// Requests that only read: the replay of a stored answer, and the list of a user's entitlements. The
+// limit of both is a handler that returns a constant answer of the same length.
 import { fileURLToPath } from "node:url";
 import { startService } from "../servers/service_process.ts";
 import { freePort } from "../servers/free_port.ts";
-import { asOwner, countOf, makeDatabase } from "./database.ts";
-import { type LoadKind, runLoad } from "./load.ts";
+import { makeDatabase } from "../servers/databases.ts";
+import { type LoadKind, runLoad } from "../load/sockets.ts";
 import type { Bench, Work } from "./work.ts";
+import { settingsOf } from "./both.ts";
+import { expectRows } from "./database.ts";
 
 const users = 500;
 const entitlementsEach = 20;
@@ -26,11 +28,8 @@ async function startAnswers(
   const requests = quick ? 10_000 : 50_000;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${kind}`);
   const service = await startService("entitlement", {
-    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: `bench-${kind}`,
-    ENTITLEMENT_NATS_SUBJECT: `bench.${kind}`,
+    ...settingsOf("entitlement", servers, database, kind),
     ENTITLEMENT_OUTBOX_ENABLED: "false",
-    NATS_URL: servers.nats.url,
   });
   const constant = await startConstant(answerBytes);
   const load = { first: 0, count: users * entitlementsEach, users };
@@ -44,8 +43,7 @@ async function startAnswers(
     atMost: {},
     measure: async () => {
       const perSecond = await measure(service.url);
-      const events = await asOwner(database, (owner) => countOf(owner, "outbox_events"));
-      if (events !== load.count) throw new Error(`${events} events of ${load.count} changes`);
+      await expectRows(database, load.count, "outbox_events");
       return { perSecond, figures: {} };
     },
     limits: [{

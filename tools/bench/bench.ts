@@ -1,6 +1,5 @@
-// deno task bench [--quick] [--json] [--only NAME]: what the services can do, each line measured
-// together with its limit in the same run, in turns.
-import { fileURLToPath } from "node:url";
+// deno task bench [--quick] [--json] [--only NAME]: measures what the services can do. Each figure is
+// measured in turns with its limit, in the same run.
 import { startServers } from "../servers/servers.ts";
 import { startList, startReplay } from "./answers.ts";
 import { startCommit } from "./commit.ts";
@@ -17,6 +16,7 @@ import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import { startSoak } from "./soak.ts";
 import { startSystem } from "./system.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
+import { root } from "../root.ts";
 
 const works: Record<string, StartWork> = {
   commit: startCommit,
@@ -64,7 +64,7 @@ function readOptions(args: string[]): Options {
         options.names = (args[++i] ?? "").split(",");
         break;
       default:
-        refuse(`unknown option ${args[i]}`);
+        refuse(`Unknown option ${args[i]}`);
     }
   }
   const unknown = options.names.find((name) => !Object.hasOwn(works, name));
@@ -73,11 +73,11 @@ function readOptions(args: string[]): Options {
 }
 
 function refuse(problem: string): never {
-  console.error(`${problem}\nusage: deno task bench [--quick] [--json] [--only NAME,...]`);
+  console.error(`${problem}\nUsage: deno task bench [--quick] [--json] [--only NAME,...]`);
   Deno.exit(2);
 }
 
-/** The first round only warms everything up. */
+/** The first round is a warm-up and does not count. */
 async function measure(work: Work, { quick }: Bench): Promise<Round[]> {
   if (work.once) return [{ limits: [], work: await work.measure() }];
   const rounds: Round[] = [];
@@ -96,7 +96,7 @@ await using servers = await startServers({
     min_wal_size: "1GB", // the files that were made are kept
   },
 });
-const machine = await machineFacts(servers); // before there is any load
+const machine = await machineFacts(servers); // without load
 await makeWalFiles(servers.postgres);
 const lines: Line[] = [];
 for (const name of names) {
@@ -105,7 +105,7 @@ for (const name of names) {
   await using work = await (works[name] as StartWork)(bench);
   lines.push(lineOf(name, work, await measure(work, bench)));
 }
-const folder = fileURLToPath(new URL("../../dist/bench", import.meta.url));
+const folder = `${root}dist/bench`;
 await Deno.mkdir(folder, { recursive: true });
 const report = JSON.stringify({ quick, machine, lines }, null, 2);
 await Deno.writeTextFile(`${folder}/bench.json`, `${report}\n`);
@@ -114,5 +114,5 @@ if (json) console.log(report);
 else {
   console.log(tableOf(lines));
   const facts = Object.entries(machine).map(([name, fact]) => `${name} ${fact}`);
-  console.log(`\n${facts.join(" · ")}\nAlso in dist/bench: bench.json, bench.svg`);
+  console.log(`\n${facts.join(" · ")}\nThe same is in dist/bench/bench.json and bench.svg`);
 }

@@ -1,39 +1,35 @@
-// Both services at work on one stream, each on a database of its own.
-import { type ServiceProcess, startService } from "../servers/service_process.ts";
+// Services at work on a stream of their own.
+import {
+  bothPlaces,
+  type DatabaseUrls,
+  requiredSettings,
+  type Stage,
+  startStage,
+} from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import type { Servers } from "../servers/servers.ts";
-import { type BenchDatabase, makeDatabase } from "./database.ts";
+import type { Settings } from "../servers/service_process.ts";
+import type { ServiceName } from "../services.ts";
 
-export interface BothServices extends AsyncDisposable {
-  entitlement: BenchDatabase;
-  notification: BenchDatabase;
-  settings: Record<string, string>;
-  services: { entitlement: ServiceProcess; notification: ServiceProcess };
+/** Each of its two services on a database of its own. */
+export async function startBoth(servers: Servers, name: string): Promise<Stage> {
+  return await startStage(bothPlaces({
+    ...brokerOf(servers, name),
+    entitlement: await makeDatabase(servers.postgres, "entitlement", `bench_${name}`),
+    notification: await makeDatabase(servers.postgres, "notification", `bench_${name}_sent`),
+  }));
 }
 
-export async function startBoth({ postgres, nats }: Servers, name: string): Promise<BothServices> {
-  const entitlement = await makeDatabase(postgres, "entitlement", `bench_${name}`);
-  const notification = await makeDatabase(postgres, "notification", `bench_${name}_sent`);
-  const settings = {
-    ENTITLEMENT_DATABASE_URL: entitlement.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: `bench-${name}`,
-    ENTITLEMENT_NATS_SUBJECT: `bench.${name}`,
-    NOTIFICATION_DATABASE_URL: notification.serviceUrl,
-    NOTIFICATION_NATS_STREAM: `bench-${name}`,
-    NOTIFICATION_NATS_SUBJECT: `bench.${name}`,
-    NOTIFICATION_NATS_DURABLE: `bench-${name}`,
-    NATS_URL: nats.url,
-  };
-  const services = {
-    entitlement: await startService("entitlement", settings),
-    notification: await startService("notification", settings),
-  };
-  return {
-    entitlement,
-    notification,
-    settings,
-    services,
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all([services.entitlement.stop(), services.notification.stop()]);
-    },
-  };
+/** Of a service that works alone. */
+export function settingsOf(
+  service: ServiceName,
+  servers: Servers,
+  { serviceUrl }: DatabaseUrls,
+  name: string,
+): Settings {
+  return requiredSettings(service, { ...brokerOf(servers, name), serviceUrl });
+}
+
+function brokerOf({ nats }: Servers, name: string) {
+  return { natsUrl: nats.url, stream: `bench-${name}`, subject: `bench.${name}` };
 }

@@ -1,14 +1,31 @@
-// The same work as a change over HTTP, done by one function inside PostgreSQL: what a careful
-// implementation with one commit per change could reach at best.
+// The same work as a change over HTTP, done by one function inside PostgreSQL. It is the best that a
+// careful implementation with one commit per change could reach.
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { auditHash } from "../../entitlement/audit/hash.ts";
 import { lockNumber } from "../../entitlement/change_locks.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
-import { asOwner, type BenchDatabase, countOf } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { expectRows } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
-export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
-  return asOwner(database, (owner) =>
+const insertAudit = `
+        insert into entitlement_audit
+          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
+           request_id, caller, detail, salt, previous_hash, previous_at, hash)
+        select *, ${auditHash("entry")}
+        from (
+          select event as audit_id, at as occurred_at, wanted_user as user_id,
+            wanted_sku as stock_keeping_unit, 'GRANT' as action, reason as source,
+            purchase as source_id, key as request_id, '' as caller,
+            jsonb_build_object('version', new_version, 'trace_id', trace) as detail,
+            gen_random_uuid() as salt, before.last_hash as previous_hash,
+            before.hashed_at as previous_at
+        ) as entry
+        returning entitlement_audit.hash into new_hash;`;
+
+export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
+  return withClient(database.ownerUrl, (owner) =>
     owner.query(`
       create function bench_grant(
         wanted_user text, wanted_sku text, reason text, purchase text, key text, hash text,
@@ -37,19 +54,7 @@ export function makeChangeFunction(database: BenchDatabase): Promise<unknown> {
         answer := json_build_object(
           'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'status', 'ACTIVE',
           'version', new_version, 'updated_at', at_text)::text;
-        insert into entitlement_audit
-          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
-           request_id, caller, detail, salt, previous_hash, previous_at, hash)
-        select *, ${auditHash("entry")}
-        from (
-          select event as audit_id, at as occurred_at, wanted_user as user_id,
-            wanted_sku as stock_keeping_unit, 'GRANT' as action, reason as source,
-            purchase as source_id, key as request_id, '' as caller,
-            jsonb_build_object('version', new_version, 'trace_id', trace) as detail,
-            gen_random_uuid() as salt, before.last_hash as previous_hash,
-            before.hashed_at as previous_at
-        ) as entry
-        returning entitlement_audit.hash into new_hash;
+        ${insertAudit}
         insert into entitlements as entitlement
           (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at,
            last_hash, hashed_at)
@@ -96,19 +101,14 @@ export function callChangeFunction(pool: pg.Pool, number: number): Promise<unkno
   });
 }
 
-/** Whoever made them, all tables hold exactly so many first changes. */
-export async function assertCommitted(database: BenchDatabase, changes: number): Promise<void> {
-  await asOwner(database, async (owner) => {
-    for (
-      const from of [
-        "entitlements where status = 'ACTIVE' and version = 1",
-        "idempotency_keys where response_code = 200",
-        "outbox_events where status = 'PENDING' and payload->>'version' = '1'",
-        "entitlement_audit where action = 'GRANT' and hash is not null",
-      ]
-    ) {
-      const count = await countOf(owner, from);
-      if (count !== changes) throw new Error(`${count} instead of ${changes} rows: ${from}`);
-    }
-  });
+/** Fails unless all tables contain exactly so many first changes. */
+export async function assertCommitted(database: DatabaseUrls, changes: number): Promise<void> {
+  for (
+    const from of [
+      "entitlements where status = 'ACTIVE' and version = 1",
+      "idempotency_keys where response_code = 200",
+      "outbox_events where status = 'PENDING' and payload->>'version' = '1'",
+      "entitlement_audit where action = 'GRANT' and hash is not null",
+    ]
+  ) await expectRows(database, changes, from);
 }

@@ -1,11 +1,12 @@
-// Changes over HTTP, each of a new user and under a new key. The relay is off: what it costs shows
-// in the lines about the relay and about the whole system.
+// Changes over HTTP, each of a new user and with a new key. The relay is off: the lines about the relay
+// and about the whole system show its cost.
 import pg from "pg";
 import { startService } from "../servers/service_process.ts";
-import { makeDatabase } from "./database.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { assertCommitted, callChangeFunction, makeChangeFunction } from "./change_function.ts";
-import { runLoad } from "./load.ts";
+import { runLoad } from "../load/sockets.ts";
 import { type Bench, shared, timed, type Work } from "./work.ts";
+import { settingsOf } from "./both.ts";
 
 const limitConnections = 32; // the best of 8, 16, 32 and 64
 
@@ -14,12 +15,9 @@ export async function startCommit({ servers, quick }: Bench): Promise<Work> {
   const database = await makeDatabase(servers.postgres, "entitlement", "bench_commit");
   await makeChangeFunction(database);
   const service = await startService("entitlement", {
-    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: "bench-commit",
-    ENTITLEMENT_NATS_SUBJECT: "bench.commit",
+    ...settingsOf("entitlement", servers, database, "commit"),
     ENTITLEMENT_OUTBOX_ENABLED: "false",
     ENTITLEMENT_RETENTION_ENABLED: "false",
-    NATS_URL: servers.nats.url,
   });
   const pool = new pg.Pool({ connectionString: database.ownerUrl, max: limitConnections });
   let made = 0;

@@ -1,5 +1,5 @@
-// The least that an HTTP service can do: the limit of every answer. Arguments: port, length of the
-// answer in bytes.
+// An HTTP service that returns a constant, which is the limit for every answer. Arguments: port, length
+// of the answer in bytes.
 import { Hono } from "hono";
 
 const answer = JSON.stringify({ constant: "x".repeat(Math.max(0, Number(Deno.args[1]) - 15)) });

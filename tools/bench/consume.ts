@@ -1,9 +1,11 @@
-// Whole notification services, from the stream to SENT, with the log channel writing nowhere.
+// Whole notification services, from the stream to SENT.
 import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, countOf, makeDatabase } from "./database.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { makeStream, publishEvents } from "./receive.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
+import { settingsOf } from "./both.ts";
+import { countRows, withClient } from "../servers/asking.ts";
 
 export async function startConsumeDrain(
   bench: Bench,
@@ -15,12 +17,8 @@ export async function startConsumeDrain(
   const connection = await connectTo(servers.nats.url);
   const stream = await makeStream(connection, name);
   const settings = {
-    NOTIFICATION_DATABASE_URL: database.serviceUrl,
-    NOTIFICATION_NATS_STREAM: stream.name,
-    NOTIFICATION_NATS_SUBJECT: stream.subject,
-    NOTIFICATION_NATS_DURABLE: `bench-${name}`,
+    ...settingsOf("notification", servers, database, name),
     NOTIFICATION_RETENTION_ENABLED: "false",
-    NATS_URL: servers.nats.url,
   };
   const services = await Promise.all(
     Array.from({ length: replicas }, () => startService("notification", settings)),
@@ -29,9 +27,11 @@ export async function startConsumeDrain(
     database,
     items: events,
     run: async () => {
-      await asOwner(database, (owner) => owner.query("truncate notifications, processed_events"));
-      const sent = () =>
-        asOwner(database, (owner) => countOf(owner, "notifications where status = 'SENT'"));
+      await withClient(
+        database.ownerUrl,
+        (owner) => owner.query("truncate notifications, processed_events"),
+      );
+      const sent = () => countRows(database.ownerUrl, "notifications where status = 'SENT'");
       const perSecond = await timed(events, async () => {
         await publishEvents(connection, stream.subject, events);
         while (await sent() < events) await new Promise((again) => setTimeout(again, 20));

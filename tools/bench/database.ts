@@ -1,53 +1,22 @@
-// A migrated database of its own for each measurement, as the service finds it.
-import { fileURLToPath } from "node:url";
-import pg from "pg";
-import { migrate } from "../../migrations/migrate.ts";
+// Statements to the databases of the bench, as their owner.
+import type pg from "pg";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { countRows, withClient } from "../servers/asking.ts";
 import type { PostgresServer } from "../servers/postgres.ts";
 
-export interface BenchDatabase {
-  ownerUrl: string;
-  serviceUrl: string;
-}
-
-export async function makeDatabase(
-  server: PostgresServer,
-  service: "entitlement" | "notification",
-  name: string,
-): Promise<BenchDatabase> {
-  const ownerUrl = server.urlOf({ database: name });
-  const serviceUrl = server.urlOf({ database: name, user: `kenri_${service}` });
-  const folder = fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
-  await migrate({ folder, ownerUrl, serviceUrl, say: () => {} });
-  return { ownerUrl, serviceUrl };
-}
-
-// Of 16 MiB each; more than are written between two checkpoints.
+// Each has 16 MiB. This is more than is written between two checkpoints.
 const walFiles = 64;
 
-/** Files of the write-ahead log are used again and again, but a new server has none yet: whoever
- * commits waits some 40 ms for each to be made. So they are made before anything is measured. */
+/** PostgreSQL reuses the files of its write-ahead log, but a new server has none yet, and a commit
+ * waits some 40 ms for each new one. So they are made before anything is measured. */
 export async function makeWalFiles(server: PostgresServer): Promise<void> {
-  await asOwner({ ownerUrl: server.url, serviceUrl: server.url }, async (owner) => {
+  await withClient(server.url, async (owner) => {
     for (let i = 0; i < walFiles; i++) {
       await owner.query("select pg_logical_emit_message(false, 'bench', 'one more file')");
       await owner.query("select pg_switch_wal()");
     }
-    await owner.query("checkpoint"); // from here on they are free to be used again
+    await owner.query("checkpoint"); // now the files may be reused
   });
-}
-
-/** A few statements as the owner. */
-export async function asOwner<Result>(
-  { ownerUrl }: BenchDatabase,
-  work: (owner: pg.Client) => Promise<Result>,
-): Promise<Result> {
-  const owner = new pg.Client({ connectionString: ownerUrl });
-  await owner.connect();
-  try {
-    return await work(owner);
-  } finally {
-    await owner.end();
-  }
 }
 
 export async function countOf(owner: pg.Client, from: string): Promise<number> {
@@ -57,7 +26,17 @@ export async function countOf(owner: pg.Client, from: string): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** In a select from rows with a `number`: ids that grow with it, as those of the services do. */
+/** Fails unless the `from` clause has so many rows. */
+export async function expectRows(
+  { ownerUrl }: DatabaseUrls,
+  expected: number,
+  from: string,
+): Promise<void> {
+  const count = await countRows(ownerUrl, from);
+  if (count !== expected) throw new Error(`${count} instead of ${expected} rows: ${from}`);
+}
+
+/** For a select from rows with a `number`: ids that grow with it, as the ids of the services do. */
 export function uuidOfRow(at: string): string {
   const hash = `md5(number || '${at.replaceAll("'", "''")}')`;
   return `(lpad(to_hex((extract(epoch from ${at}) * 1000)::bigint + number / 10), 12, '0')

@@ -1,11 +1,12 @@
-// From PENDING to SENT: the delivery's own loop, through a channel that writes nowhere.
+// From PENDING to SENT: the loop of the delivery, with a channel that writes nothing.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
 import { deliverNotifications } from "../../notification/deliver_notifications.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import {
   type Bench,
   type Drain,
@@ -14,6 +15,8 @@ import {
   timed,
   type Work,
 } from "./work.ts";
+import { expectRows, uuidOfRow } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 const batchSize = 200; // the service's own default
 const lease = { worker: "bench", leaseMs: 60_000 };
@@ -32,7 +35,7 @@ export async function startDeliver(bench: Bench): Promise<Work> {
       what: `the statements alone, in batches of ${batchSize}`,
       target: 0.5,
       measure: async () => {
-        await asOwner(database, (owner) => seed(owner, items));
+        await withClient(database.ownerUrl, (owner) => seed(owner, items));
         const perSecond = await timed(items, async () => {
           let settling: Promise<unknown> = Promise.resolve();
           for (;;) {
@@ -64,7 +67,7 @@ export async function startDeliverDrain(
   const notifications = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
-  await asOwner(database, (owner) => addFinished(owner, finished));
+  await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
   const channel = { send: () => Promise.resolve() };
@@ -73,7 +76,7 @@ export async function startDeliverDrain(
     database,
     items: notifications,
     run: async () => {
-      await asOwner(database, (owner) => seed(owner, notifications, finished > 0));
+      await withClient(database.ownerUrl, (owner) => seed(owner, notifications, finished > 0));
       const stop = new AbortController();
       const parts = {
         database: pool,
@@ -107,7 +110,7 @@ async function seed(owner: pg.Client, notifications: number, keepOthers = false)
   if (!keepOthers) await owner.query("analyze notifications");
 }
 
-/** Notifications of yesterday, which were sent long ago, and the events that they come from. */
+/** Notifications of yesterday, which were sent long ago, and their events. */
 export async function addFinished(owner: pg.Client, notifications: number): Promise<void> {
   if (notifications === 0) return;
   await owner.query(insertNotifications("now() - interval '1 day'", "other-"), [notifications]);
@@ -117,7 +120,7 @@ export async function addFinished(owner: pg.Client, notifications: number): Prom
   await owner.query("vacuum analyze notifications, processed_events");
 }
 
-// Those of others are SENT.
+// Those of other users are SENT.
 function insertNotifications(at: string, prefix: "user-" | "other-"): string {
   const finished = prefix === "other-";
   return `
@@ -133,19 +136,15 @@ function insertNotifications(at: string, prefix: "user-" | "other-"): string {
     from generate_series(1, $1::int) as number`;
 }
 
-// By the service's session, which goes by the index of unfinished rows whatever the statistics say.
+// The service's session uses the index of unfinished rows, whatever the statistics are.
 async function unfinished(pool: Database): Promise<boolean> {
   return (await query(pool, "select from notifications where unfinished limit 1")).length > 0;
 }
 
-async function assertSent(database: BenchDatabase, notifications: number): Promise<void> {
-  const sent = await asOwner(
+function assertSent(database: DatabaseUrls, notifications: number): Promise<void> {
+  return expectRows(
     database,
-    (owner) =>
-      countOf(
-        owner,
-        "notifications where status = 'SENT' and attempt_count = 0 and user_id like 'user-%'",
-      ),
+    notifications,
+    "notifications where status = 'SENT' and attempt_count = 0 and user_id like 'user-%'",
   );
-  if (sent !== notifications) throw new Error(`${sent} of ${notifications} are SENT`);
 }

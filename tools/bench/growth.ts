@@ -1,5 +1,5 @@
-// The same drains with tables full of finished rows, with a transaction held open, and with several
-// replicas at once. The limit of each is the same drain without.
+// The drains again: with tables full of finished rows, with a transaction held open, and by several
+// replicas at once. The limit of each is the same drain without that.
 import pg from "pg";
 import type { Drain, StartDrain, StartWork, Work } from "./work.ts";
 
@@ -20,7 +20,7 @@ export function replicasOf(start: StartDrain, name: string, replicas: number): S
   };
 }
 
-/** Since before the drain: so nothing that is finished during it can be cleaned away. */
+/** The transaction begins before the drain, so vacuum can't remove anything that the drain leaves. */
 export function heldOf(start: StartDrain, name: string): StartWork {
   return async (bench) => {
     const drain = await start(bench, { name: `${name}_held` });

@@ -1,10 +1,14 @@
 // How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
 import type pg from "pg";
 import { ensureStream } from "../../shared/nats/streams.ts";
+import { grant, type HttpRequest, toHttp } from "../load/change_request.ts";
+import { attempt } from "../load/repeating_client.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";
-import { asOwner, type BenchDatabase, countOf } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
 import type { Bench, Work } from "./work.ts";
+import { countOf } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 const perSecond = 200;
 
@@ -12,7 +16,7 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   const changes = perSecond * (quick ? 4 : 15);
   const both = await startBoth(servers, "latency");
   const { entitlement, notification } = both;
-  const { url } = both.services.entitlement;
+  const { url } = both.one("entitlement");
   const connection = await connectTo(servers.nats.url);
   const alone = { name: "bench-publish-alone", subject: "bench.publish.alone" };
   const manager = await connection.jetstreamManager();
@@ -20,7 +24,8 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   let made = 0;
   const measure = async () => {
     const seconds = await changeAtPace({ changes, perSecond }, async (i) => {
-      if (await grant(url, made + i) !== 200) throw new Error("Refused");
+      const { answer, problem } = await attempt(url, changeOf(made + i));
+      if (answer?.status !== 200) throw new Error(`A change failed: ${problem}`);
     });
     made += changes;
     await untilSent(notification, made);
@@ -57,23 +62,13 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
-/** Of a new user. Returns the status of the answer. */
-export async function grant(url: string, number: number): Promise<number> {
-  const answer = await fetch(`${url}/v1/entitlements/grants`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "Idempotency-Key": `key-${number}` },
-    body: JSON.stringify({
-      user_id: `user-${number}`,
-      stock_keeping_unit: "premium",
-      reason: "purchase",
-      purchase_id: `purchase-${number}`,
-    }),
-  });
-  await answer.body?.cancel();
-  return answer.status;
+/** Of a new user. */
+export function changeOf(number: number): HttpRequest {
+  const [key, user, purchase] = [`key-${number}`, `user-${number}`, `purchase-${number}`];
+  return toHttp(grant({ key, user, sku: "premium", reason: "purchase", purchase }));
 }
 
-/** Each change at its time, however long others take. Returns how many seconds all took. */
+/** Starts each change on time, however long others take. Returns the seconds that all took. */
 export async function changeAtPace(
   { changes, perSecond }: { changes: number; perSecond: number },
   change: (index: number) => Promise<void>,
@@ -90,8 +85,8 @@ export async function changeAtPace(
   return (performance.now() - from) / 1_000;
 }
 
-export async function untilSent(notification: BenchDatabase, count: number): Promise<void> {
-  await asOwner(notification, async (owner) => {
+export async function untilSent(notification: DatabaseUrls, count: number): Promise<void> {
+  await withClient(notification.ownerUrl, async (owner) => {
     while (await countOf(owner, "notifications where status = 'SENT'") < count) {
       await new Promise((again) => setTimeout(again, 20));
     }
@@ -103,14 +98,14 @@ interface Delays {
   arrived: { p50: number; p99: number };
 }
 
-// All times are by the clock of the one server that both databases are on. The audit entry is never
-// changed, so its transaction is the commit of the change.
+// All times are from the clock of the server that has both databases. An audit entry is never changed, so
+// its transaction is the commit of the change.
 async function delaysOf(
-  entitlement: BenchDatabase,
-  notification: BenchDatabase,
+  entitlement: DatabaseUrls,
+  notification: DatabaseUrls,
   newest: number,
 ): Promise<Delays> {
-  const published = await asOwner(entitlement, (owner) =>
+  const published = await withClient(entitlement.ownerUrl, (owner) =>
     rowsOf(
       owner,
       `select event_id, extract(epoch from committed_at)::float8 * 1000 as committed,
@@ -122,7 +117,7 @@ async function delaysOf(
        ) as change on audit_id = event_id`,
       newest,
     ));
-  const sent = await asOwner(notification, (owner) =>
+  const sent = await withClient(notification.ownerUrl, (owner) =>
     rowsOf(
       owner,
       `select event_id, 0 as committed, extract(epoch from sent_at)::float8 * 1000 as reached
@@ -146,7 +141,7 @@ interface Reached {
 
 async function rowsOf(owner: pg.Client, text: string, newest: number): Promise<Reached[]> {
   const { rows } = await owner.query<Reached>(text, [newest]);
-  if (rows.length !== newest) throw new Error(`${rows.length} of ${newest} rows are there`);
+  if (rows.length !== newest) throw new Error(`${rows.length} of ${newest} rows exist`);
   return rows;
 }
 

@@ -1,12 +1,12 @@
-// The facts of the machine, to read the figures by.
-import { asOwner } from "./database.ts";
+// Facts about the machine, which the figures depend on.
 import { connectTo } from "../servers/nats_client.ts";
 import type { Servers } from "../servers/servers.ts";
+import { withClient } from "../servers/asking.ts";
 
 export async function machineFacts({ postgres, nats }: Servers): Promise<Record<string, string>> {
   const connection = await connectTo(nats.url);
-  const version = await asOwner(
-    { ownerUrl: postgres.url, serviceUrl: "" },
+  const version = await withClient(
+    postgres.url,
     async (owner) => (await owner.query("show server_version")).rows[0].server_version,
   );
   const facts = {

@@ -1,23 +1,22 @@
-// What becomes of changes that arrive at 1, 2, 4 and 8 times the rate at which they can be made:
+// Measures what happens to changes that arrive at 1, 2, 4 and 8 times the rate that the service can do:
 // deno run --allow-all tools/bench/overload.ts
-// Prints the table of docs/reliability/overload.md. Arguments: other multiples.
+// It prints the table of docs/reliability/overload.md. Arguments: other multiples.
 import { memoryOf } from "../servers/memory.ts";
-import { runOpenLoop, timesOf, turnedAway } from "../load/open_loop.ts";
+import { runLoad, runOpenLoop, timesOf, turnedAway } from "../load/sockets.ts";
 import { startServers } from "../servers/servers.ts";
 import { startBoth } from "./both.ts";
-import { asOwner, countOf } from "./database.ts";
-import { runLoad } from "./load.ts";
+import { countRows } from "../servers/asking.ts";
 
 const warmUp = 20_000;
 const seconds = 10;
 
 await using servers = await startServers();
 await using both = await startBoth(servers, "overload");
-const { url, pid } = both.services.entitlement;
+const { url, pid } = both.one("entitlement");
 let made = warmUp;
 let acknowledged = warmUp;
 
-/** A rush, and right after it a calm second in which everything should be as usual. */
+/** One open loop, whose changes are counted. */
 async function measure(perSecond: number, forSeconds: number) {
   const arrivals = await runOpenLoop(url, { perSecond, seconds: forSeconds, first: made });
   made += arrivals.changes.length;
@@ -52,11 +51,11 @@ for (const times of multiples) {
   console.log(`| ${cells.join(" | ")} |`);
 }
 
-const events = await asOwner(both.entitlement, (owner) => countOf(owner, "outbox_events"));
+const events = await countRows(both.owners.entitlement, "outbox_events");
 console.log(`\n${acknowledged} were acknowledged, ${events} are in the outbox`);
 const sent = "notifications where status = 'SENT'";
 const from = performance.now();
-while (await asOwner(both.notification, (owner) => countOf(owner, sent)) < events) {
+while (await countRows(both.owners.notification, sent) < events) {
   await new Promise((again) => setTimeout(again, 50));
 }
 console.log(`All were sent ${Math.round(performance.now() - from)} ms later`);

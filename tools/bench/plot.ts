@@ -1,5 +1,5 @@
-// The ratios as a picture: for each line a bar from nothing to the median, its spread, and a mark at
-// the target. All bars have one scale: the target is the same distance for everyone.
+// The ratios as a picture: a bar from zero to the median for each line, its spread, and a mark at the
+// target. The scale of each bar is its target, so all marks are in one line.
 import type { Line } from "./report.ts";
 
 const width = 900;

@@ -1,17 +1,18 @@
-// From the stream to stored notifications: the consumer's own loop. Delivery is off, it has a line
-// of its own.
+// From the stream to stored notifications: the loop of the consumer. Delivery is off, because it has a
+// line of its own.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import { AckPolicy, type NatsConnection } from "nats";
 import { openPublisher } from "../../entitlement/publisher.ts";
+import { encodeEvent } from "../../proto/entitlement/encode.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import { bodyOf, eventOf } from "../../tests/support/events.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import { addFinished } from "./deliver.ts";
 import {
   type Bench,
@@ -21,6 +22,8 @@ import {
   timed,
   type Work,
 } from "./work.ts";
+import { expectRows } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 export async function startReceive(bench: Bench): Promise<Work> {
   const connection = await connectTo(bench.servers.nats.url);
@@ -44,7 +47,7 @@ export async function startReceive(bench: Bench): Promise<Work> {
   };
 }
 
-/** Each run consumes the same messages anew, into tables without them. */
+/** Each run consumes the same messages again, into tables that don't contain them. */
 export async function startReceiveDrain(
   bench: Bench,
   { name, finished = 0 }: DrainOptions,
@@ -52,7 +55,7 @@ export async function startReceiveDrain(
   const messages = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
-  await asOwner(database, (owner) => addFinished(owner, finished));
+  await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
   const connection = await connectTo(servers.nats.url);
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
@@ -63,7 +66,7 @@ export async function startReceiveDrain(
     database,
     items: messages,
     run: async () => {
-      await asOwner(database, (owner) => forget(owner, finished > 0));
+      await withClient(database.ownerUrl, (owner) => forget(owner, finished > 0));
       const stop = new AbortController();
       const link = new NatsLink({ urls: servers.nats.url }, "bench", log);
       const parts = { database: pool, toDelivery: new Handover(), log, abandon: stop.signal, link };
@@ -105,7 +108,7 @@ export async function makeStream(connection: NatsConnection, name: string): Prom
   return stream;
 }
 
-/** Each the first change of its user, as most are. */
+/** Each is the first change of its user, as most are. */
 export async function publishEvents(
   connection: NatsConnection,
   subject: string,
@@ -113,12 +116,25 @@ export async function publishEvents(
 ): Promise<void> {
   const publisher = openPublisher(connection, subject);
   const results = await Promise.all(Array.from({ length: events }, (_, i) => {
-    const event = eventOf({ userId: `user-${i}`, sourceId: `purchase-${i}` });
-    return publisher.publish({ id: event.eventId, headers: {}, body: bodyOf(event) });
+    const id = crypto.randomUUID();
+    return publisher.publish({ id, headers: {}, body: encodeEvent(id, grantOf(i)) });
   }));
   publisher.close();
   const lost = results.filter(({ kind }) => kind !== "acked").length;
   if (lost > 0) throw new Error(`The stream did not take ${lost} of ${events} messages`);
+}
+
+function grantOf(number: number): Record<string, unknown> {
+  return {
+    event_type: "EntitlementGranted",
+    occurred_at: "2026-01-02T03:04:05.678Z",
+    user_id: `user-${number}`,
+    stock_keeping_unit: "book",
+    source: "purchase",
+    source_id: `purchase-${number}`,
+    version: 1,
+    trace_id: "0af7651916cd43dd8448eb211c80319c",
+  };
 }
 
 async function consumeAlone(
@@ -151,7 +167,7 @@ async function consumeAlone(
   });
 }
 
-/** All up to here are acknowledged. */
+/** The sequence up to which all messages are acknowledged. */
 async function acked(
   connection: NatsConnection,
   stream: string,
@@ -162,12 +178,10 @@ async function acked(
   return info?.ack_floor.stream_seq ?? 0;
 }
 
-function assertStored(database: BenchDatabase, messages: number): Promise<void> {
-  return asOwner(database, async (owner) => {
-    const count = await countOf(
-      owner,
-      "notifications join processed_events using (event_id) where status = 'PENDING'",
-    );
-    if (count !== messages) throw new Error(`${count} of ${messages} notifications are stored`);
-  });
+function assertStored(database: DatabaseUrls, messages: number): Promise<void> {
+  return expectRows(
+    database,
+    messages,
+    "notifications join processed_events using (event_id) where status = 'PENDING'",
+  );
 }

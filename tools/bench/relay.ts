@@ -1,4 +1,4 @@
-// The relay of the real service drains waiting events: from the table to the stream to PUBLISHED.
+// The relay of the real service publishes waiting events: from the table to the stream to PUBLISHED.
 import type pg from "pg";
 import { headers, type NatsConnection } from "nats";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
@@ -7,7 +7,8 @@ import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { startService } from "../servers/service_process.ts";
 import { connectTo } from "../servers/nats_client.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase, uuidOfRow } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
 import {
   type Bench,
   type Drain,
@@ -17,6 +18,9 @@ import {
   timed,
   type Work,
 } from "./work.ts";
+import { settingsOf } from "./both.ts";
+import { expectRows, uuidOfRow } from "./database.ts";
+import { withClient } from "../servers/asking.ts";
 
 const batchSize = 200; // the service's own default
 
@@ -58,17 +62,14 @@ export async function startRelayDrain(
   const events = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
-  await asOwner(database, (owner) => addFinished(owner, finished));
+  await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
   const connection = await connectTo(servers.nats.url);
   const stream = `bench-${name}`;
   const settings = {
-    ENTITLEMENT_DATABASE_URL: database.serviceUrl,
-    ENTITLEMENT_NATS_STREAM: stream,
-    ENTITLEMENT_NATS_SUBJECT: `bench.${name}`,
+    ...settingsOf("entitlement", servers, database, name),
     ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}`,
     ENTITLEMENT_OUTBOX_POLL_INTERVAL: "10ms", // only until it has found the first events
     ENTITLEMENT_RETENTION_ENABLED: "false",
-    NATS_URL: servers.nats.url,
   };
   const services = await Promise.all(
     Array.from({ length: replicas }, () => startService("entitlement", settings)),
@@ -79,7 +80,7 @@ export async function startRelayDrain(
     items: events,
     run: async () => {
       const stored = await storedIn(connection, stream);
-      const perSecond = await asOwner(database, async (owner) => {
+      const perSecond = await withClient(database.ownerUrl, async (owner) => {
         await seed(owner, events, finished > 0);
         return await timed(events, () => drained(owner));
       });
@@ -95,7 +96,7 @@ export async function startRelayDrain(
   };
 }
 
-/** Fresh events as the service writes them, seen by the relay at once. */
+/** New events as the service writes them; the relay sees them all at once. */
 export async function seed(owner: pg.Client, events: number, keepOthers = false): Promise<void> {
   await owner.query("begin");
   if (!keepOthers) await owner.query("truncate outbox_events");
@@ -104,13 +105,13 @@ export async function seed(owner: pg.Client, events: number, keepOthers = false)
   await owner.query("commit");
 }
 
-/** Events of yesterday; they have been published long ago. */
+/** Events of yesterday, which were published long ago. */
 async function addFinished(owner: pg.Client, events: number): Promise<void> {
   if (events === 0) return;
   await owner.query(insertEvents("now() - interval '1 day'", "other-"), [events]);
   await owner.query("vacuum analyze outbox_events");
 }
-// Those of others are PUBLISHED.
+// Those of other users are PUBLISHED.
 function insertEvents(at: string, prefix: "user-" | "other-"): string {
   const finished = prefix === "other-";
   return `
@@ -143,14 +144,12 @@ async function drained(owner: pg.Client): Promise<void> {
   }
 }
 
-function assertPublished(database: BenchDatabase, events: number): Promise<void> {
-  return asOwner(database, async (owner) => {
-    const published = await countOf(
-      owner,
-      "outbox_events where status = 'PUBLISHED' and attempt_count = 0 and stream_generation > 0",
-    );
-    if (published !== events) throw new Error(`${published} of ${events} events are PUBLISHED`);
-  });
+function assertPublished(database: DatabaseUrls, events: number): Promise<void> {
+  return expectRows(
+    database,
+    events,
+    "outbox_events where status = 'PUBLISHED' and attempt_count = 0 and stream_generation > 0",
+  );
 }
 
 function assertStored(messages: number, events: number): void {
@@ -165,7 +164,7 @@ async function storedIn(connection: NatsConnection, stream: string): Promise<num
 
 async function publishAlone(
   connection: NatsConnection,
-  database: BenchDatabase,
+  database: DatabaseUrls,
   events: number,
 ): Promise<number> {
   const stream = { name: "bench-publish", subject: "bench.publish" };
@@ -185,8 +184,8 @@ async function publishAlone(
   return perSecond;
 }
 
-async function messagesOf(database: BenchDatabase, events: number): Promise<EventMessage[]> {
-  await asOwner(database, (owner) => seed(owner, events));
+async function messagesOf(database: DatabaseUrls, events: number): Promise<EventMessage[]> {
+  await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await claimEvents(pool, lease, events);
   await pool.end();
@@ -195,9 +194,9 @@ async function messagesOf(database: BenchDatabase, events: number): Promise<Even
 
 const lease = { worker: "bench", leaseMs: 60_000 };
 
-/** As the worker does it: while one batch is being settled the next one is claimed. */
-async function settleAlone(database: BenchDatabase, events: number): Promise<number> {
-  await asOwner(database, (owner) => seed(owner, events));
+/** Like the worker, it claims the next batch while one is being settled. */
+async function settleAlone(database: DatabaseUrls, events: number): Promise<number> {
+  await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const perSecond = await timed(events, async () => {
     let settling: Promise<unknown> = Promise.resolve();

@@ -1,17 +1,26 @@
-// Everything at once, from HTTP to SENT, on the one machine; and what the services take of it, at
-// the peak and idle. Its limit is the slowest stage alone, which is the commit.
+// Both services at once, from HTTP to SENT, on one machine, and what they use of it under load and idle.
+// The limit is the slowest stage alone, which is the commit.
 import { memoryOf } from "../servers/memory.ts";
 import { startService } from "../servers/service_process.ts";
-import { asOwner, type BenchDatabase, countOf, makeDatabase } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { makeDatabase } from "../servers/databases.ts";
+import type { Stage } from "../load/stage.ts";
 import { startBoth } from "./both.ts";
-import { runLoad } from "./load.ts";
+import { untilSent } from "./latency.ts";
+import { runLoad } from "../load/sockets.ts";
 import { idleUse } from "./usage.ts";
 import type { Bench, Work } from "./work.ts";
+import { expectRows } from "./database.ts";
+import { countRows } from "../servers/asking.ts";
 
 export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   const changes = quick ? 20_000 : 200_000; // about a minute
   const both = await startBoth(servers, "system");
-  const { entitlement, notification, settings, services } = both;
+  const { entitlement, notification, settings } = both;
+  const services = {
+    entitlement: both.one("entitlement"),
+    notification: both.one("notification"),
+  };
   const alone = await makeDatabase(servers.postgres, "entitlement", "bench_system_alone");
   const commits = await startService("entitlement", {
     ...settings,
@@ -20,7 +29,7 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   });
   let made = 0;
   let madeAlone = 0;
-  // Before the first change, lest the work of autovacuum is taken for the services'.
+  // Measured before the first change, so that the work of autovacuum does not count as the services'.
   const idle = {
     ...await idleUse("entitlement", services.entitlement.pid, entitlement),
     ...await idleUse("notification", services.notification.pid, notification),
@@ -38,24 +47,16 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
     },
     measure: async () => {
       const from = performance.now();
-      const backlogs: number[] = [];
       const load = runLoad(services.entitlement.url, "change", { first: made, count: changes });
-      let loading = true;
-      void load.finally(() => loading = false).catch(() => {});
       made += changes;
-      const sent = () => countIn(notification, "notifications where status = 'SENT'");
-      while (loading) {
-        await new Promise((again) => setTimeout(again, 1_000));
-        backlogs.push(await countIn(entitlement, "outbox_events") - await sent());
-      }
-      await load;
-      while (await sent() < made) await new Promise((again) => setTimeout(again, 20));
+      const backlog = await largestBacklog(both, load);
+      await untilSent(notification, made);
       const perSecond = changes / (performance.now() - from) * 1_000;
       await assertSentOnce(notification, made);
       return {
         perSecond,
         figures: {
-          "largest backlog s": Math.max(...backlogs) / perSecond,
+          "largest backlog s": backlog / perSecond,
           "entitlement MiB": memoryOf(services.entitlement.pid).peakMebibytes,
           "notification MiB": memoryOf(services.notification.pid).peakMebibytes,
           ...idle,
@@ -79,17 +80,30 @@ export async function startSystem({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
-function countIn(database: BenchDatabase, from: string): Promise<number> {
-  return asOwner(database, (owner) => countOf(owner, from));
+/** In events, until the load ends. */
+async function largestBacklog(
+  { entitlement, notification }: Stage,
+  load: Promise<unknown>,
+): Promise<number> {
+  let loading = true;
+  void load.finally(() => loading = false).catch(() => {});
+  let largest = 0;
+  while (loading) {
+    await new Promise((again) => setTimeout(again, 1_000));
+    const sent = await countRows(notification.ownerUrl, "notifications where status = 'SENT'");
+    largest = Math.max(largest, await countRows(entitlement.ownerUrl, "outbox_events") - sent);
+  }
+  await load;
+  return largest;
 }
 
-/** Every change is one notification that was sent once. */
-async function assertSentOnce(notification: BenchDatabase, changes: number): Promise<void> {
-  const exact = await countIn(
+/** Fails unless every change has one notification that was sent once. */
+function assertSentOnce(notification: DatabaseUrls, changes: number): Promise<void> {
+  return expectRows(
     notification,
+    changes,
     `(select from notifications join processed_events using (event_id)
       where status = 'SENT' and attempt_count = 0 and version = 1
       group by aggregate_key having count(*) = 1) as once`,
   );
-  if (exact !== changes) throw new Error(`${exact} of ${changes} changes were sent exactly once`);
 }

@@ -1,6 +1,6 @@
-// What the bench measures: a piece of work, and beside it the limits that it is compared with.
+// What the bench measures: a piece of work and the limits that it is compared with.
 import type { Servers } from "../servers/servers.ts";
-import type { BenchDatabase } from "./database.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
 
 export interface Bench {
   servers: Servers;
@@ -15,22 +15,22 @@ export interface Sample {
 export interface Limit {
   name: string;
   what: string;
-  target: number; // the work shall be at least so many times as fast
+  target: number; // the work must reach at least this share of the limit
   measure(): Promise<number>; // per second
 }
 
-/** Each measurement checks that its work was really done, and throws if it was not. */
+/** Each measurement checks that its work was done, and throws if it was not. */
 export interface Work extends AsyncDisposable {
   unit: string;
-  once?: boolean; // it takes long enough for one round to do
+  once?: boolean; // one round is long enough
   measure(): Promise<Sample>;
   limits: Limit[];
   atMost: Record<string, number>; // bounds of figures
 }
 
-/** One stage that works off what waits for it: so many per second, after each has been checked. */
+/** One stage that works through its backlog. `run` returns a rate, after checking the result. */
 export interface Drain extends AsyncDisposable {
-  database: BenchDatabase;
+  database: DatabaseUrls;
   items: number;
   run(): Promise<number>;
 }
@@ -41,7 +41,7 @@ export function itemsOfDrain({ quick }: Bench): number {
 
 export interface DrainOptions {
   name: string;
-  finished?: number; // rows that lie in the tables from before
+  finished?: number; // number of old finished rows in the tables
   replicas?: number;
 }
 
@@ -49,14 +49,14 @@ export type StartDrain = (bench: Bench, options: DrainOptions) => Promise<Drain>
 
 export type StartWork = (bench: Bench) => Promise<Work>;
 
-/** Per second, by this process's clock. */
+/** Returns the rate per second. */
 export async function timed(count: number, work: () => Promise<unknown>): Promise<number> {
   const from = performance.now();
   await work();
   return count / (performance.now() - from) * 1_000;
 }
 
-/** The same work by so many at once, each taking the next number when it is done with one. */
+/** Shares the numbers below `count` among workers; each takes the next one when it is ready. */
 export async function shared(
   count: number,
   workers: number,

@@ -1,20 +1,21 @@
-// deno task chaos: the whole stack under load and under faults, and then whether every promise held.
-import { fileURLToPath } from "node:url";
+// deno task chaos: runs the whole stack under load and faults, then checks every promise.
 import { parseArgs } from "node:util";
 import { type FaultKind, faultKinds } from "./plan.ts";
 import { isGood, type Report, sumOf, textOfFigures, textOfInvariants } from "./report.ts";
 import { run } from "./run.ts";
+import { root } from "../root.ts";
 
 const usage = `deno task chaos [--minutes N] [--seed S,…] [--faults KIND,…] [--rate N] [--quiet]
 
   --minutes  how long faults are injected, for each seed (2)
-  --seed     one run for each; "random" is drawn and printed (random)
+  --seed     one run for each; "random" draws one and prints it (random)
   --faults   only these kinds: ${faultKinds.slice(0, 8).join(", ")},
              ${faultKinds.slice(8).join(", ")}
   --rate     requests a second (60)
-  --quiet    the faults are not printed as they come
+  --quiet    do not print the faults as they happen
 
-What a run leaves is in .kenri/chaos. Exit code 0 when everything healed and every invariant held.`;
+Each run leaves its report in .kenri/chaos. The exit code is 0 if everything healed and every
+invariant held.`;
 
 interface Options {
   minutes: number;
@@ -42,7 +43,9 @@ function readOptions(): Options {
   }
   const kinds = values.faults.split(",");
   const unknown = kinds.find((kind) => !faultKinds.includes(kind as FaultKind));
-  if (unknown !== undefined) throw new Error(`There is no kind of fault "${unknown}"`);
+  if (unknown !== undefined) {
+    throw new Error(`--faults does not know "${unknown}"; use ${faultKinds.join(", ")}`);
+  }
   return {
     minutes: positive("minutes", values.minutes),
     seeds: values.seed.split(",").map((seed) =>
@@ -65,12 +68,12 @@ function wholeNumber(name: string, written: string): number {
   throw new Error(`--${name} must be whole numbers or "random", not "${written}"`);
 }
 
-const root = fileURLToPath(new URL("../../.kenri/chaos", import.meta.url));
+const chaosFolder = `${root}.kenri/chaos`;
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, () => {
     if (stopping.signal.aborted) Deno.exit(130);
-    console.log("Lifting all faults; once more to leave at once");
+    console.log("Ending all faults and checking the run; press Ctrl-C again to stop at once");
     stopping.abort();
   });
 }
@@ -83,7 +86,7 @@ async function runAll(options: Options): Promise<boolean> {
     const again = `deno task chaos --minutes ${options.minutes} --seed ${seed}` +
       (options.kinds.length < faultKinds.length ? ` --faults ${options.kinds.join()}` : "") +
       (options.changesPerSecond === 60 ? "" : ` --rate ${options.changesPerSecond}`);
-    const folder = `${root}/${startedAt}-seed-${seed}`;
+    const folder = `${chaosFolder}/${startedAt}-seed-${seed}`;
     await Deno.mkdir(folder, { recursive: true });
     console.log(`\n${again}\n`);
     const say = (line: string) => console.log(line);
@@ -93,7 +96,7 @@ async function runAll(options: Options): Promise<boolean> {
     if (!report.healed) console.log(`\nNot healed: ${report.still}`);
     console.log(`\nKept in ${folder}; the same plan again: ${again}`);
   }
-  if (reports.length > 1) await summarise(reports, `${root}/${startedAt}-summary`);
+  if (reports.length > 1) await summarise(reports, `${chaosFolder}/${startedAt}-summary`);
   return reports.every(isGood);
 }
 

@@ -1,29 +1,29 @@
-// The invariants of the contract, and what a run of chaos adds to them: order, repeats and causes.
+// The invariants of the system, and those of a chaos run alone: order, repeats and causes.
 import type { Answered } from "./invariants/invariants.ts";
 import { invariantsOf } from "./invariants/invariants.ts";
 import { type Invariant, invariant, lineOf } from "./invariants/invariant.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import { leaksIn } from "../planted.ts";
-import { failingUser, type Told } from "./clients.ts";
+import { failingUser, type SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { poisonUser } from "./messages.ts";
-import { eventsAreNotGivenUp, poisonIsKept, poisonLeavesNothing } from "./checker_of_poison.ts";
+import { eventsAreNotGivenUp, poisonIsKept, poisonLeavesNothing } from "./poison_invariants.ts";
 import {
   repeatedSendsAreExplained,
   sendsAreInOrder,
   servicesEndWhenAsked,
-} from "./checker_of_runs.ts";
+} from "./run_invariants.ts";
 
 export function check(evidence: Evidence): Invariant[] {
   const tables = withoutPoison(evidence.tables);
-  const { told } = evidence;
+  const { requests } = evidence;
   return [
-    ...invariantsOf(tables, answeredOf(told), evidence.log.sends.filter(isOfClients)),
-    everyoneWasTold(told),
-    versionsFollowAnswers(told),
-    soleClientsAreNotRefused(told),
-    answersStayTheSame(told),
-    keysAreNotReused(told),
+    ...invariantsOf(tables, answeredOf(requests), evidence.log.sends.filter(isOfClients)),
+    everyRequestWasAnswered(requests),
+    versionsFollowAnswers(requests),
+    soleClientsAreNotRefused(requests),
+    answersStayTheSame(requests),
+    keysAreNotReused(requests),
     nothingFailsForOutages(tables),
     sendsAreInOrder(evidence.log.sends.filter(isOfClients), tables),
     repeatedSendsAreExplained(evidence),
@@ -31,11 +31,11 @@ export function check(evidence: Evidence): Invariant[] {
     poisonIsKept(evidence),
     eventsAreNotGivenUp(evidence),
     servicesEndWhenAsked(evidence),
-    nothingIsGivenAway(evidence),
+    noSecretIsShown(evidence),
   ];
 }
 
-/** A message of an unknown type is stored, but no change is behind it. */
+/** A message of an unknown type is stored, but it belongs to no change. */
 function withoutPoison(tables: AllTables): AllTables {
   const poisoned = new Set(
     tables.notifications.filter((row) => !isOfClients(row)).map(({ event_id }) => event_id),
@@ -49,21 +49,21 @@ function withoutPoison(tables: AllTables): AllTables {
 
 const isOfClients = ({ user_id }: { user_id: string }) => !user_id.startsWith(poisonUser);
 
-function answeredOf(told: Told[]): Answered[] {
-  return told.flatMap(({ request, answer }) => answer ? [{ request, answer }] : []);
+function answeredOf(requests: SentRequest[]): Answered[] {
+  return requests.flatMap(({ request, answer }) => answer ? [{ request, answer }] : []);
 }
 
-function everyoneWasTold(told: Told[]): Invariant {
+function everyRequestWasAnswered(requests: SentRequest[]): Invariant {
   return invariant(
-    "6. Every client was told in the end what became of its request",
-    told,
+    "6. Every request was answered in the end",
+    requests,
     ({ answer }) => answer !== undefined,
   );
 }
 
-/** What was sent after an answer had arrived has a higher version than that answer. */
-function versionsFollowAnswers(told: Told[]): Invariant {
-  const changes = told.filter(({ kind, answer }) => kind === "change" && answer?.status === 200)
+/** A request that was sent after an answer had arrived gets a higher version than that answer. */
+function versionsFollowAnswers(requests: SentRequest[]): Invariant {
+  const changes = requests.filter(({ kind, answer }) => kind === "change" && answer?.status === 200)
     .map((one) => ({ ...one, line: lineOfRequest(one), version: versionIn(one) }));
   const late = new Set<string>();
   for (const ofLine of Map.groupBy(changes, ({ line }) => line).values()) {
@@ -78,36 +78,36 @@ function versionsFollowAnswers(told: Told[]): Invariant {
     }
   }
   return invariant(
-    "1. A change that was asked for after another's answer has a higher version",
+    "1. A change that was requested after the answer to another has a higher version",
     changes,
     ({ request }) => !late.has(request.key),
   );
 }
 
-function lineOfRequest({ request: { user, sku } }: Told): string {
+function lineOfRequest({ request: { user, sku } }: SentRequest): string {
   return lineOf({ user_id: user, stock_keeping_unit: sku });
 }
 
-function versionIn({ answer }: Told): number {
+function versionIn({ answer }: SentRequest): number {
   return JSON.parse(answer?.body ?? "{}").version;
 }
 
-function soleClientsAreNotRefused(told: Told[]): Invariant {
+function soleClientsAreNotRefused(requests: SentRequest[]): Invariant {
   return invariant(
-    "6. A client that alone changes an entitlement is never refused",
-    told.filter(({ isSole, kind, answer }) => isSole && kind !== "repeat" && answer),
+    "6. The only client that changes an entitlement is never refused",
+    requests.filter(({ isSole, kind, answer }) => isSole && kind !== "repeat" && answer),
     ({ answer }) => answer?.status === 200,
   );
 }
 
-function answersStayTheSame(told: Told[]): Invariant {
+function answersStayTheSame(requests: SentRequest[]): Invariant {
   const first = new Map(
-    told.filter(({ kind, answer }) => kind === "change" && answer)
+    requests.filter(({ kind, answer }) => kind === "change" && answer)
       .map(({ request, answer }) => [request.key, answer]),
   );
   return invariant(
     "6. The same request gets the same answer, byte for byte",
-    told.filter(({ kind, answer }) => (kind === "repeat" || kind === "double tap") && answer),
+    requests.filter(({ kind, answer }) => (kind === "repeat" || kind === "double tap") && answer),
     ({ request, answer }) => {
       const before = first.get(request.key);
       return before?.status === answer?.status && before?.body === answer?.body;
@@ -115,36 +115,36 @@ function answersStayTheSame(told: Told[]): Invariant {
   );
 }
 
-function keysAreNotReused(told: Told[]): Invariant {
+function keysAreNotReused(requests: SentRequest[]): Invariant {
   return invariant(
     "6. Another request under a used key is refused",
-    told.filter(({ kind, answer }) => kind === "key conflict" && answer),
+    requests.filter(({ kind, answer }) => kind === "key conflict" && answer),
     ({ answer }) =>
       answer?.status === 409 && JSON.parse(answer.body).code === "IDEMPOTENCY_KEY_CONFLICT",
   );
 }
 
-/** No message of these runs fails by itself, but those of users whose sends fail on purpose. */
+/** Only sends to the users of failing sends may fail: no outage may use up the attempts. */
 function nothingFailsForOutages({ events, notifications }: AllTables): Invariant {
   const ends = [
     ...events.map((row) => ({ ...row, mustFail: false })),
     ...notifications.map((row) => ({ ...row, mustFail: row.user_id.startsWith(failingUser) })),
   ];
   return invariant(
-    "2. and 4. FAILED is what fails by itself, and nothing else",
+    "2. and 4. Nothing is FAILED but the notifications whose sends fail on purpose",
     ends,
     ({ status, mustFail }) => (status === "FAILED") === mustFail,
   );
 }
 
-function nothingIsGivenAway({ log, said }: Evidence): Invariant {
+function noSecretIsShown({ log, said }: Evidence): Invariant {
   const lines = [...log.lines.map(({ text }) => text), ...log.strays];
   const texts = Object.entries({ ...said, "the log": lines.join("\n") });
   const leaks = texts.flatMap(([where, text]) => leaksIn(where, text));
-  const { says, violations, examples } = invariant(
-    "No password and no whole idempotency key is in what services said, or stored as an error",
+  const { statement, violations, examples } = invariant(
+    "No password and no whole idempotency key is in a log, a metric or a stored error",
     leaks,
     () => false,
   );
-  return { says, checked: texts.length, violations, examples };
+  return { statement, checked: texts.length, violations, examples };
 }

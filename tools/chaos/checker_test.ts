@@ -1,17 +1,17 @@
-// The checker finds nothing where all is well, and each harm that is done to the evidence.
+// The checker finds nothing in sound evidence, and notices each change that makes it unsound.
 import assert from "node:assert/strict";
 import { plantedKey, plantedPassword } from "../planted.ts";
 import { check } from "./checker.ts";
 import type { Evidence } from "./evidence.ts";
 import { first, soundEvidence } from "./sound_evidence.ts";
 
-Deno.test("nothing is found where all is well", () => {
+Deno.test("sound evidence breaks no invariant", () => {
   const invariants = check(soundEvidence());
   assert.deepEqual(invariants.filter(({ violations }) => violations > 0), []);
   assert.deepEqual(
     invariants.filter(({ checked }) => checked === 0),
     [],
-    "each looks at something",
+    "each checks something",
   );
 });
 
@@ -50,8 +50,8 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
   [
     "a later change got a lower version",
     /higher version/,
-    ({ told }) => {
-      const [one, two] = [first(told), first(told.slice(1))];
+    ({ requests }) => {
+      const [one, two] = [first(requests), first(requests.slice(1))];
       [one.sentAt, two.sentAt] = [two.sentAt, one.sentAt];
       [one.answeredAt, two.answeredAt] = [two.answeredAt, one.answeredAt];
     },
@@ -63,12 +63,12 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
   ],
   [
     "an outage made an event fail",
-    /FAILED is what fails by itself/,
+    /FAILED but the notifications/,
     ({ tables }) => Object.assign(first(tables.events), { status: "FAILED", last_error: "away" }),
   ],
   [
     "an outage made a notification fail",
-    /FAILED is what fails by itself/,
+    /FAILED but the notifications/,
     ({ tables }) => {
       first(tables.notifications).status = "FAILED";
       tables.deadLetters.push(first(tables.notifications));
@@ -100,7 +100,7 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
   ],
   [
     "a SENT notification was never sent",
-    /^4\. What is SENT/,
+    /^4\. The channel has sent/,
     ({ log }) => log.sends = log.sends.filter(({ version }) => version !== 2),
   ],
   [
@@ -124,7 +124,7 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
     ({ injected }) => first(injected).fault.target = "notification-2",
   ],
   [
-    "a worker without its lease has left one",
+    "a finished row still has a lease",
     /^5\. A worker/,
     ({ tables }) => first(tables.notifications).leased = true,
   ],
@@ -132,8 +132,8 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
   [
     "a repeated request gets another answer",
     /same request gets the same answer/,
-    ({ told }) =>
-      first(told, ({ kind }) => kind === "repeat").answer = {
+    ({ requests }) =>
+      first(requests, ({ kind }) => kind === "repeat").answer = {
         status: 200,
         body: "{}",
         replayed: true,
@@ -142,9 +142,9 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
   [
     "a key is taken for another request",
     /under a used key/,
-    ({ told }) => {
-      const conflict = first(told, ({ kind }) => kind === "key conflict");
-      conflict.answer = first(told).answer;
+    ({ requests }) => {
+      const conflict = first(requests, ({ kind }) => kind === "key conflict");
+      conflict.answer = first(requests).answer;
     },
   ],
   [
@@ -153,49 +153,49 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
     ({ tables }) => first(tables.audit).request_id = "key-refused",
   ],
   [
-    "a change that no client was told of",
-    /tells of a change has one audit row/,
+    "an answer is stored for a change that was never made",
+    /answer of a change has one audit row/,
     ({ tables }) =>
       tables.answers.push({ idem_key: "unknown", response_code: 200, response_body: "{}" }),
   ],
   [
-    "a client is refused what only it changes",
-    /alone changes an entitlement/,
-    ({ told }) => first(told, ({ answer }) => answer?.status === 409).isSole = true,
+    "the only client of an entitlement is refused",
+    /only client that changes/,
+    ({ requests }) => first(requests, ({ answer }) => answer?.status === 409).isSole = true,
   ],
   [
     "a request is never answered",
-    /was told in the end/,
-    ({ told }) => first(told).answer = undefined,
+    /was answered in the end/,
+    ({ requests }) => first(requests).answer = undefined,
   ],
   [
-    "a message that is no event became a notification",
-    /no event leaves no notification/,
+    "a message that is not an event made a notification",
+    /not an event makes no notification/,
     ({ tables }) =>
       tables.notifications.push({ ...first(tables.notifications), user_id: "poison-1" }),
   ],
   [
-    "a message that is no event is not kept",
-    /is kept with a copy/,
+    "a message that is not an event is not kept",
+    /^6\. A copy of each message/,
     ({ givenUp }) => givenUp.length = 0,
   ],
   [
     "an event was given up",
-    /uses up the deliveries/,
+    /exhausts the deliveries/,
     ({ givenUp }) => givenUp.push({ kind: "MAX_DELIVERIES", poison: null, has_copy: true }),
   ],
   [
     "a service ended by itself",
-    /ends when it is asked/,
+    /ends only when it is asked/,
     ({ runs }) => first(runs).asked = "nothing",
   ],
   [
-    "a service says its password",
+    "a service logs its password",
     /^No password/,
     ({ log }) => first(log.lines).text = `can't reach postgres://ann:${plantedPassword}@db`,
   ],
   [
-    "a process says an idempotency key as it ends",
+    "a process prints an idempotency key when it ends",
     /^No password/,
     ({ log }) => log.strays.push(`Uncaught Error: ${plantedKey}-17`),
   ],
@@ -206,19 +206,19 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
   ],
   [
     "a stop has a bad exit code",
-    /ends when it is asked/,
+    /ends only when it is asked/,
     ({ runs }) => first(runs.slice(1)).code = 1,
   ],
 ];
 
 for (const [harm, found, plant] of harms) {
-  Deno.test(`it is found that ${harm}`, () => {
+  Deno.test(`the checker notices that ${harm}`, () => {
     const evidence = soundEvidence();
     plant(evidence);
     const broken = check(evidence).filter(({ violations }) => violations > 0);
     assert.ok(
-      broken.some(({ says }) => found.test(says)),
-      `${found} in ${broken.map((i) => i.says)}`,
+      broken.some(({ statement }) => found.test(statement)),
+      `${found} in ${broken.map((i) => i.statement)}`,
     );
   });
 }

@@ -1,70 +1,71 @@
-// The load: clients that behave as real ones do. Whatever goes wrong, they ask again with the same
-// key until they are told what became of their request.
-import { plantedKey } from "../planted.ts";
+// The load: clients that behave as real ones do. Whatever goes wrong, they repeat a request under its
+// key until it is answered.
 import { setTimeout as pause } from "node:timers/promises";
-import type { Answer, ChangeRequest } from "../../tests/support/changes.ts";
+import { type ChangeRequest, toHttp } from "../load/change_request.ts";
+import { type Answer, type Outcome, RepeatingClient } from "../load/repeating_client.ts";
+import { plantedKey } from "../planted.ts";
 import { Random } from "./random.ts";
 
-/** What became of one try. */
-export type TryOutcome = "answered" | "timed out" | "no connection" | "503" | "other 5xx";
-
-/** One request, from its first try to the answer that settled it. */
-export interface Told {
+/** One request, from its first attempt to its answer. */
+export interface SentRequest {
   request: ChangeRequest;
   /** Why it was sent; only a change is a new request. */
   kind: "change" | "repeat" | "double tap" | "key conflict";
-  /** Nobody else changes this entitlement, so the client knows that it can't be refused. */
+  /** Only this client changes the entitlement, so it knows that the change can't be refused. */
   isSole: boolean;
-  /** All times are those of `Date.now()` in the clients' process. */
+  /** In milliseconds since 1970, by the clock of the clients' process. */
   sentAt: number;
   answeredAt: number;
-  tries: Partial<Record<TryOutcome, number>>;
+  attempts: Partial<Record<Outcome, number>>;
   answer: Answer | undefined;
 }
 
 export interface LoadOptions {
-  /** Of the entitlement service's replicas. */
+  /** Each leads to a replica of the entitlement service. */
   urls: string[];
   changesPerSecond: number;
   seed: number;
 }
 
 export interface Load {
-  told: Told[];
-  /** No new requests from now on; resolves when those that are under way were answered. */
+  requests: SentRequest[];
+  /** Sends no new requests, and resolves when all are answered. */
   finish(): Promise<void>;
-  /** Gives up on what is still unanswered. */
+  /** Gives up the requests that are still unanswered. */
   abandon(): void;
 }
 
 export const failingUser = "fails-";
 const clients = 32;
-const tryForMs = 3_000;
+const patience = { attemptTimeoutMs: 3_000, pauseMs: 200 };
 const skus = ["book", "film", "song"];
 
 export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
-  const told: Told[] = [];
+  const requests: SentRequest[] = [];
   const stopping = new AbortController();
   const abandoned = new AbortController();
+  const repeating = new RepeatingClient(urls, { ...patience, abandoned: abandoned.signal });
   const random = new Random(seed);
   const everyMs = clients / changesPerSecond * 1_000;
   const running = Array.from({ length: clients }, async (_, client) => {
-    const story = new Story(client, new Random(random.int(0, 2 ** 32)), told);
+    const story = new Story(client, new Random(random.int(0, 2 ** 32)), requests);
     await pause(story.random.next() * everyMs);
     while (!stopping.signal.aborted) {
       const until = Date.now() + everyMs * (0.5 + story.random.next());
-      const requests = story.next();
-      await Promise.all(requests.map(async (step) => {
-        const one = { ...step, sentAt: Date.now(), answeredAt: 0, tries: {}, answer: undefined };
-        told.push(one);
-        await askUntilTold(one, urls, story.random, abandoned.signal);
+      const steps = story.next();
+      await Promise.all(steps.map(async (step) => {
+        const one: SentRequest = {
+          ...{ ...step, sentAt: Date.now(), answeredAt: 0, attempts: {}, answer: undefined },
+        };
+        requests.push(one);
+        await askUntilAnswered(one, repeating);
       }));
-      story.note(requests);
+      story.note(steps);
       await pause(Math.max(0, until - Date.now()));
     }
   });
   return {
-    told,
+    requests,
     finish: async () => {
       stopping.abort();
       await Promise.all(running);
@@ -73,20 +74,20 @@ export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
   };
 }
 
-type Step = Pick<Told, "request" | "kind" | "isSole">;
+type Step = Pick<SentRequest, "request" | "kind" | "isSole">;
 
-/** What one client does next. */
+/** Decides what one client does next. */
 class Story {
   readonly random: Random;
   readonly #client: number;
-  readonly #told: Told[];
+  readonly #requests: SentRequest[];
   readonly #isActive = new Map<string, boolean>(); // its own entitlements
   #count = 0;
 
-  constructor(client: number, random: Random, told: Told[]) {
+  constructor(client: number, random: Random, requests: SentRequest[]) {
     this.#client = client;
     this.random = random;
-    this.#told = told;
+    this.#requests = requests;
   }
 
   next(): Step[] {
@@ -98,7 +99,7 @@ class Story {
     return [chance < 0.36 ? this.#hot() : this.#own()];
   }
 
-  /** Remembers what its own entitlements are now. */
+  /** Remembers the state of the client's own entitlements. */
   note(steps: Step[]): void {
     for (const { request, kind, isSole } of steps) {
       if (!isSole || kind === "key conflict" || kind === "repeat") continue;
@@ -120,7 +121,7 @@ class Story {
     return { kind: "change", isSole: false, request };
   }
 
-  /** Its notification fails again and again and ends as a dead letter. */
+  /** Every send of its notification fails, so it ends as a dead letter. */
   #failing(): Step {
     const user = `${failingUser}${this.#client}-${this.#count}`;
     const request = this.#request({ user, sku: "book", action: "GRANT" });
@@ -146,11 +147,11 @@ class Story {
     return [{ isSole: false, kind: "key conflict", request: { ...request, ...other } }];
   }
 
-  #earlier(): Told | undefined {
-    const { length } = this.#told;
+  #earlier(): SentRequest | undefined {
+    const { length } = this.#requests;
     if (length === 0) return undefined;
-    const told = this.#told[this.random.int(Math.max(0, length - 2_000), length - 1)];
-    return told?.answer && told.kind === "change" ? told : undefined;
+    const earlier = this.#requests[this.random.int(Math.max(0, length - 2_000), length - 1)];
+    return earlier?.answer && earlier.kind === "change" ? earlier : undefined;
   }
 
   #request(parts: Pick<ChangeRequest, "user" | "sku" | "action">): ChangeRequest {
@@ -159,52 +160,13 @@ class Story {
   }
 }
 
-async function askUntilTold(
-  told: Told,
-  urls: string[],
-  random: Random,
-  abandoned: AbortSignal,
-): Promise<void> {
-  while (!abandoned.aborted) {
-    const { outcome, answer, retryAfterMs } = await tryOnce(random.pick(urls), told.request);
-    told.tries[outcome] = (told.tries[outcome] ?? 0) + 1;
-    if (answer) {
-      told.answer = answer;
-      told.answeredAt = Date.now();
-      return;
-    }
-    await pause(retryAfterMs + random.int(50, 400));
+async function askUntilAnswered(sent: SentRequest, client: RepeatingClient): Promise<void> {
+  const attempts = await client.ask(toHttp(sent.request));
+  for (const { outcome } of attempts) {
+    sent.attempts[outcome] = (sent.attempts[outcome] ?? 0) + 1;
   }
-}
-
-interface Tried {
-  outcome: TryOutcome;
-  answer?: Answer;
-  retryAfterMs: number;
-}
-
-async function tryOnce(url: string, request: ChangeRequest): Promise<Tried> {
-  const action = { GRANT: "grants", REVOKE: "revokes" }[request.action];
-  try {
-    const response = await fetch(`${url}/v1/entitlements/${action}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "Idempotency-Key": request.key },
-      body: JSON.stringify({
-        user_id: request.user,
-        stock_keeping_unit: request.sku,
-        reason: request.reason,
-        purchase_id: request.purchase,
-      }),
-      signal: AbortSignal.timeout(tryForMs),
-    });
-    const { status, headers } = response;
-    const body = await response.text();
-    const retryAfterMs = Number(headers.get("Retry-After") ?? 0) * 1_000;
-    if (status >= 500) return { outcome: status === 503 ? "503" : "other 5xx", retryAfterMs };
-    const replayed = headers.get("Idempotency-Replayed") === "true";
-    return { outcome: "answered", answer: { status, body, replayed }, retryAfterMs };
-  } catch (error) {
-    const timedOut = (error as Error).name === "TimeoutError";
-    return { outcome: timedOut ? "timed out" : "no connection", retryAfterMs: 0 };
-  }
+  const last = attempts.at(-1);
+  if (last?.outcome !== "answered") return;
+  sent.answer = last.answer;
+  sent.answeredAt = last.answeredAt;
 }

@@ -5,7 +5,7 @@ import { statfs } from "node:fs/promises";
 export interface Disk extends AsyncDisposable {
   readonly path: string;
   readonly canBeFull: boolean;
-  /** From now on hardly anything more can be written. */
+  /** From now on writes fail. */
   fill(): Promise<void>;
   empty(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export async function makeDisk(name: string): Promise<Disk> {
   sweeping.unref();
 
   async function fill(): Promise<void> {
-    // What is used grows meanwhile, and a file system never gets smaller than that.
+    // A file system can't get smaller than its contents, which may grow in the meantime.
     for (let tries = 0; tries < 50; tries++) {
       const { blocks, bfree, bsize } = await statfs(path);
       const used = (blocks - bfree) * bsize;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { makeDisk } from "./disk.ts";
 
-Deno.test("a full disk takes nothing more until it is emptied, and keeps what it has", async () => {
+Deno.test("a full disk refuses writes until it is emptied, and keeps its files", async () => {
   await using disk = await makeDisk("test");
   if (!disk.canBeFull) return; // mounting is not allowed here
   await Deno.writeFile(`${disk.path}/before`, new Uint8Array(1_000_000));
@@ -13,7 +13,7 @@ Deno.test("a full disk takes nothing more until it is emptied, and keeps what it
   assert.equal((await Deno.stat(`${disk.path}/before`)).size, 1_000_000);
 });
 
-Deno.test("nothing of a disk is left behind", async () => {
+Deno.test("a disk leaves nothing behind", async () => {
   const disk = await makeDisk("test");
   await Deno.writeTextFile(`${disk.path}/file`, "text");
   await disk[Symbol.asyncDispose]();

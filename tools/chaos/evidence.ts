@@ -1,8 +1,8 @@
-// Everything that is known at the end of a run: what clients were told, what the tables hold, what
-// the channel sent, and what was done to the system.
+// Everything that is known at the end of a run: what clients asked and were answered, what the tables
+// contain, what the channel sent, and which faults were injected.
 import { ask } from "../servers/asking.ts";
 import type { AllTables } from "./invariants/tables.ts";
-import type { Told } from "./clients.ts";
+import type { SentRequest } from "./clients.ts";
 import type { Injected } from "./inject.ts";
 import { marker, type Poison } from "./messages.ts";
 import type { Run } from "./replica.ts";
@@ -11,20 +11,20 @@ import type { Stack } from "./stack.ts";
 import type { Stall } from "./stalls.ts";
 
 export interface Evidence {
-  told: Told[];
+  requests: SentRequest[];
   tables: AllTables;
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
-  /** Of the run itself. */
+  /** Of the process of the run itself. */
   stalls: Stall[];
   poison: Poison[];
   runs: Run[];
-  /** What else was said, by where: metrics, and errors as they were stored. */
+  /** Other texts that must contain no secret, by their origin: metrics and stored errors. */
   said: Record<string, string>;
 }
 
-/** A message that JetStream will not deliver any more; it was kept with a copy, if there was one. */
+/** A message that JetStream gave up. A copy of it is kept if the stream still had it. */
 export interface GivenUp {
   kind: "MAX_DELIVERIES" | "MSG_TERMINATED";
   poison: string | null;

@@ -1,8 +1,9 @@
-// After the last fault: everything that was acknowledged has to reach its user within a bound.
+// After the last fault every acknowledged change must reach its user within a bound.
 import { unrest } from "./invariants/tables.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import type { Poison } from "./messages.ts";
-import { durable, stream } from "./replica_settings.ts";
+import { durable } from "../load/stage.ts";
+import { stream } from "./replica_settings.ts";
 import type { Stack } from "./stack.ts";
 
 /**
@@ -13,7 +14,7 @@ const healWithinMs = 120_000;
 
 export interface Healing {
   ms: number;
-  /** What was still wrong at the end; nothing when it healed. */
+  /** What was still wrong at the end; undefined when the system healed. */
   still: string | undefined;
 }
 
@@ -24,14 +25,16 @@ export async function untilHealed(
 ): Promise<Healing> {
   const from = performance.now();
   for (;;) {
-    const still = await ailment(stack, poison, clientsDone).catch((error) => String(error));
+    const still = await remainingProblem(stack, poison, clientsDone).catch((error) =>
+      String(error)
+    );
     const ms = Math.round(performance.now() - from);
     if (!still || ms > healWithinMs) return { ms, still };
     await new Promise((again) => setTimeout(again, 250));
   }
 }
 
-async function ailment(
+async function remainingProblem(
   stack: Stack,
   poison: Poison[],
   clientsDone: () => boolean,
@@ -45,7 +48,7 @@ async function ailment(
   return await unread(stack, poison);
 }
 
-/** Messages that the database refuses come again for minutes before they are given up. */
+/** Messages that the database refuses are redelivered for minutes before they are given up. */
 async function unread({ nats }: Stack, poison: Poison[]): Promise<string | undefined> {
   const connection = await connectTo(nats.server.url, { reconnect: false, timeout: 2_000 });
   try {

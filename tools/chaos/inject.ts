@@ -1,4 +1,4 @@
-// Carries out the plan: begins each fault at its time and ends it again.
+// Carries out the plan: starts each fault at its time and ends it again.
 import { pause } from "../../shared/process/signals.ts";
 import type { Server } from "../servers/server.ts";
 import type { Messages } from "./messages.ts";
@@ -19,7 +19,7 @@ export interface Injected {
   fault: Fault;
   from: number;
   until: number;
-  /** Why it was not done, or what it met. */
+  /** Why it was not injected, or what was special about it. */
   note: string;
 }
 
@@ -58,13 +58,13 @@ export function injectFaults(
   return { injected, done: Promise.all(running).then(() => {}) };
 }
 
-/** What a fault needs for its end, such as the stop of a service, may take longer than planned. */
+/** A fault may end later than planned, for example because a service takes long to stop. */
 async function unlessBusy(
   busy: Set<string>,
   place: string,
   work: () => Promise<string>,
 ): Promise<string> {
-  if (busy.has(place)) return "left out: the one before is still at work";
+  if (busy.has(place)) return "left out: the fault before it has not ended yet";
   busy.add(place);
   try {
     return await work();
@@ -75,7 +75,7 @@ async function unlessBusy(
   }
 }
 
-/** Returns a note, if there is anything to say about it. */
+/** Returns a note if the fault was left out or something was special about it. */
 function injectOne(
   fault: Fault,
   stack: Stack,
@@ -129,15 +129,15 @@ async function jumpClock(
   stop: AbortSignal,
 ): Promise<string | void> {
   const run = replica.runs.at(-1);
-  // A process that does not hear the signal yet would end by it.
-  if (!await replica.answers("/livez")) return "left out: there is nobody to set the clock of";
+  // The signal would end a process that has no listener for it yet.
+  if (!await replica.answers("/livez")) return "left out: the replica is not running";
   const [there, back] = amount > 0
     ? ["SIGUSR2", "SIGWINCH"] as const
     : ["SIGWINCH", "SIGUSR2"] as const;
   const signal = async (which: Deno.Signal) => {
     // Signals that come together are one, so each hour is a signal with time to arrive.
     for (let hour = 0; hour < Math.abs(amount); hour++) {
-      // To the one that is meant; whoever comes after it has the true time.
+      // Only this process has the wrong time; the next one of the replica has the true one.
       if (replica.runs.at(-1) === run) replica.signal(which);
       await pause(20, stop);
     }
@@ -188,7 +188,7 @@ async function disturb(
   proxy?.set({ kind: "open" });
 }
 
-/** Whatever the plan left behind. */
+/** Ends all faults that are still active. */
 export async function liftAll(stack: Stack): Promise<void> {
   for (const proxy of stack.links.values()) proxy.set({ kind: "open" });
   const servers = [...databases.map((name) => stack.databases[name]), stack.nats];

@@ -1,5 +1,5 @@
-// Messages that nobody's relay has sent: events that were in the stream already, in any order and
-// past the stream's own removal of duplicates, and messages that are no events at all.
+// Messages that no relay has published: events that are in the stream already, in any order and in
+// spite of its duplicate detection, and messages that are not events.
 import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
@@ -12,7 +12,7 @@ import { connectTo } from "../servers/nats_client.ts";
 import { Random } from "./random.ts";
 import { stream, subject } from "./replica_settings.ts";
 
-/** `refused` is well formed, but more than the database can hold. */
+/** `refused` is well formed, but too large for the database. */
 const poisonKinds = ["garbage", "bad event_id", "unknown type", "huge", "refused"] as const;
 export type PoisonKind = typeof poisonKinds[number];
 
@@ -67,7 +67,7 @@ export class Messages {
     });
   }
 
-  /** Some of what the stream holds now, from anywhere in it. */
+  /** Remembers some messages from anywhere in the stream. */
   async #remember(connection: NatsConnection, count: number): Promise<void> {
     const manager = await connection.jetstreamManager({ timeout: 2_000 });
     const { first_seq, last_seq, messages } = (await manager.streams.info(stream)).state;
@@ -93,14 +93,14 @@ export class Messages {
       await work(connection);
       return undefined;
     } catch (error) {
-      return `cut short: ${(error as Error).message}`; // another fault has NATS in its hands
+      return `cut short: ${(error as Error).message}`; // another fault disturbs NATS
     } finally {
       await connection?.close();
     }
   }
 }
 
-/** One that is not acknowledged may be in the stream or not: both are right. */
+/** A message that is not acknowledged may be in the stream or not; both are correct. */
 async function publish(
   connection: NatsConnection,
   body: Uint8Array,

@@ -13,7 +13,7 @@ export type ReplicaName = typeof replicas[number];
 export const databases = ["entitlement database", "notification database"] as const;
 export type DatabaseName = typeof databases[number];
 
-/** Each replica reaches each of its servers on a way of its own, and clients reach each replica so. */
+/** Each replica has a link of its own to each of its servers, and clients have one to each replica. */
 export const links = replicas.flatMap((replica) => [
   `${replica} > database`,
   `${replica} > nats`,
@@ -21,13 +21,13 @@ export const links = replicas.flatMap((replica) => [
 ]);
 
 interface Shape {
-  /** In each deck of faults it is dealt so often. */
+  /** How many times it is in each deck of faults. */
   cards: number;
-  /** Of the target. */
+  /** The part of the target that can have only one fault at a time. */
   part: "process" | "clock" | "server" | "link" | "stream";
   targets: readonly string[];
   seconds: [min: number, max: number];
-  /** What the fault is done with: how many messages, hours, or milliseconds of delay. */
+  /** The number of messages, hours, or milliseconds of delay. */
   amount?: [min: number, max: number];
 }
 
@@ -101,12 +101,12 @@ export function planOf({ seed, minutes, kinds }: PlanOptions): Fault[] {
   return faults;
 }
 
-/** Where only one fault is at work at a time. */
+/** Only one fault at a time may affect this. */
 export function placeOf({ kind, target }: Pick<Fault, "kind" | "target">): string {
   return `${shapes[kind].part} ${target}`;
 }
 
-/** Dealt from a deck, every kind comes soon, and none by far more often than it should. */
+/** Faults are dealt from a deck, so that every kind comes soon and no kind comes far too often. */
 function deckOf(kinds: readonly FaultKind[]): FaultKind[] {
   return kinds.flatMap((kind) => Array.from({ length: shapes[kind].cards }, () => kind));
 }

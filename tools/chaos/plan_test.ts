@@ -3,23 +3,23 @@ import { type Fault, faultKinds, planOf, textOf } from "./plan.ts";
 
 const minute = { seed: 7, minutes: 1, kinds: faultKinds };
 
-Deno.test("a plan follows from seed, length and kinds alone", () => {
+Deno.test("a plan depends only on its seed, length and kinds", () => {
   assert.deepEqual(planOf(minute), planOf(minute));
   assert.notDeepEqual(planOf(minute), planOf({ ...minute, seed: 8 }));
 });
 
-Deno.test("every kind of fault comes within minutes, at different times and places", () => {
+Deno.test("every kind of fault happens within minutes, at different times and places", () => {
   const plan = planOf({ ...minute, minutes: 4 });
   assert.deepEqual(new Set(plan.map(({ kind }) => kind)), new Set(faultKinds));
   assert.ok(new Set(plan.map(({ target }) => target)).size > 10);
 });
 
-Deno.test("only the kinds that were asked for come", () => {
+Deno.test("a plan has only the requested kinds", () => {
   const plan = planOf({ ...minute, minutes: 4, kinds: ["cut", "kill"] });
   assert.deepEqual(new Set(plan.map(({ kind }) => kind)), new Set(["cut", "kill"]));
 });
 
-Deno.test("all faults are over when the time is, and some are at work at the same time", () => {
+Deno.test("all faults end within the run, and some overlap", () => {
   for (let seed = 1; seed <= 50; seed++) {
     const plan = planOf({ ...minute, seed, minutes: 2 });
     assert.ok(plan.length > 20, `seed ${seed} has ${plan.length} faults`);
@@ -28,7 +28,7 @@ Deno.test("all faults are over when the time is, and some are at work at the sam
   }
 });
 
-Deno.test("no process and no server is taken by two faults at once", () => {
+Deno.test("no process and no server has two faults at once", () => {
   const kinds = ["kill", "stop", "freeze", "nats-kill", "nats-wipe", "nats-full"] as const;
   for (let seed = 1; seed <= 50; seed++) {
     const plan = planOf({ ...minute, seed, kinds });
@@ -41,7 +41,7 @@ Deno.test("no process and no server is taken by two faults at once", () => {
   }
 });
 
-Deno.test("every kind is described", async () => {
+Deno.test("every kind of fault is described on the page", async () => {
   const page = await Deno.readTextFile(
     new URL("../../docs/reliability/chaos.md", import.meta.url),
   );

@@ -1,11 +1,11 @@
-// A way between a program and a server that can be cut, stalled, muted and slowed.
+// A link between a program and a server that can be cut, stalled, muted and slowed.
 
 export type Condition =
   | { kind: "open" }
   | { kind: "cut" } // connections end, new ones are refused
-  | { kind: "stalled" } // connections are taken, and nothing travels until later
-  | { kind: "muted" } // what is asked arrives, what is answered does not
-  | { kind: "slow"; delayMs: number }; // for every piece that travels
+  | { kind: "stalled" } // connections are accepted, but no data passes until later
+  | { kind: "muted" } // requests pass, answers do not
+  | { kind: "slow"; delayMs: number }; // delays every chunk
 
 interface Connection {
   client: Deno.TcpConn;
@@ -57,7 +57,10 @@ export class Proxy implements AsyncDisposable {
       const server = await Deno.connect({ hostname: "127.0.0.1", port: this.#serverPort });
       connection.server = server;
       if (!this.#connections.has(connection)) return;
-      await Promise.race([this.#pump(client, server, "asked"), this.#pump(server, client, "told")]);
+      await Promise.race([
+        this.#pump(client, server, "request"),
+        this.#pump(server, client, "answer"),
+      ]);
     } catch {
       /* One side has ended, and the other is ended below. */
     } finally {
@@ -65,7 +68,7 @@ export class Proxy implements AsyncDisposable {
     }
   }
 
-  async #pump(from: Deno.TcpConn, to: Deno.TcpConn, what: "asked" | "told"): Promise<void> {
+  async #pump(from: Deno.TcpConn, to: Deno.TcpConn, what: "request" | "answer"): Promise<void> {
     const buffer = new Uint8Array(64 * 1_024);
     for (;;) {
       const size = await from.read(buffer);
@@ -75,7 +78,7 @@ export class Proxy implements AsyncDisposable {
     }
   }
 
-  async #passage(what: "asked" | "told"): Promise<void> {
+  async #passage(what: "request" | "answer"): Promise<void> {
     for (;;) {
       const condition = this.#condition;
       if (condition.kind === "slow") {
@@ -83,7 +86,7 @@ export class Proxy implements AsyncDisposable {
         return;
       }
       const isHeld = condition.kind === "stalled" ||
-        (condition.kind === "muted" && what === "told");
+        (condition.kind === "muted" && what === "answer");
       if (!isHeld) return;
       await this.#changed.promise;
     }

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { freePort } from "../servers/free_port.ts";
 import { Proxy } from "./proxy.ts";
 
-Deno.test("an open way carries what is asked and what is told", async () => {
+Deno.test("an open link passes requests and answers", async () => {
   await using way = await openWay();
   const client = await way.connect();
   assert.equal(await client.ask("one"), "one");
   assert.equal(await client.ask("two"), "two");
 });
 
-Deno.test("a cut ends connections and refuses new ones, until it is lifted", async () => {
+Deno.test("a cut link ends connections and refuses new ones until it is opened again", async () => {
   await using way = await openWay();
   const client = await way.connect();
   assert.equal(await client.ask("one"), "one");
@@ -20,7 +20,7 @@ Deno.test("a cut ends connections and refuses new ones, until it is lifted", asy
   assert.equal(await (await way.connect()).ask("three"), "three");
 });
 
-Deno.test("while it is stalled nothing travels, and afterwards everything does", async () => {
+Deno.test("a stalled link passes nothing, and afterwards everything", async () => {
   await using way = await openWay();
   const client = await way.connect();
   way.proxy.set({ kind: "stalled" });
@@ -31,7 +31,7 @@ Deno.test("while it is stalled nothing travels, and afterwards everything does",
   assert.equal(await answer, "one");
 });
 
-Deno.test("while it is muted the server hears, and its answer never arrives", async () => {
+Deno.test("a muted link passes the request, and its answer never arrives", async () => {
   await using way = await openWay();
   const client = await way.connect();
   way.proxy.set({ kind: "muted" });
@@ -42,7 +42,7 @@ Deno.test("while it is muted the server hears, and its answer never arrives", as
   assert.equal(await answer, "closed");
 });
 
-Deno.test("a slow way delays each piece, both ways", async () => {
+Deno.test("a slow link delays every chunk in both directions", async () => {
   await using way = await openWay();
   const client = await way.connect();
   way.proxy.set({ kind: "slow", delayMs: 60 });

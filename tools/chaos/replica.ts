@@ -1,4 +1,4 @@
-// One replica of a service: a process that something keeps running, as an orchestrator would.
+// One replica of a service: a process that is started again when it ends, as an orchestrator would do.
 import { runArguments, type ServiceName } from "../services.ts";
 import type { ReplicaName } from "./plan.ts";
 
@@ -12,8 +12,8 @@ export interface Run {
   code: number | undefined;
 }
 
-const inside = new URL("inside.ts", import.meta.url).href;
-/** Far beyond the grace of the services. */
+const preload = new URL("replica_preload.ts", import.meta.url).href;
+/** Far longer than the services' shutdown grace. */
 const stopWithinMs = 20_000;
 const againAfterMs = 500;
 
@@ -40,11 +40,11 @@ export class Replica {
   start(): void {
     this.#isWanted = true;
     const [command = "", ...args] = runArguments(this.service, (name) => this.#settings[name]);
-    // All append to one file: its order is the order in which things were said.
+    // All replicas append to one file, whose order is the order of their log lines.
     const child = new Deno.Command("sh", {
       args: [
         ...["-c", 'exec "$@" >>"$0" 2>&1', this.#logFile],
-        ...[Deno.execPath(), command, `--preload=${inside}`, ...args],
+        ...[Deno.execPath(), command, `--preload=${preload}`, ...args],
       ],
       env: { ...this.#settings, HOSTNAME: this.name, NO_COLOR: "1" },
       stdin: "null",
@@ -88,7 +88,7 @@ export class Replica {
     } catch { /* It ended this moment. */ }
   }
 
-  /** By a process of its own: whatever becomes of this one, nothing stays frozen. */
+  /** Another process ends the freeze, so that no replica stays frozen if this process is killed. */
   async freeze(forMs: number): Promise<void> {
     const run = this.runs.at(-1);
     if (!run || run.until) return;

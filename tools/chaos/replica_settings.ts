@@ -1,12 +1,12 @@
-// What a replica is told at its start. Leases and waits are short, so that much can happen in little
-// time; whatever bounds attempts and statements is as in production.
+// The settings of a replica. Leases and waits are short, so that much can happen in little time; what
+// bounds attempts and statements is as in production.
+import { requiredSettings } from "../load/stage.ts";
 import { plantedPassword, withPlanted } from "../planted.ts";
 import type { ServiceName } from "../services.ts";
 import { failingUser } from "./clients.ts";
 
 export const stream = "entitlement-events";
 export const subject = "entitlement.events";
-export const durable = "notification-entitlement-consumer";
 
 export interface Ports {
   http: number;
@@ -22,26 +22,21 @@ export const serviceUser = (service: ServiceName): string => `${service}:${plant
 
 export function settingsOf(service: ServiceName, ports: Ports): Record<string, string> {
   const natsUrl = withPlanted(`nats://127.0.0.1:${ports.nats}`, "kenri");
-  const common = { NATS_URL: natsUrl, SHUTDOWN_GRACE: "5s" };
-  const database = databaseUrl(ports.database, service, serviceUser(service));
+  const serviceUrl = databaseUrl(ports.database, service, serviceUser(service));
+  const common = {
+    ...requiredSettings(service, { natsUrl, serviceUrl, stream, subject }),
+    SHUTDOWN_GRACE: "5s",
+    [`${service.toUpperCase()}_HTTP_PORT`]: `${ports.http}`,
+  };
   if (service === "entitlement") {
     return {
       ...common,
-      ENTITLEMENT_DATABASE_URL: database,
-      ENTITLEMENT_HTTP_PORT: `${ports.http}`,
-      ENTITLEMENT_NATS_STREAM: stream,
-      ENTITLEMENT_NATS_SUBJECT: subject,
       ENTITLEMENT_OUTBOX_LEASE: "3s",
       ENTITLEMENT_OUTBOX_POLL_INTERVAL: "200ms",
     };
   }
   return {
     ...common,
-    NOTIFICATION_DATABASE_URL: database,
-    NOTIFICATION_HTTP_PORT: `${ports.http}`,
-    NOTIFICATION_NATS_STREAM: stream,
-    NOTIFICATION_NATS_SUBJECT: subject,
-    NOTIFICATION_NATS_DURABLE: durable,
     NOTIFICATION_NATS_ACK_WAIT: "2s",
     NOTIFICATION_DELIVERY_LEASE: "3s",
     NOTIFICATION_DELIVERY_POLL_INTERVAL: "200ms",

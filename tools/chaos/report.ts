@@ -1,10 +1,10 @@
-// The figures of a run, and of several together.
+// The figures of one run, and of several runs together.
 import type { Invariant } from "./invariants/invariant.ts";
-import type { TryOutcome } from "./clients.ts";
+import type { Outcome } from "../load/repeating_client.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Healing } from "./heal.ts";
 import { wasDone } from "./inject.ts";
-import { repeatedSends } from "./checker_of_runs.ts";
+import { repeatedSends } from "./run_invariants.ts";
 import { type FaultKind, faultKinds } from "./plan.ts";
 
 export interface Figures {
@@ -17,7 +17,7 @@ export interface Figures {
   refused: number;
   repeated: number;
   "key conflicts": number;
-  tries: Partial<Record<TryOutcome, number>>;
+  attempts: Partial<Record<Outcome, number>>;
   notifications: number;
   "dead letters": number;
   sends: number;
@@ -49,14 +49,17 @@ export interface EndedRun {
 
 export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   const { evidence, healing } = run;
-  const { told, injected, tables, log, poison } = evidence;
+  const { requests, injected, tables, log, poison } = evidence;
   const answered = (status: number) =>
-    told.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
+    requests.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
   const done = injected.filter(wasDone);
-  const tries: Figures["tries"] = {};
-  for (const one of told) add(tries, one.tries);
+  const attempts: Figures["attempts"] = {};
+  for (const one of requests) add(attempts, one.attempts);
   const violationsOf = (pattern: RegExp) =>
-    invariants.filter(({ says }) => pattern.test(says)).reduce((sum, i) => sum + i.violations, 0);
+    invariants.filter(({ statement }) => pattern.test(statement)).reduce(
+      (sum, i) => sum + i.violations,
+      0,
+    );
   return {
     healed: healing.still === undefined,
     still: healing.still,
@@ -69,9 +72,9 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       "own stalls": evidence.stalls.length,
       acknowledged: answered(200),
       refused: answered(409),
-      repeated: told.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
-      "key conflicts": told.filter(({ kind }) => kind === "key conflict").length,
-      tries,
+      repeated: requests.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
+      "key conflicts": requests.filter(({ kind }) => kind === "key conflict").length,
+      attempts,
       notifications: tables.notifications.length,
       "dead letters": tables.deadLetters.length,
       sends: log.sends.length,
@@ -87,15 +90,18 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   };
 }
 
+/** A run without acknowledged changes shows nothing. */
 export function isGood({ healed, figures }: Report): boolean {
-  return healed && figures.violations === 0;
+  return healed && figures.violations === 0 && figures.acknowledged > 0;
 }
 
-/** By the way from the answer to the user: changes without a notification, and with two. */
-function losses({ told, tables }: Evidence): { lost: number; doubled: number } {
+/** Acknowledged changes without an audit row or a notification, and those with two. */
+function losses({ requests, tables }: Evidence): { lost: number; doubled: number } {
   const audits = countBy(tables.audit.map(({ request_id }) => request_id));
   const notifications = countBy(tables.notifications.map(changeOf));
-  const changes = told.filter(({ kind, answer }) => kind === "change" && answer?.status === 200);
+  const changes = requests.filter(({ kind, answer }) =>
+    kind === "change" && answer?.status === 200
+  );
   const counts = changes.map(({ request, answer }) => [
     audits[request.key] ?? 0,
     notifications[changeOf(JSON.parse(answer?.body ?? "{}"))] ?? 0,
@@ -142,20 +148,20 @@ function add(into: Sums, other: Sums): void {
 }
 
 export function textOfFigures(figures: Figures): string {
-  const { faults, tries, seeds, ...rest } = figures;
+  const { faults, attempts, seeds, ...rest } = figures;
   const lines = [
     ["seeds", seeds.join(", ")],
     ...Object.entries(rest).map(([name, value]) => [name, value.toLocaleString("en")]),
-    ...Object.entries(tries).map(([name, count]) => [`tries: ${name}`, count]),
+    ...Object.entries(attempts).map(([name, count]) => [`attempts: ${name}`, count]),
     ...faultKinds.filter((kind) => faults[kind]).map((kind) => [`faults: ${kind}`, faults[kind]]),
   ];
   return lines.map(([name, value]) => `${String(name).padEnd(24)} ${value}`).join("\n");
 }
 
 export function textOfInvariants(invariants: Invariant[]): string {
-  return invariants.map(({ says, checked, violations }) =>
+  return invariants.map(({ statement, checked, violations }) =>
     `${violations === 0 ? "holds " : "BROKEN"} ${String(checked).padStart(8)} checked, ${
       String(violations).padStart(4)
-    } violated  ${says}`
+    } violated  ${statement}`
   ).join("\n");
 }

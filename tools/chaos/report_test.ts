@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { check } from "./checker.ts";
 import type { Evidence } from "./evidence.ts";
-import { type Figures, reportOf, sumOf } from "./report.ts";
+import { isGood, type Report, reportOf, sumOf } from "./report.ts";
 import { first, soundEvidence } from "./sound_evidence.ts";
 
-Deno.test("a sound run has nothing lost, doubled, out of order or violated", () => {
+Deno.test("a sound run reports nothing lost, doubled, out of order or violated", () => {
   const figures = figuresOf(soundEvidence());
   assert.equal(figures.acknowledged, 4);
   assert.equal(figures["sends repeated"], 1);
@@ -13,7 +13,7 @@ Deno.test("a sound run has nothing lost, doubled, out of order or violated", () 
   }
 });
 
-Deno.test("what is lost, doubled and out of order is counted", () => {
+Deno.test("lost, doubled and reordered changes are counted", () => {
   const evidence = soundEvidence();
   const { notifications } = evidence.tables;
   notifications.push({ ...first(notifications), notification_id: "other" });
@@ -25,18 +25,27 @@ Deno.test("what is lost, doubled and out of order is counted", () => {
   assert.ok(violations > outOfOrder);
 });
 
-Deno.test("runs are added up, and the longest healing counts", () => {
+Deno.test("figures of several runs are added up, with the longest time to heal", () => {
   const [one, other] = [figuresOf(soundEvidence(), 1), figuresOf(soundEvidence(), 2)];
   other["seconds to heal"] = 7;
   const sum = sumOf([one, other]);
   assert.deepEqual(sum.seeds, [1, 2]);
   assert.equal(sum.acknowledged, 8);
   assert.equal(sum.faults.kill, 2);
-  assert.equal(sum.tries.answered, 14);
+  assert.equal(sum.attempts.answered, 14);
   assert.equal(sum["seconds to heal"], 7);
 });
 
-function figuresOf(evidence: Evidence, seed = 1): Figures {
+Deno.test("a run without acknowledged changes is not a good run", () => {
+  assert.ok(isGood(reportFor(soundEvidence())));
+  assert.ok(!isGood(reportFor({ ...soundEvidence(), requests: [] })));
+});
+
+function figuresOf(evidence: Evidence, seed = 1): Report["figures"] {
+  return reportFor(evidence, seed).figures;
+}
+
+function reportFor(evidence: Evidence, seed = 1): Report {
   const healing = { ms: 1_000, still: undefined };
-  return reportOf({ seed, minutes: 1, evidence, sentAgain: 0, healing }, check(evidence)).figures;
+  return reportOf({ seed, minutes: 1, evidence, sentAgain: 0, healing }, check(evidence));
 }

@@ -16,10 +16,10 @@ import { timelinesOf } from "./timeline.ts";
 
 export interface RunOptions extends PlanOptions {
   changesPerSecond: number;
-  /** Keeps the plan, the log of all services, the report, and what was violated. */
+  /** For the plan, the log of all services, the report, and the violations. */
   folder: string;
   say: (line: string) => void;
-  /** Says nothing of single faults. */
+  /** Does not print single faults. */
   quiet: boolean;
   stop: AbortSignal;
 }
@@ -55,7 +55,7 @@ export async function run(options: RunOptions): Promise<Report> {
   stopWatching();
 
   const evidence: Evidence = {
-    told: load.told,
+    requests: load.requests,
     tables,
     givenUp: await readGivenUp(stack.owners.notification),
     log: await readServiceLog(logFile),
@@ -77,7 +77,7 @@ export async function run(options: RunOptions): Promise<Report> {
   return report;
 }
 
-/** Clients finish, and then everything comes to its end. */
+/** Waits until all requests are answered and all work is finished. */
 async function heal(stack: Stack, load: Load, poison: Poison[]): Promise<Healing> {
   let clientsDone = false;
   const finished = load.finish().then(() => clientsDone = true);
@@ -95,7 +95,7 @@ async function keepReport(folder: string, report: Report): Promise<void> {
 
 async function keepEvidence(folder: string, evidence: Evidence): Promise<void> {
   for (
-    const name of ["told", "tables", "injected", "stalls", "poison", "givenUp", "runs"] as const
+    const name of ["requests", "tables", "injected", "stalls", "poison", "givenUp", "runs"] as const
   ) {
     await Deno.writeTextFile(`${folder}/${name}.json`, JSON.stringify(evidence[name], null, 1));
   }

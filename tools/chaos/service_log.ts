@@ -1,4 +1,4 @@
-// What all replicas said, in the order in which they said it.
+// The log lines of all replicas, in their order.
 import type { Stall } from "./stalls.ts";
 
 export interface LogLine {
@@ -24,11 +24,11 @@ export interface SendLine {
 
 export interface ServiceLog {
   lines: LogLine[];
-  /** The channel's own record. */
+  /** As the channel logged them. */
   sends: SendLine[];
   /** Of single replicas. */
   stalls: (Stall & { pid: number })[];
-  /** What no logger wrote: the last words of a process that ended by an error. */
+  /** Lines that the logger did not write, such as the error that ended a process. */
   strays: string[];
 }
 

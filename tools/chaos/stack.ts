@@ -1,7 +1,6 @@
-// The whole system: two replicas of each service, a PostgreSQL for each of them, one NATS, and
-// between all of them ways that can be disturbed.
+// The whole system: two replicas of each service, a PostgreSQL server for each service, one NATS, and
+// links between all of them that can be disturbed.
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../planted.ts";
 import { freePort } from "../servers/free_port.ts";
@@ -13,6 +12,7 @@ import { type DatabaseName, links, type ReplicaName, replicas } from "./plan.ts"
 import { Proxy } from "./proxy.ts";
 import { Replica } from "./replica.ts";
 import { databaseUrl, serviceUser, settingsOf } from "./replica_settings.ts";
+import { migrationsOf } from "../servers/databases.ts";
 
 export interface OnDisk<Server> {
   server: Server;
@@ -27,7 +27,7 @@ interface Servers {
 export interface Stack extends Servers, AsyncDisposable {
   replicas: Record<ReplicaName, Replica>;
   links: Map<string, Proxy>;
-  /** Where clients find the entitlement service. */
+  /** At which clients reach the entitlement service. */
   clientUrls: string[];
   owners: Record<ServiceName, string>;
 }
@@ -89,7 +89,7 @@ async function startDatabase(
     }),
   );
   await migrate({
-    folder: fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url)),
+    folder: migrationsOf(service),
     ownerUrl: databaseUrl(server.port, service),
     serviceUrl: databaseUrl(server.port, service, serviceUser(service)),
     say: () => {},
@@ -123,7 +123,9 @@ async function untilReady(started: Replica[]): Promise<void> {
   const deadline = performance.now() + readyWithinMs;
   for (const replica of started) {
     while (!await replica.answers("/readyz")) {
-      if (performance.now() > deadline) throw new Error(`${replica.name} does not get ready`);
+      if (performance.now() > deadline) {
+        throw new Error(`${replica.name} is not ready after ${readyWithinMs / 1_000} s`);
+      }
       await pause(100);
     }
   }

@@ -1,6 +1,6 @@
-// A machine may have no processor time to spare. A replica that stands still loses its leases, and when
-// the run itself stands still, which carries all traffic, then so do all ways. Nobody has planned it,
-// but it is a fault like any other: it is measured.
+// A busy machine may give a process no processor time. A replica that stalls loses its leases, and when
+// the run itself stalls, so do all links, because it carries them. That is a fault like any other, only
+// unplanned, so it is measured.
 
 export interface Stall {
   from: number;
@@ -8,16 +8,16 @@ export interface Stall {
 }
 
 const everyMs = 100;
-/** A process that is merely busy stays below. */
+/** A process that is only busy stays below this. */
 const stallMs = 500;
 
-/** Returns what ends the watch. */
-export function watchStalls(tell: (stall: Stall) => void, now: () => number): () => void {
+/** Returns a function that stops watching. */
+export function watchStalls(report: (stall: Stall) => void, now: () => number): () => void {
   let last = now();
   const timer = setInterval(() => {
     const from = last;
     last = now();
-    if (last - from >= everyMs + stallMs) tell({ from, until: last });
+    if (last - from >= everyMs + stallMs) report({ from, until: last });
   }, everyMs);
   Deno.unrefTimer(timer);
   return () => clearInterval(timer);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Stall, watchStalls } from "./stalls.ts";
 
-Deno.test("a process that stands still notices it afterwards", async () => {
+Deno.test("a process that stalled notices it afterwards", async () => {
   const stalls: Stall[] = [];
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   await pause(150);

@@ -1,7 +1,7 @@
-// Everything that is known of what a violation names, in the order in which it happened.
+// Everything that is known about an event that violates an invariant, in the order in which it happened.
 import type { Invariant } from "./invariants/invariant.ts";
 import { ask } from "../servers/asking.ts";
-import type { Told } from "./clients.ts";
+import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { textOf } from "./plan.ts";
 import type { Stack } from "./stack.ts";
@@ -20,9 +20,9 @@ export async function timelinesOf(
   owners: Stack["owners"],
 ): Promise<string> {
   const parts: string[] = [];
-  for (const { says, violations, examples } of invariants) {
+  for (const { statement, violations, examples } of invariants) {
     if (violations === 0) continue;
-    parts.push(`=== ${says}: ${violations} violations`);
+    parts.push(`=== ${statement}: ${violations} violations`);
     for (const example of examples) {
       parts.push(`--- ${example.slice(0, 2_000)}`, await timelineOf(example, evidence, owners));
     }
@@ -43,12 +43,12 @@ async function timelineOf(
   const ids = [...subject.ids, ...rows.flatMap(idsIn)];
   const isAbout = (text: string) => ids.some((id) => text.includes(id));
   const entries: Entry[] = [
-    ...evidence.told.filter((one) => isAbout(`"${one.request.key}"`) || isOf(one, subject))
-      .flatMap((told): Entry[] => [
-        { at: told.sentAt, text: `asked     ${told.kind} ${JSON.stringify(told.request)}` },
+    ...evidence.requests.filter((one) => isAbout(`"${one.request.key}"`) || isOf(one, subject))
+      .flatMap((sent): Entry[] => [
+        { at: sent.sentAt, text: `asked     ${sent.kind} ${JSON.stringify(sent.request)}` },
         {
-          at: told.answeredAt || Infinity,
-          text: `answered  ${told.request.key} ${JSON.stringify([told.tries, told.answer])}`,
+          at: sent.answeredAt || Infinity,
+          text: `answered  ${sent.request.key} ${JSON.stringify([sent.attempts, sent.answer])}`,
         },
       ]),
     ...evidence.log.lines.filter(({ text }) => isAbout(text))
@@ -99,7 +99,7 @@ function subjectOf(example: string): Subject {
 }
 
 /** Of the same entitlement, and its version is the same or a neighbour. */
-function isOf({ request, answer }: Told, { user, sku, version }: Subject): boolean {
+function isOf({ request, answer }: SentRequest, { user, sku, version }: Subject): boolean {
   return `"${request.user}"` === user && `"${request.sku}"` === sku &&
     isNear(answer?.body ?? "", version);
 }

@@ -1,10 +1,10 @@
-// Do the changes that were made and the notifications that arrived match?
+// Compares the changes that were made with the notifications that arrived.
 import type { Arrival } from "./inboxes.ts";
 import type { Change, Kind } from "./story.ts";
 
-const mostFindings = 10; // more of them tell nothing new
+const mostFindings = 10; // more would repeat the same
 
-// One sentence for each that is missing, doubled, unknown or failed.
+// One sentence for each notification that is missing, duplicate, unknown or failed.
 export function findings(changes: Change[], arrivals: Arrival[]): string[] {
   const arrived = Map.groupBy(arrivals, nameOf);
   const made = new Set(changes.map(nameOf));
@@ -40,14 +40,14 @@ export function table(counts: Map<Kind, number>, changes: Change[], arrivals: Ar
     "",
     row("", "made", "arrived"),
     ...rows,
-    row("of these tapped twice", counts.get("double tap") ?? 0, ""),
+    row("of these, sent twice at once", counts.get("double tap") ?? 0, ""),
     row("repeated with the same key", counts.get("repeat") ?? 0, "-"),
-    row("refused, state is that already", counts.get("refusal") ?? 0, "-"),
+    row("refused, already in that state", counts.get("refusal") ?? 0, "-"),
     row("refused, key of another request", counts.get("key of another") ?? 0, "-"),
     row("all changes", changes.length, sent.length),
     "",
-    `  from change to delivery: ${slowest[slowest.length >> 1] ?? "-"} ms in the middle, ` +
-    `${slowest.at(-1) ?? "-"} ms at most`,
+    `  from change to delivery: median ${slowest[slowest.length >> 1] ?? "-"} ms, ` +
+    `slowest ${slowest.at(-1) ?? "-"} ms`,
     "",
   ].join("\n");
 }

@@ -1,5 +1,5 @@
-// deno task demo: a small shop at work against the running services. It shows each request and what
-// arrives in the inboxes, and in the end counts both. Exit code 1 if they don't match.
+// deno task demo: simulates a small shop that uses the running services. It prints each request and each
+// notification, and compares the two at the end. The exit code is 1 if they don't match.
 import { parseArgs } from "node:util";
 import { printable, printableLines } from "../../shared/process/printable.ts";
 import { devSettings } from "../dev/settings.ts";
@@ -11,14 +11,14 @@ import { type Answer, problemWith, send } from "./till.ts";
 
 const usage = `deno task demo [--changes N] [--rate N] [--entitlement URL] [--notification URL]
 
-  --changes       how many steps the story has (150)
-  --rate          steps a second (10)
-  --entitlement   where the services are; else as their settings ENTITLEMENT_HTTP_HOST, _PORT
-  --notification  and NOTIFICATION_HTTP_HOST, _PORT say
-  --token         the credential, where one is asked for; better in KENRI_TOKEN`;
+  --changes       number of requests (150)
+  --rate          requests per second (10)
+  --entitlement   URLs of the services; the default is what their settings
+  --notification  ENTITLEMENT_HTTP_HOST, _PORT and NOTIFICATION_HTTP_HOST, _PORT name
+  --token         the credential, if the services require one; KENRI_TOKEN is safer`;
 
 const lookEveryMs = 250;
-// Retries of a delivery and the way back from an outage included.
+// Long enough for retries of a delivery, and for an outage in between.
 const arriveWithinMs = 30_000;
 
 interface Options {
@@ -59,7 +59,7 @@ function wholeNumber(name: string, written: string, max: number): number {
   throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${written}"`);
 }
 
-// Returns what is wrong; nothing is what a reader hopes for.
+// Returns a sentence for each problem.
 async function run(options: Options): Promise<string[]> {
   const story = new Story(Date.now().toString(36).slice(-5));
   const inboxes = new Inboxes(options.notification, options.headers, story.users);
@@ -68,7 +68,7 @@ async function run(options: Options): Promise<string[]> {
   const problems: string[] = [];
   const status = () =>
     showStatus(
-      `${total(counts)} of ${options.steps} told · ${story.changes.length} changes · ` +
+      `${total(counts)} of ${options.steps} requests · ${story.changes.length} changes · ` +
         `${inboxes.arrivals.size} arrived`,
     );
 
@@ -90,7 +90,7 @@ async function run(options: Options): Promise<string[]> {
   await allArrived(story, inboxes);
   done.abort();
   await watching;
-  await inboxes.look(); // whatever came twice is here by now
+  await inboxes.look(); // duplicates have arrived by now
   endStatus();
   problems.push(...findings(story.changes, [...inboxes.arrivals.values()]));
   say(printableLines(table(counts, story.changes, [...inboxes.arrivals.values()])));
@@ -106,13 +106,13 @@ async function checkServices({ entitlement, notification }: Options, inboxes: In
   }
   await inboxes.look().catch((error: Error) => {
     throw new Error(
-      `${error.message}\nIt takes NOTIFICATION_DEBUG_ENABLED=true, and KENRI_TOKEN where callers ` +
-        "need a credential",
+      `${error.message}\nThe demo needs NOTIFICATION_DEBUG_ENABLED=true, and KENRI_TOKEN if the ` +
+        "services require a credential",
     );
   });
 }
 
-// At an even pace; a slow answer is caught up with.
+// At an even pace, which catches up after a slow answer.
 async function* paced(story: Story, { steps, perSecond }: Options): AsyncGenerator<Step> {
   const startedAt = performance.now();
   for (let count = 0; count < steps; count++) {
@@ -124,7 +124,7 @@ async function* paced(story: Story, { steps, perSecond }: Options): AsyncGenerat
 
 async function watch(inboxes: Inboxes, until: AbortSignal, status: () => void): Promise<void> {
   while (!until.aborted) {
-    // A service that is away for a moment is found again by the next look.
+    // If the service is unavailable for a moment, the next look finds what this one missed.
     for (const arrival of await inboxes.look().catch(() => [])) sayTimed(arrivalLine(arrival));
     status();
     await pause(lookEveryMs);
@@ -147,9 +147,9 @@ function stepLine({ kind, action, fields }: Step, answers: Answer[], problem?: s
     : paint("yellow", `${first?.status}`);
   const notes: Record<Kind, string> = {
     "change": "",
-    "double tap": "tapped twice, changed once",
-    "repeat": "the same again: the same answer",
-    "refusal": `${code}: has that state already`,
+    "double tap": "sent twice at once, changed once",
+    "repeat": "repeated, same answer",
+    "refusal": `${code}: already in that state`,
     "key of another": `${code}: the key belongs to another request`,
   };
   const verb = action === "grants" ? "grant " : "revoke";
@@ -183,7 +183,7 @@ try {
   const problems = await run(options);
   for (const problem of problems) say(paint("red", problem));
   if (problems.length === 0) {
-    say(paint("green", "Every change arrived, and each of them once."));
+    say(paint("green", "Every change arrived exactly once."));
   }
   Deno.exit(problems.length === 0 ? 0 : 1);
 } catch (error) {

@@ -1,4 +1,4 @@
-// The inboxes of all users, read again and again.
+// Reads the inboxes of all users repeatedly.
 
 export interface Arrival {
   id: string;
@@ -25,7 +25,7 @@ export class Inboxes {
     this.#users = users;
   }
 
-  // What has come since the last time.
+  // Returns what has arrived since the last look.
   async look(): Promise<Arrival[]> {
     const found = (await Promise.all(this.#users.map((user) => this.#inboxOf(user)))).flat();
     const fresh = found.filter(({ id }) => !this.arrivals.has(id));
@@ -48,7 +48,7 @@ export class Inboxes {
       if (!response.ok) throw new Error(`The inbox answers ${response.status}: ${page.message}`);
       arrivals.push(...page.notifications.filter(isOver).map(toArrival));
       cursor = page.next_cursor;
-      if (cursors.has(cursor)) throw new Error("The inbox goes on without coming to an end");
+      if (cursors.has(cursor)) throw new Error("The inbox repeats a cursor, so it would never end");
       cursors.add(cursor);
     } while (cursor && cursors.size < maxPages);
     return arrivals;

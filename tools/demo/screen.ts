@@ -1,4 +1,4 @@
-// Lines that scroll, and on a terminal one below them that stays and counts.
+// Lines that scroll, and on a terminal a status line that stays below them.
 
 import { printableLines } from "../../shared/process/printable.ts";
 
@@ -9,7 +9,7 @@ const startedAt = performance.now();
 
 const codes = { green: 32, yellow: 33, red: 31, cyan: 36, magenta: 35, grey: 90, bold: 1 };
 
-/** The text may have come from a service: it brings no codes of its own. */
+/** The text may come from a service, so its own control codes are removed. */
 export function paint(color: keyof typeof codes, text: string): string {
   const shown = printableLines(text);
   return colored ? `\x1b[${codes[color]}m${shown}\x1b[0m` : shown;

@@ -1,14 +1,9 @@
-// What happens in a small shop: people buy and give back, tap twice, try again after a bad
-// connection, and ask for what can't be. The story knows what each request must be answered.
+// What happens in a small shop: people buy and return things, press a button twice, retry after a lost
+// connection, and ask for what is not possible. The story knows the right answer to each request.
+
+import type { EntitlementChange } from "../../client/answers.ts";
 
 export type Action = "grants" | "revokes";
-
-export interface Fields {
-  user_id: string;
-  stock_keeping_unit: string;
-  reason: string;
-  purchase_id: string;
-}
 
 export type Kind = "change" | "double tap" | "repeat" | "refusal" | "key of another";
 
@@ -16,7 +11,7 @@ export interface Step {
   kind: Kind;
   action: Action;
   key: string;
-  fields: Fields;
+  fields: EntitlementChange;
   expected: { status: number; code?: string; version?: number };
 }
 
@@ -39,7 +34,7 @@ const reasons = {
   revokes: ["refund", "chargeback", "expired"],
 };
 
-// Of 100 steps; the rest are changes.
+// Out of 100 requests; the rest are changes.
 const kinds: [Kind, number][] = [["refusal", 12], ["repeat", 10], ["double tap", 8], [
   "key of another",
   4,
@@ -47,13 +42,13 @@ const kinds: [Kind, number][] = [["refusal", 12], ["repeat", 10], ["double tap",
 
 export class Story {
   readonly users: string[];
-  readonly changes: Change[] = []; // all that must arrive
+  readonly changes: Change[] = []; // each must arrive
   readonly #run: string;
   readonly #rights = new Map<string, Right>();
-  readonly #told: Step[] = []; // those whose answer is stored under their key
+  readonly #sent: Step[] = []; // their answers are stored under their keys
   #count = 0;
 
-  // The run's name is part of every user's and every key, so that runs don't meet.
+  // The name of the run is part of every user and every key, so that runs don't affect each other.
   constructor(run: string) {
     this.#run = run;
     this.users = people.map((name) => `${name}-${run}`);
@@ -62,11 +57,11 @@ export class Story {
   next(): Step {
     const kind = this.#pickKind();
     const step = kind === "repeat"
-      ? { ...pick(this.#told), kind }
+      ? { ...pick(this.#sent), kind }
       : kind === "key of another"
       ? this.#keyOfAnother()
       : this.#newRequest(kind);
-    if (kind !== "repeat" && kind !== "key of another") this.#told.push(step);
+    if (kind !== "repeat" && kind !== "key of another") this.#sent.push(step);
     return step;
   }
 
@@ -74,7 +69,7 @@ export class Story {
     let dice = Math.random() * 100;
     for (const [kind, share] of kinds) {
       dice -= share;
-      if (dice < 0) return this.#told.length === 0 ? "change" : kind;
+      if (dice < 0) return this.#sent.length === 0 ? "change" : kind;
     }
     return "change";
   }
@@ -84,7 +79,7 @@ export class Story {
     const item = pick(items);
     const right = this.#rights.get(`${user} ${item}`);
     const owned = right?.status === "ACTIVE";
-    // Now and then a refund overtakes its purchase, and nothing is there yet.
+    // Sometimes a refund overtakes its purchase, and no entitlement exists yet.
     const early = right === undefined && Math.random() < 0.05;
     const change: Action = owned || early ? "revokes" : "grants";
     const same: Action | undefined = right === undefined ? undefined : owned ? "grants" : "revokes";
@@ -106,7 +101,7 @@ export class Story {
   }
 
   #keyOfAnother(): Step {
-    const { action, key, fields } = pick(this.#told);
+    const { action, key, fields } = pick(this.#sent);
     return {
       kind: "key of another",
       action,
@@ -120,7 +115,7 @@ export class Story {
     return `demo-${this.#run}-${++this.#count}`;
   }
 
-  #fields(user: string, item: string, action: Action): Fields {
+  #fields(user: string, item: string, action: Action): EntitlementChange {
     return {
       user_id: user,
       stock_keeping_unit: item,

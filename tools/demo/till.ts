@@ -1,5 +1,6 @@
-// The shop's till: sends a request until the service has said what became of it, always with the
-// same key, and compares the answer with what the story knows.
+// Sends a request as the published client does, which repeats it under the same key until it is
+// answered, and compares the answer with the one that the story expects.
+import { askUntilAnswered, type Fetch } from "../../client/attempts.ts";
 import type { Step } from "./story.ts";
 
 export interface Answer {
@@ -9,44 +10,35 @@ export interface Answer {
   attempts: number;
 }
 
-const giveUpMs = 30_000;
-const retryMs = 250;
+const patience = { attemptTimeoutMs: 10_000, deadlineMs: 30_000 };
 
-// A lost connection, a 500 and a 503 tell nothing: only the repeat does.
 export async function send(
   url: string,
   headers: Record<string, string>,
-  step: Step,
-): Promise<Answer> {
-  const deadline = performance.now() + giveUpMs;
-  for (let attempts = 1;; attempts++) {
-    const answer = await sendOnce(url, headers, step).catch((error: Error) => error);
-    if (!(answer instanceof Error) && answer.status < 500) return { ...answer, attempts };
-    if (performance.now() > deadline) {
-      const why = answer instanceof Error ? answer.message : answer.text;
-      throw new Error(`No answer to ${step.key} within ${giveUpMs / 1_000} s: ${why}`);
-    }
-    await new Promise((again) => setTimeout(again, retryMs));
-  }
-}
-
-async function sendOnce(
-  url: string,
-  headers: Record<string, string>,
   { action, key, fields }: Step,
-) {
-  const response = await fetch(`${url}/v1/entitlements/${action}`, {
-    method: "POST",
-    headers: { ...headers, "Idempotency-Key": key, "Content-Type": "application/json" },
-    body: JSON.stringify(fields),
-    signal: AbortSignal.timeout(10_000),
-    redirect: "error", // the credential is for nobody else
-  });
-  const replayed = response.headers.get("Idempotency-Replayed") === "true";
-  return { status: response.status, text: await response.text(), replayed };
+): Promise<Answer> {
+  let attempts = 0;
+  const counting: Fetch = (url, init) => {
+    attempts++;
+    return fetch(url, init);
+  };
+  const answer = await askUntilAnswered(
+    counting,
+    `${url}/v1/entitlements/${action}`,
+    {
+      method: "POST",
+      headers: { ...headers, "Idempotency-Key": key, "Content-Type": "application/json" },
+      body: JSON.stringify(fields),
+      redirect: "error", // the credential is for nobody else
+    },
+    patience,
+    undefined,
+  );
+  const replayed = answer.headers.get("Idempotency-Replayed") === "true";
+  return { status: answer.status, text: answer.text, replayed, attempts };
 }
 
-// What is wrong with the answers to one step; undefined where nothing is.
+// The problem with the answers to one request; undefined if there is none.
 export function problemWith(step: Step, answers: Answer[]): string | undefined {
   const { kind, expected, key } = step;
   for (const { status, text } of answers) {
@@ -55,7 +47,7 @@ export function problemWith(step: Step, answers: Answer[]): string | undefined {
       return `${key} (${kind}) was answered ${status} ${text}, not ${JSON.stringify(expected)}`;
     }
   }
-  // Who had to ask again may find a replay where another sees the first answer.
+  // After a lost answer, the first one that arrives may be a replay.
   if (answers.some(({ attempts }) => attempts > 1)) return undefined;
   const replays = answers.filter(({ replayed }) => replayed).length;
   const wanted = { "repeat": 1, "double tap": 1, "change": 0, "refusal": 0, "key of another": 0 };

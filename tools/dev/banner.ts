@@ -4,7 +4,7 @@ export function banner(
   urlsFile: string | undefined,
 ): string {
   const servers = urlsFile === undefined ? "" : `
-  The urls of PostgreSQL and NATS, with passwords that only you can read:
+  URLs and passwords of PostgreSQL and NATS are in a file that only you can read:
 
     (. ${quoted(urlsFile)}; psql entitlement)
 `;
@@ -12,14 +12,14 @@ export function banner(
   entitlement   ${entitlement}   (${entitlement}/openapi.json)
   notification  ${notification}   (${notification}/debug/notification/inbox/ann)
 
-  Grant a right and watch it arrive:
+  Grant an entitlement and see its notification:
 
     curl ${entitlement}/v1/entitlements/grants \\
       -H 'Idempotency-Key: purchase-1' -H 'Content-Type: application/json' \\
       -d '{"user_id":"ann","stock_keeping_unit":"book","reason":"purchase","purchase_id":"purchase-1"}'
     curl ${notification}/debug/notification/inbox/ann
 
-  What flows, what waits, what was given up: ${entitlement}/console,
+  Backlog, dead letters and single events: ${entitlement}/console and
   ${notification}/console, or deno task ops status
 ${servers}
   Ctrl-C stops everything.

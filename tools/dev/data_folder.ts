@@ -1,14 +1,12 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { User } from "../servers/child.ts";
 import { canEnter, openFolder, unprivilegedUser } from "../servers/other_user.ts";
-
-const project = fileURLToPath(new URL("../../", import.meta.url));
+import { root } from "../root.ts";
 
 export interface DataFolder {
   path: string;
-  /** PostgreSQL's data; elsewhere, where its user can't enter the folder. */
+  /** PostgreSQL's data, in another place if its user can't enter the folder. */
   postgres: string;
   nats: string;
   /** The urls of both, with passwords. */
@@ -17,14 +15,14 @@ export interface DataFolder {
   place: string;
 }
 
-// The folder with the servers' data, for this process alone: a second one would take the data from
-// under the first, all the more with `--fresh`. The lock goes with the process, however it ends.
+// The folder with the servers' data, for this process alone: a second process would use the same data,
+// or delete it with `--fresh`. The lock ends with the process, however that ends.
 export async function takeDataFolder(
   read: (name: string) => string | undefined,
   fresh: boolean,
 ): Promise<DataFolder> {
   const named = read("KENRI_DATA");
-  const path = resolve(named ?? `${project}.kenri/dev`);
+  const path = resolve(named ?? `${root}.kenri/dev`);
   await lockFolder(path);
   const [inside, nats, urls] = [`${path}/postgres`, `${path}/nats`, `${path}/urls.env`];
   const outside = await placeOutside();
@@ -46,14 +44,14 @@ export async function takeDataFolder(
 async function lockFolder(path: string): Promise<void> {
   const lock = await openLock(path).catch((error) => {
     throw new Error(
-      `No data can be kept in "${path}" (${error.message}): name a folder that can be written ` +
-        "with KENRI_DATA",
+      `No data can be kept in "${path}" (${error.message}): set KENRI_DATA to a folder ` +
+        "that can be written",
     );
   });
   if (await lock.tryLock(true)) return;
   throw new Error(
-    `The data in "${path}" is in use by another \`deno task dev\`: end that one, or name ` +
-      "another folder with KENRI_DATA",
+    `The data in "${path}" is in use by another \`deno task dev\`: stop it, or set ` +
+      "KENRI_DATA to another folder",
   );
 }
 
@@ -62,13 +60,13 @@ async function openLock(path: string): Promise<Deno.FsFile> {
   return await Deno.open(`${path}/lock`, { create: true, write: true });
 }
 
-/** The same for every start from this folder, and for no other clone. */
+/** The same for every start from this clone, and different for every other clone. */
 async function placeOutside(): Promise<string> {
-  const hash = createHash("sha256").update(await Deno.realPath(project)).digest("hex");
+  const hash = createHash("sha256").update(await Deno.realPath(root)).digest("hex");
   return `${openFolder}/kenri-data-${hash.slice(0, 16)}`;
 }
 
-/** Every user may make folders there, so one that was there before is looked at closely. */
+/** Every user may make folders there, so an existing one is checked. */
 export async function takeOwnFolder(path: string, user: User): Promise<void> {
   try {
     await Deno.mkdir(path, { mode: 0o700 });
@@ -81,14 +79,14 @@ export async function takeOwnFolder(path: string, user: User): Promise<void> {
   if (isDirectory && isOurs && ((mode ?? 0) & 0o077) === 0) return;
   throw new Error(
     `"${path}" is not a folder of uid ${user.uid} that nobody else can enter, so another user may ` +
-      "have put it there: remove it, or begin with --fresh, which removes it as well",
+      "have made it: remove it, or start with --fresh, which removes it too",
   );
 }
 
 function unreachable(path: string, { uid }: User): string {
   return `PostgreSQL does not run as root, and uid ${uid}, as which it runs, can't enter "${path}" ` +
-    "or a folder above it: name one with KENRI_DATA that every user can pass, or leave KENRI_DATA " +
-    "out, and a fitting place is found";
+    "or a folder above it: set KENRI_DATA to one that every user can enter, or unset it to use " +
+    "the default";
 }
 
 async function remove(path: string): Promise<void> {

@@ -24,7 +24,7 @@ Deno.test({
     ];
     for (const planted of plant) {
       await planted();
-      await assert.rejects(takeOwnFolder(path, user), /another user may have put it there/);
+      await assert.rejects(takeOwnFolder(path, user), /another user may have made it/);
       await Deno.remove(path, { recursive: true });
     }
     await takeOwnFolder(path, user);

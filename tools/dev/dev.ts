@@ -1,7 +1,6 @@
 // deno task dev: PostgreSQL, NATS and both services, on this machine, until Ctrl-C. Data is kept in
-// .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` begins with none. Servers that the
-// settings name are used as they are; the others have random passwords, which stand in urls.env there.
-import { fileURLToPath } from "node:url";
+// .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` starts without data. Servers that the
+// settings name are used as they are; the others get random passwords, which are in urls.env there.
 import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
@@ -14,17 +13,17 @@ import { RunningService } from "./running_service.ts";
 import { devSettings, type ServerUrls, type Settings } from "./settings.ts";
 import { onSourceChange } from "./source_changes.ts";
 import { writeUrls } from "./urls_file.ts";
+import { root } from "../root.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const say = (line: string) => console.log(line);
 const read = (name: string) => Deno.env.get(name);
 const diskIsFull =
-  "The disk is full: make room on it (--fresh removes the data of earlier starts), or " +
-  "name a folder on another disk with KENRI_DATA";
+  "The disk is full: free some space (--fresh removes the data of earlier starts), or " +
+  "set KENRI_DATA to a folder on another disk";
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   Deno.addSignalListener(signal, () => {
-    // Who asks twice does not want to wait; servers and services end with this process.
+    // The second Ctrl-C does not wait; servers and services end with this process.
     if (stopping.signal.aborted) Deno.exit(130);
     stopping.abort();
   });
@@ -73,7 +72,7 @@ async function run(): Promise<void> {
   }
 }
 
-// `deno task`, which runs this, can be killed without a word.
+// `deno task`, which runs this, can be killed without a signal to this process.
 function stopWithStarter(): void {
   const starter = Deno.ppid;
   setInterval(() => {
@@ -85,7 +84,7 @@ interface DevServers extends AsyncDisposable {
   urls: ServerUrls;
   folder: DataFolder | undefined; // absent when all servers are given
   administrator: string | undefined; // the url of PostgreSQL's
-  deaths: Promise<never>[]; // each rejects when its server ends by itself
+  deaths: Promise<never>[]; // each rejects if its server ends by itself
 }
 
 async function startWhatIsMissing(): Promise<DevServers> {
@@ -118,10 +117,10 @@ async function startWhatIsMissing(): Promise<DevServers> {
 function endOf(name: string, exited: Promise<number>): Promise<never> {
   const death = exited.then((code) => {
     throw new Error(
-      `${name} ended by itself with code ${code}; start again to go on with its data`,
+      `${name} ended by itself with code ${code}; start again to continue with its data`,
     );
   });
-  death.catch(() => {}); // also when nobody waits for it yet, or not any more
+  death.catch(() => {}); // even when nothing waits for it yet, or any more
   return death;
 }
 

@@ -1,4 +1,4 @@
-// What can be told before any server is started.
+// Problems that can be found before any server is started.
 import { checkSettings as checkSettingsOf } from "../check_settings.ts";
 import type { ServiceName } from "../services.ts";
 import { devSettings, futureServers } from "./settings.ts";
@@ -7,7 +7,7 @@ type Read = (name: string) => string | undefined;
 
 const services: ServiceName[] = ["entitlement", "notification"];
 
-// Throws SettingsError with all that is wrong.
+// Throws SettingsError with all problems.
 export function checkSettings(read: Read): void {
   const settings = devSettings(read, futureServers);
   for (const service of services) {
@@ -26,7 +26,7 @@ export function checkPorts(read: Read): void {
     } catch (error) {
       if (!(error instanceof Deno.errors.AddrInUse)) throw error;
       throw new Error(
-        `Port ${port} of ${hostname} is in use, perhaps by another \`deno task dev\`: end that one, ` +
+        `Port ${port} of ${hostname} is in use, perhaps by another \`deno task dev\`: stop it, ` +
           `or choose another port for ${service} with ${name}_PORT`,
       );
     }

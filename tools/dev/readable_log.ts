@@ -1,4 +1,4 @@
-// JSON lines are for machines; a developer reads: time, service, level, message, the rest in grey.
+// JSON lines are for machines. A developer gets time, service, level, message, and the rest in grey.
 
 import { printable, printableJson } from "../../shared/process/printable.ts";
 

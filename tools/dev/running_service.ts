@@ -2,7 +2,7 @@ import { runArguments, type ServiceName } from "../services.ts";
 import { readableLine } from "./readable_log.ts";
 import type { Settings } from "./settings.ts";
 
-// One service as a child process, its log made readable, started again when its sources change.
+// One service as a child process with a readable log, restarted when its sources change.
 export class RunningService {
   readonly #name: ServiceName;
   readonly #settings: Settings;
@@ -18,7 +18,7 @@ export class RunningService {
     return changed.has(this.#name) || changed.has("shared") || changed.has("proto");
   }
 
-  // Resolves with the url on which it listens, or with none when it ended because it could not.
+  // Resolves with the url on which it listens, or with none if it ended before.
   async start(): Promise<string | undefined> {
     const read = (name: string) => this.#settings[name] ?? Deno.env.get(name);
     const child = new Deno.Command(Deno.execPath(), {
@@ -48,7 +48,7 @@ export class RunningService {
     const { code } = await child.status;
     this.#process = undefined;
     if (code !== 0) {
-      console.error(`${this.#name} ended with code ${code}; it starts again when a file changes`);
+      console.error(`${this.#name} ended with code ${code}; it restarts when a file changes`);
     }
   }
 
@@ -60,7 +60,7 @@ export class RunningService {
   }
 
   async restart(): Promise<void> {
-    console.log(`${this.#name} starts again with the changed files`);
+    console.log(`${this.#name} restarts with the changed files`);
     await this.stop();
     await this.start();
   }

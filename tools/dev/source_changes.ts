@@ -1,5 +1,5 @@
-// Calls back with the top-level folders in which files have changed, until the signal. An editor
-// writes a file in several steps, so it waits until the folder has been quiet for a moment.
+// Reports the top-level folders in which files have changed, until the signal. An editor writes a file in
+// several steps, so the report waits until nothing has changed for a moment.
 
 const folders = ["entitlement", "notification", "shared", "proto", "migrations"];
 const quietMs = 200;
@@ -25,7 +25,7 @@ export async function onSourceChange(
     if (kind === "access") continue;
     for (const path of paths) {
       const folder = path.slice(root.length).split("/")[0];
-      if (folder && /\.(ts|sql|proto)$/.test(path) && !path.endsWith("_test.ts")) {
+      if (folder && /\.(tsx?|js|css|sql|proto)$/.test(path) && !path.endsWith("_test.ts")) {
         changed.add(folder);
       }
     }

@@ -10,8 +10,8 @@ const urlNames = [
 ];
 
 /**
- * A file for a developer's shell, which nobody else can read. The last names are those that psql reads:
- * on its command line a password would be seen by every user of the machine.
+ * A file for a developer's shell that nobody else can read. psql reads the last names: on its command
+ * line every user of the machine could see a password.
  */
 export async function writeUrls(
   path: string,

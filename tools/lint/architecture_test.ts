@@ -58,6 +58,16 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["tests/flow_test.ts", 'import { f } from "../shared/queue/worker.ts";'],
     ],
   },
+  "tools-without-tests": {
+    refuses: [
+      ["tools/chaos/clients.ts", 'import { grant } from "../../tests/support/changes.ts";'],
+      ["tools/bench/bench.ts", 'import type { T } from "../../tests/support/changes.ts";'],
+    ],
+    accepts: [
+      ["tools/chaos/clients.ts", 'import { grant } from "../load/change_request.ts";'],
+      ["tests/flow_test.ts", 'import { f } from "./support/api.ts";'],
+    ],
+  },
   "no-barrels": {
     refuses: [
       ["shared/index.ts", "export const a = 1;"],

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { importedFolder, isRelative, memberFile } from "./layout.ts";
+import { folderOf, folderOfImport, importedFolder, isRelative, memberFile } from "./layout.ts";
 import { onImport } from "./visit.ts";
 
 type Rule = Deno.lint.Rule;
@@ -39,6 +39,21 @@ export const workspaceImports: Rule = {
         node,
         message: `A relative path leads out of "${file.member}" into "${target}"`,
         hint: `Import it as "@kenri/${target}/<path>"`,
+      });
+    });
+  },
+};
+
+/** Tests may import tools, so tools must not import tests. */
+export const toolsWithoutTests: Rule = {
+  create(context) {
+    if (folderOf(context.filename) !== "tools") return {};
+    return onImport((specifier, node) => {
+      if (folderOfImport(specifier, context.filename) !== "tests") return;
+      context.report({
+        node,
+        message: "A tool must not import from the tests",
+        hint: "Move what both need to tools/, where tests may import it",
       });
     });
   },

@@ -37,12 +37,20 @@ export function memberFile(filename: string): MemberFile | undefined {
 
 /** The folder below the root that an import leads to; undefined for what is not ours. */
 export function importedFolder(specifier: string, importer: MemberFile): string | undefined {
+  return folderOfImport(specifier, root + importer.path);
+}
+
+/** The same for an importer of which only the file name is known. */
+export function folderOfImport(specifier: string, importer: string): string | undefined {
   const byName = /^@kenri\/([^/]+)/.exec(specifier)?.[1];
   if (byName !== undefined) return byName;
   if (!isRelative(specifier)) return undefined;
-  return topOf(
-    pathFromRoot(fileURLToPath(new URL(specifier, pathToFileURL(root + importer.path)))),
-  );
+  return folderOf(fileURLToPath(new URL(specifier, pathToFileURL(importer))));
+}
+
+/** The folder below the root that the file is in. */
+export function folderOf(filename: string): string {
+  return topOf(pathFromRoot(filename));
 }
 
 export function isRelative(specifier: string): boolean {

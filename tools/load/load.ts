@@ -1,37 +1,37 @@
-// Clients that grant and revoke until they are stopped. Each changes what is its own, so it knows
-// which version the answer must have.
+// Clients that grant and revoke until they are stopped. Each changes only its own entitlements, so it
+// knows which version the answer must have.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
-import { type Caller, startCaller } from "./caller.ts";
-import { grant, toHttp } from "../../tests/support/changes.ts";
 import { until } from "../servers/wait.ts";
+import { type ChangeRequest, grant, toHttp } from "./change_request.ts";
+import { RepeatingClient } from "./repeating_client.ts";
 
 export interface Change {
-  key: string; // user and item, as aggregate_key has them
+  key: string; // the aggregate key
   version: number;
 }
 
 export interface Load extends AsyncDisposable {
-  caller: Caller;
+  client: RepeatingClient;
   changes: Change[]; // acknowledged ones
   goesOn(more: number): Promise<void>;
   stop(): Promise<Change[]>;
 }
 
-const takenWithinMs = 120_000; // through outages and elections, on a busy machine
+const takenWithinMs = 120_000; // enough for outages and elections on a busy machine
 const thinkMs = 40; // between two changes of one client, so that the test machine keeps up
 
 export function startLoad(urls: string[], prefix = "user", clients = 8): Load {
-  const caller = startCaller(urls);
+  const client = new RepeatingClient(urls);
   const changes: Change[] = [];
   const problems: unknown[] = [];
   let stopped = false;
   const work = async (user: string) => {
     for (let count = 0; !stopped; count++) {
       const change = changeOf(user, count);
-      // An impatient client sends the same at once to another replica.
+      // Sometimes the same request goes to two replicas at once, as from an impatient client.
       const sent = count % 5 === 0 ? [change, change] : [change];
-      await Promise.all(sent.map((change) => send(caller, change)));
+      await Promise.all(sent.map((change) => send(client, change)));
       changes.push({ key: aggregateKeyOf(user, change.sku), version: change.version });
       await new Promise((again) => setTimeout(again, thinkMs));
     }
@@ -48,7 +48,7 @@ export function startLoad(urls: string[], prefix = "user", clients = 8): Load {
     await Promise.all(working);
   };
   return {
-    caller,
+    client,
     changes,
     async goesOn(more) {
       const enough = changes.length + more;
@@ -66,17 +66,18 @@ export function startLoad(urls: string[], prefix = "user", clients = 8): Load {
   };
 }
 
-function changeOf(user: string, count: number) {
+function changeOf(user: string, count: number): ChangeRequest & Pick<Change, "version"> {
   const version = Math.floor(count / 2) + 1;
   const sku = `sku-${count % 2}`;
-  const action = version % 2 === 1 ? "GRANT" as const : "REVOKE" as const;
+  const action = version % 2 === 1 ? "GRANT" : "REVOKE";
   return { ...grant({ key: `${user}-${count}`, action, user, sku }), version };
 }
 
-async function send(caller: Caller, change: ReturnType<typeof changeOf>): Promise<void> {
-  const { url, method, headers, body } = toHttp("http://any", change, crypto.randomUUID());
-  const text = await new Response(body).text();
-  const answer = await caller.call(new URL(url).pathname, { method, headers, body: text });
-  assert.equal(answer.status, 200);
-  assert.equal((await answer.json()).version, change.version);
+async function send(
+  client: RepeatingClient,
+  { version, ...request }: ReturnType<typeof changeOf>,
+): Promise<void> {
+  const answer = (await client.ask(toHttp(request))).at(-1)?.answer;
+  assert.equal(answer?.status, 200);
+  assert.equal(JSON.parse(answer.body).version, version);
 }

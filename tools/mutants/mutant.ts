@@ -1,17 +1,17 @@
-/** A small realistic bug, and the tests that must notice it. */
+/** A small, realistic bug and the tests that must notice it. */
 export interface Mutant {
-  /** Seen from the root of the project: "entitlement/list_entitlements.ts". */
+  /** From the root of the project: "entitlement/list_entitlements.ts". */
   file: string;
-  /** The sentence that the code keeps, and that the mutant breaks. */
+  /** The property that the code has and that the mutant breaks. */
   property: string;
-  /** Stands exactly once in the file. */
+  /** The file contains this exactly once. */
   replace: string;
   by: string;
-  /** Each of these files must go red. The quickest that notices it: "tests/list_test.ts". */
+  /** Each of these files must fail; the quickest ones that notice it. */
   tests: string[];
 }
 
-/** Undefined when the text to replace does not stand exactly once in the file. */
+/** Undefined if the file does not contain the text to replace exactly once. */
 export function mutated(text: string, { replace, by }: Mutant): string | undefined {
   return text.split(replace).length === 2 ? text.replace(replace, () => by) : undefined;
 }

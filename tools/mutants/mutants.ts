@@ -1,5 +1,5 @@
-// deno task mutants [--only FOLDER|FILE]…: puts each bug of the lists into a copy of the project, one
-// at a time, and runs the tests that must notice it.
+// deno task mutants [--only FOLDER|FILE]…: puts each bug of the lists into a copy of the project, one at
+// a time, and runs the tests that must notice it.
 import { parseArgs } from "node:util";
 import { plantedPassword, plantedSettings } from "../planted.ts";
 import { keepServersInMemory } from "../servers/in_memory.ts";
@@ -9,9 +9,9 @@ import { folderOf, type Mutant } from "./mutant.ts";
 import { copyProject } from "./tree.ts";
 import { type Outcome, type Trial, tryMutant, tryWithoutMutant } from "./trial.ts";
 
-/** More would crowd the one PostgreSQL that they share, and tests would fail by time. */
+/** With more, tests would time out, because all share one PostgreSQL. */
 const mostAtOnce = 4;
-/** So many of a hundred must be noticed. */
+/** The percentage that must be noticed. */
 const enough = 95;
 
 const { values: { only } } = parseArgs({
@@ -21,7 +21,11 @@ const { values: { only } } = parseArgs({
 const chosen = allMutants.filter((mutant) =>
   only.length === 0 || only.includes(mutant.file) || only.includes(folderOf(mutant))
 );
-if (chosen.length === 0) throw new Error(`There is no mutant of ${only.join(" or ")}`);
+if (chosen.length === 0) {
+  throw new Error(
+    `--only matches no mutant: ${only.join(", ")} is neither a folder nor a file of the lists`,
+  );
+}
 
 // The copies first: Deno permits programs in them to read nothing below /dev, where the memory is.
 const trees = await Promise.all(
@@ -43,14 +47,14 @@ await sideBySide(new Set(chosen.flatMap(({ tests }) => tests)), async (trial, te
   const failure = await tryWithoutMutant(trial, test);
   if (failure !== undefined) red.set(test, failure);
 });
-console.log(`${quietMs.size - red.size} of ${quietMs.size} test files are green without a mutant`);
+console.log(`${quietMs.size - red.size} of ${quietMs.size} test files pass without a mutant`);
 
 const outcomes = new Map<Mutant, Outcome>();
 await sideBySide(chosen, async (trial, mutant) => {
   const test = mutant.tests.find((test) => red.has(test));
   const outcome: Outcome = test === undefined
     ? await tryMutant(trial, mutant)
-    : { kind: "unusable", why: `${test} is red without it:\n${red.get(test)}` };
+    : { kind: "unusable", why: `${test} fails without it:\n${red.get(test)}` };
   outcomes.set(mutant, outcome);
   console.log(lineOf(mutant, outcome));
 });
@@ -61,9 +65,9 @@ console.log();
 for (const [folder, mutants] of Map.groupBy(chosen, folderOf)) {
   console.log(`${folder} ${count(mutants)}`);
 }
-console.log(`in all ${count(chosen)}`);
+console.log(`total ${count(chosen)}`);
 const unusable = [...outcomes.values()].filter(({ kind }) => kind === "unusable").length;
-if (unusable > 0) console.log(`${unusable} can't be used, see above`);
+if (unusable > 0) console.log(`${unusable} could not be tried; the reasons are above`);
 Deno.exit(unusable === 0 && noticed(chosen) * 100 >= chosen.length * enough ? 0 : 1);
 
 /** As many at a time as there are copies of the project. */

@@ -1,11 +1,9 @@
-// A copy of the project, in which files may be broken and tests may write.
+// A copy of the project in which files may be changed and tests may write.
 import { cp, mkdir, symlink } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { root } from "../root.ts";
 import { makeRunFolder } from "../servers/run_folder.ts";
 
-export const projectRoot = fileURLToPath(new URL("../../", import.meta.url));
-
-/** Large, and the same for every copy: packages and the server programs that were fetched. */
+/** These are large and the same for every copy: packages and fetched server programs. */
 const linked = ["node_modules", ".kenri/bin"];
 const leftOut = new Set([".git", ".kenri", "node_modules", "dist"]);
 
@@ -17,9 +15,9 @@ export interface Tree {
 export async function copyProject(): Promise<Tree> {
   const folder = await makeRunFolder("mutants");
   const path = `${folder.path}/kenri`;
-  const isWanted = (source: string) => !leftOut.has(source.slice(projectRoot.length));
-  await cp(projectRoot, path, { recursive: true, filter: isWanted });
+  const isWanted = (source: string) => !leftOut.has(source.slice(root.length));
+  await cp(root, path, { recursive: true, filter: isWanted });
   await mkdir(`${path}/.kenri`);
-  for (const name of linked) await symlink(`${projectRoot}${name}`, `${path}/${name}`);
+  for (const name of linked) await symlink(`${root}${name}`, `${path}/${name}`);
   return { path, remove: folder.remove };
 }

@@ -1,12 +1,12 @@
-// One mutant against its tests. It is noticed when each of its test files fails by a test.
+// Tries one mutant against its tests. It is noticed if a test fails in each of its test files.
 import { readFile, writeFile } from "node:fs/promises";
 import { type Mutant, mutated } from "./mutant.ts";
 
 export type Outcome =
   | { kind: "noticed" }
-  /** This test file stayed green, or did not end. */
+  /** This test file passed, or did not end. */
   | { kind: "survived"; test: string; why: string }
-  /** The mutant says nothing about the tests: it has to be written differently. */
+  /** The mutant does not show anything about the tests and must be rewritten. */
   | { kind: "unusable"; why: string };
 
 export interface Trial {
@@ -23,7 +23,10 @@ export async function tryMutant(trial: Trial, mutant: Mutant): Promise<Outcome> 
   const text = await readFile(path, "utf8");
   const broken = mutated(text, mutant);
   if (broken === undefined) {
-    return { kind: "unusable", why: `its text does not stand exactly once: ${mutant.replace}` };
+    return {
+      kind: "unusable",
+      why: `its file does not contain this text exactly once: ${mutant.replace}`,
+    };
   }
   await writeFile(path, broken);
   try {
@@ -46,14 +49,14 @@ async function tryTests(trial: Trial, { file, tests }: Mutant): Promise<Outcome>
 }
 
 const typesWithinMs = 120_000;
-/** A test that waits for something in vain gives up after 20 s, or 60 s for many rows. */
+/** A test gives up waiting after 20 s, or 60 s for many rows. */
 const longerWithMutantMs = 90_000;
 
 async function tryTest(trial: Trial, test: string): Promise<Outcome> {
   const withinMs = 2 * (trial.quietMs.get(test) ?? 0) + longerWithMutantMs;
   const { success, late, output } = await runTest(trial, test, withinMs);
   if (late) return { kind: "survived", test, why: `did not end within ${withinMs} ms` };
-  if (success) return { kind: "survived", test, why: "stays green" };
+  if (success) return { kind: "survived", test, why: "passes" };
   const failedToLoad = /^running 0 tests|syntax error at or near/m.test(output) ||
     !/ [1-9]\d* failed/.test(output);
   return failedToLoad
@@ -61,7 +64,7 @@ async function tryTest(trial: Trial, test: string): Promise<Outcome> {
     : { kind: "noticed" };
 }
 
-/** Undefined when the file is green without a mutant; else what it says. */
+/** Undefined if the file passes without a mutant; otherwise its output. */
 export async function tryWithoutMutant(trial: Trial, test: string): Promise<string | undefined> {
   const from = performance.now();
   const { success, output } = await runTest(trial, test, quietWithinMs);

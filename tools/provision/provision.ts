@@ -1,6 +1,6 @@
 // deno task provision: makes the streams and the durable consumers of both services, or brings them to
-// the settings. It needs a user of NATS that may do so; the services need none, and only verify. Safe at
-// any time and as often as you like. With --users it prints the users for the names in the settings.
+// the settings. It needs a NATS user with that permission; the services only verify them. It is safe at
+// any time, any number of times. With --users it prints the users for the names in the settings.
 import { ErrorCode, type JetStreamManager, NatsError } from "nats";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ensureAdvisories, ensureEvents } from "../../notification/durables.ts";
@@ -78,7 +78,7 @@ function problemsOf(error: unknown): string[] {
 }
 
 if (import.meta.main) {
-  // A connection with TLS does not (Deno 2.9.6), and the process would end while it waits for one.
+  // A connection with TLS does not keep the process alive (Deno 2.9.6), which would end while it waits.
   const staysAlive = setInterval(() => {}, 1_000);
   try {
     const config = readWithin(program, readConfig, (name) => Deno.env.get(name));

@@ -1,7 +1,7 @@
-// A few statements to any database, on a connection of their own.
+// Runs a few statements on any database, with a connection of their own.
 import pg from "pg";
 
-/** One connection for a few statements, closed when they are done. */
+/** Opens a connection for a few statements, and closes it after them. */
 export async function withClient<Result>(
   url: string,
   work: (client: pg.Client) => Promise<Result>,
@@ -18,4 +18,14 @@ export async function withClient<Result>(
 
 export function ask<Row>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
   return withClient(url, async (client) => (await client.query(sql, values)).rows);
+}
+
+/** How many rows a `from` clause has, which may go on with joins and conditions. */
+export async function countRows(
+  url: string,
+  from: string,
+  values: unknown[] = [],
+): Promise<number> {
+  const [row] = await ask<{ count: number }>(url, `select count(*)::int from ${from}`, values);
+  return row?.count ?? 0;
 }

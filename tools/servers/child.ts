@@ -28,7 +28,7 @@ export interface Child {
   end(signal: Deno.Signal): Promise<void>;
   /** Undoes `unref`. */
   ref(): void;
-  /** From now on a caller with nothing else to do may end, and the program with it. */
+  /** Lets the caller end when it has nothing else to do; the program then ends too. */
   unref(): void;
   lastLines(): Promise<string>;
 }
@@ -47,7 +47,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     ...apart(),
   }).spawn();
   const lifeline = minder.stdin.getWriter();
-  // The write end of the pipe breaks when the program ends by itself; `exited` tells that.
+  // The pipe breaks when the program ends by itself, which `exited` reports.
   lifeline.closed.catch(() => {});
   const exited = minder.status.then(async ({ code }) => {
     await lifeline.close().catch(() => {});
@@ -73,8 +73,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 }
 
 /**
- * What surrounds the caller must not change a server (`PG*`, `LC_*`), nor keep it from starting:
- * another user may not be able to enter the caller's working folder.
+ * The caller's environment (`PG*`, `LC_*`) must not affect a server, nor must its working folder, which
+ * another user may not be able to enter.
  */
 export function apart(): { cwd: string; clearEnv: true; env: Record<string, string> } {
   const path = Deno.env.get("PATH") ?? "/usr/bin:/bin";
@@ -94,7 +94,7 @@ async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   return text.trim();
 }
 
-/** The server writes to a file, not to a pipe: nobody has to keep reading, and it can't block. */
+/** The server writes to a file, because a pipe that nobody reads would block it. */
 async function lastLines(logFile: string): Promise<string> {
   const log = await Deno.readTextFile(logFile).catch(() => "");
   return log.trimEnd().split("\n").slice(-20).join("\n");

@@ -7,7 +7,7 @@ export interface DebianPackage {
   name: string;
   /** The program's path in the package. */
   program: string;
-  /** Whether the machine's own release has it too old, and it is looked for in a newer one first. */
+  /** The machine's own release may be too old, so a newer one is searched first. */
   newer: boolean;
 }
 
@@ -49,7 +49,7 @@ async function download(
     options.push(`Dir::Etc::SourceList=${folder}/sources.list`, "Dir::Etc::SourceParts=/dev/null");
   }
   const apt = ["-q", ...options.flatMap((option) => ["-o", option])];
-  // One unreachable source of several fails the update; whether it mattered, the download shows.
+  // One unreachable source fails the update; the download shows whether it was needed.
   await output("apt-get", [...apt, "update"], folder).catch(() => {});
   await output("apt-get", [...apt, "download", name], folder);
   const files = await Array.fromAsync(Deno.readDir(folder), (entry) => entry.name);

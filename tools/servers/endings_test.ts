@@ -1,5 +1,7 @@
-// Whatever ends a process that has started servers, nothing of them is left.
-import { isGone, until } from "./test_processes.ts";
+// However a process ends, the servers that it started end too.
+import { isGone } from "./test_processes.ts";
+import { until } from "./wait.ts";
+import { root } from "../root.ts";
 
 const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
   ["kill -9 of the caller", (pid) => Deno.kill(pid, "SIGKILL")],
@@ -12,7 +14,7 @@ const ENDINGS: [string, (pid: number) => Promise<void> | void][] = [
 ];
 
 for (const [name, end] of ENDINGS) {
-  Deno.test(`nothing is left after ${name}`, async () => {
+  Deno.test(`no server is left after ${name}`, async () => {
     await using caller = await startCaller(
       "await new Promise(() => setInterval(() => {}, 1_000));",
     );
@@ -22,13 +24,13 @@ for (const [name, end] of ENDINGS) {
 }
 
 for (const [name, code] of [["a normal exit", ""], ["a crash", "throw new Error('crash');"]]) {
-  Deno.test(`nothing is left after ${name} of the caller that never stopped them`, async () => {
+  Deno.test(`no server is left after ${name} of a caller that did not stop them`, async () => {
     await using caller = await startCaller(code ?? "");
     await caller.assertNothingLeft();
   });
 }
 
-/** Another process with both servers and a busy backend, which then does as the code says. */
+/** Another process that starts both servers and a busy backend, and then runs the code. */
 async function startCaller(code: string) {
   const module = import.meta.resolve("./servers.ts");
   const script = `
@@ -42,7 +44,7 @@ async function startCaller(code: string) {
   `;
   const caller = new Deno.Command(Deno.execPath(), {
     args: ["eval", script],
-    cwd: new URL("../..", import.meta.url),
+    cwd: root,
     stdout: "piped",
     stderr: "null",
     detached: true,
@@ -52,8 +54,10 @@ async function startCaller(code: string) {
 
   async function assertNothingLeft(): Promise<void> {
     await caller.status;
-    await until(() => pids.every(isGone));
-    await until(() => Promise.all(folders.map(isRemoved)).then((all) => all.every(Boolean)));
+    await until("all processes are gone", () => pids.every(isGone));
+    await until("all folders are removed", async () => {
+      return (await Promise.all(folders.map(isRemoved))).every(Boolean);
+    });
   }
 
   return {

@@ -1,4 +1,4 @@
-// What is said in a run of all tests, kept so that it can be searched for planted secrets at its end.
+// Keeps all output of a test run, which is searched for planted secrets at the end.
 import { ask } from "./asking.ts";
 
 const folder = Deno.env.get("KENRI_TEST_EVIDENCE");
@@ -9,7 +9,7 @@ export function keep(what: string, text: string): void {
   }
 }
 
-/** What went wrong, as it was stored, before the database goes. */
+/** Keeps the errors that are stored in the database, before it is dropped. */
 export async function keepErrors(ownerUrl: string): Promise<void> {
   if (!folder) return;
   try {

@@ -12,7 +12,7 @@ export interface OldestServers {
 const major = 15;
 const bin = `usr/lib/postgresql/${major}/bin`;
 
-/** By this name, so that neither is taken for the other on PATH or in the cache. */
+/** With a name of its own, so that it is not confused with the newest on PATH or in the cache. */
 const natsServer = {
   name: "oldest-nats-server",
   setting: "KENRI_OLDEST_NATS_SERVER",
@@ -29,7 +29,7 @@ const natsServer = {
   advice: "Debian 12 has one (apt-get download nats-server; dpkg -x)",
 };
 
-/** Throws where there are none: nothing but Debian 12 has both. */
+/** Throws if there are none; only Debian 12 has both. */
 export async function findOldestServers(say: Say): Promise<OldestServers> {
   return {
     postgresBin: await findOldestPostgres(say),
@@ -57,7 +57,7 @@ async function isOldest(folder: string): Promise<boolean> {
   return success && stdout.includes(` ${major}.`);
 }
 
-/** A server is more than its program, so all of the package is kept. */
+/** The server needs more files than its program, so the whole package is kept. */
 async function fetchPostgres(kept: string, say: Say): Promise<void> {
   const name = `postgresql-${major}`;
   const folder = await makeFolderInCache();

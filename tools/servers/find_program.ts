@@ -1,24 +1,24 @@
-import { fileURLToPath } from "node:url";
+import { root } from "../root.ts";
 
 export type Say = (line: string) => void;
 
-/** A program that is not part of the project, and where it may come from. */
+/** A program that is not part of the project, and the places to find it. */
 export interface Program {
   name: string;
   /** The variable that names its path. */
   setting: string;
-  /** Matches what it says of its version; the first group is the version. */
+  /** Matches its output for `--version`; the first group is the version. */
   version: RegExp;
-  /** Each brings it into an empty folder and returns its path. */
+  /** Each fetches it into an empty folder and returns its path. */
   sources: { name: string; fetchInto: (folder: string, say: Say) => Promise<string> }[];
-  /** What to do when it is found nowhere. */
+  /** What to do if it is not found anywhere. */
   advice: string;
 }
 
 /** Below the project root and ignored by git. */
-export const CACHE = fileURLToPath(new URL("../../.kenri/bin", import.meta.url));
+export const CACHE = `${root}.kenri/bin`;
 
-/** The path of one that runs, from the nearest place that has one. */
+/** Returns the path of the first one that runs. */
 export async function findProgram(program: Program, say: Say): Promise<string> {
   const path = await fromSetting(program, say) ?? await fromPath(program, say) ??
     await fromCache(program, say);
@@ -31,7 +31,7 @@ export async function findProgram(program: Program, say: Say): Promise<string> {
   throw new Error(`No ${name} found or fetched. ${advice}\nor set ${setting} to the path of one`);
 }
 
-/** A setting that doesn't work is an error: whoever made it wants this one and no other. */
+/** A setting that doesn't work is an error, because the developer wants exactly this program. */
 async function fromSetting(program: Program, say: Say): Promise<string | undefined> {
   const { name, setting } = program;
   const path = Deno.env.get(setting);
@@ -101,7 +101,7 @@ async function keep(
   }
 }
 
-/** In the file system of the cache, so that a rename brings what is in it there. */
+/** On the file system of the cache, so that files can be renamed into it. */
 export async function makeFolderInCache(): Promise<string> {
   await Deno.mkdir(CACHE, { recursive: true });
   return await Deno.makeTempDir({ dir: CACHE, prefix: "fetching-" });

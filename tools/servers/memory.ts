@@ -1,8 +1,8 @@
-// What a process takes of its machine's memory, as Linux tells it.
+// The memory that a process uses, as Linux reports it.
 
 export interface Memory {
   mebibytes: number; // resident now
-  peakMebibytes: number; // the most that ever was
+  peakMebibytes: number; // the highest so far
 }
 
 export function memoryOf(pid: number): Memory {

@@ -10,7 +10,7 @@ import { startServers } from "./servers.ts";
 
 const wrong = "0".repeat(48);
 
-Deno.test("PostgreSQL and NATS refuse who has no password or another one", async () => {
+Deno.test("PostgreSQL and NATS refuse a missing or wrong password", async () => {
   await using servers = await startServers();
   await using other = await startServers();
   const { postgres, nats } = servers;
@@ -25,7 +25,7 @@ Deno.test("PostgreSQL and NATS refuse who has no password or another one", async
   }
 });
 
-Deno.test("nodes of NATS let no stranger into their cluster", async () => {
+Deno.test("a NATS cluster refuses nodes without its password", async () => {
   await using cluster = await startNatsCluster();
   const [url = ""] = cluster.url.split(",");
   for (const port of [Number(new URL(url).port), cluster.routePorts[0] ?? 0]) {
@@ -52,7 +52,7 @@ async function noPasswordIsShown(): Promise<void> {
   }
 }
 
-Deno.test("kept data keeps its password, in a file that no other user reads", async () => {
+Deno.test("data that is kept keeps its password, in a file that no other user can read", async () => {
   await using folder = await dataFolder();
   const passwords = new Set<string>();
   for (let starts = 0; starts < 2; starts++) {

@@ -27,8 +27,8 @@ const SETTINGS: Record<string, string> = {
   // Each test file holds a few pools at once.
   max_connections: "200",
   shared_buffers: "256MB",
-  // In PostgreSQL's order LOG is above ERROR: errors that tests provoke stay out, while starts,
-  // recoveries and whatever kept it from starting are told.
+  // In PostgreSQL's order LOG is above ERROR: the errors that tests cause are left out, while starts,
+  // recoveries and reasons for a failed start are logged.
   log_min_messages: "log",
   log_checkpoints: "off",
   timezone: "UTC",

@@ -1,4 +1,4 @@
-// PostgreSQL's data folder, and the password without which nobody gets in.
+// PostgreSQL's data folder and its password.
 import { startChild, type User } from "./child.ts";
 import { runAs } from "./other_user.ts";
 import { keepPassword, writeSecret } from "./password.ts";
@@ -9,7 +9,7 @@ interface Data {
   dataDir: string;
   password: string;
   user: User | undefined;
-  /** Whether it is there for another run. */
+  /** Whether it is kept for another run. */
   kept: boolean;
 }
 
@@ -32,7 +32,7 @@ export async function initdb(
       ...["--pgdata", dataDir, "--username", "postgres", "--encoding", "UTF8"],
       ...["--auth", "scram-sha-256", "--pwfile", passwordFile],
       ...localeArguments(major),
-      // Many rounds make a guess dear, and cost as much at each connection. These are 192 random bits.
+      // More rounds make guessing expensive, but each connection too. 192 random bits can't be guessed.
       ...(major >= 16 ? ["--set", "scram_iterations=1"] : []),
       ...["--no-sync", "--no-instructions"],
     ],

@@ -66,7 +66,7 @@ async function reachableFolder(
     say(`PostgreSQL: copying its programs to "${copy}", where uid ${user.uid} can run them`);
     await copyAtOnce(native, copy);
   }
-  // Also after the copying: another user may have been faster with a folder of the same name.
+  // Checked after copying too: another user may have made a folder of the same name first.
   const { isDirectory, uid, mode } = await Deno.lstat(copy);
   if (isDirectory && uid === 0 && ((mode ?? 0) & 0o022) === 0) return copy;
   throw new Error(`"${copy}" is not a folder that only root can write; remove it`);

@@ -9,10 +9,10 @@ export interface ServerProgram {
   workFolder: string;
   user?: User | undefined;
   args(port: number): Promise<string[]>;
-  /** Must be sure that it is this very process that answers on the port. */
+  /** Must be sure that exactly this process answers on the port. */
   isReady(port: number, pid: number): Promise<boolean>;
   stopSignal: Deno.Signal;
-  /** Ends it when the caller goes or closes it: no need to be tidy with data that is thrown away. */
+  /** Ends it when the caller ends or closes it. Data that is thrown away needs no clean stop. */
   lastSignal: Deno.Signal;
 }
 
@@ -43,17 +43,17 @@ export class Server implements AsyncDisposable {
     return this.#port;
   }
 
-  /** For what is printed: its url has a password. */
+  /** For printing, because the url has a password. */
   get address(): string {
     return `${this.#program.name} at 127.0.0.1:${this.#port}`;
   }
 
-  /** Of the server process itself. Stays what it was after the process ended. */
+  /** Of the server process itself. It stays the same after the process has ended. */
   get pid(): number {
     return this.#started().pid;
   }
 
-  /** The exit code of the current run, once it ended. Who asks for it can't end before that. */
+  /** The exit code of the current run. A caller that awaits it does not end before the server. */
   get exited(): Promise<number> {
     const child = this.#started();
     child.ref();
@@ -64,7 +64,7 @@ export class Server implements AsyncDisposable {
     return this.#running;
   }
 
-  /** The first time on a free port, if none was asked for; then always on the same one. */
+  /** Without a given port it takes a free one, and keeps it for later starts. */
   async start(): Promise<void> {
     if (this.#running) throw new Error(`${this.#program.name} is running already`);
     const deadline = Date.now() + PREDECESSOR_GONE_WITHIN_MS;
@@ -107,7 +107,7 @@ export class Server implements AsyncDisposable {
     return this.#child;
   }
 
-  /** Says what went wrong, in the server's own words. */
+  /** Returns the server's own error if it does not start. */
   async #startOn(port: number): Promise<string | undefined> {
     const { program, workFolder, lastSignal, user } = this.#program;
     const args = await this.#program.args(port);

@@ -59,7 +59,7 @@ async function timed<S extends { address: string }>(
   return server;
 }
 
-/** If one doesn't start, the other must not stay behind. */
+/** If one doesn't start, the other is closed. */
 async function bothOrNone<A extends AsyncDisposable, B extends AsyncDisposable>(
   first: Promise<A>,
   second: Promise<B>,

@@ -5,9 +5,11 @@ import { startNats } from "./nats.ts";
 import { connectTo } from "./nats_client.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startServers } from "./servers.ts";
-import { isGone, occupyBackend, until } from "./test_processes.ts";
+import { isGone, occupyBackend } from "./test_processes.ts";
+import { until } from "./wait.ts";
+import { root } from "../root.ts";
 
-Deno.test("both servers are ready and answer", async () => {
+Deno.test("both servers answer as soon as they are ready", async () => {
   const lines: string[] = [];
   await using servers = await startServers({ say: (line) => lines.push(line) });
 
@@ -28,7 +30,7 @@ Deno.test("both servers are ready and answer", async () => {
   }
 });
 
-Deno.test("two of a kind at once get ports and data of their own", async () => {
+Deno.test("two servers of one kind get ports and data of their own", async () => {
   await using first = await startServers();
   await using second = await startServers();
   const ports = [first, second].flatMap(({ postgres, nats }) => [postgres.port, nats.port]);
@@ -51,7 +53,7 @@ Deno.test("a committed row survives kill and start, on the same port", async () 
   assert.deepEqual(await query(postgres, "select id from kept"), [{ id: 7 }]);
 });
 
-Deno.test("a stream message survives kill and start, and goes with wipe", async () => {
+Deno.test("a stream message survives kill and start, and is gone after a wipe", async () => {
   await using nats = await startNats();
   const { port } = nats;
   const messages = async () => {
@@ -78,16 +80,16 @@ Deno.test("a stream message survives kill and start, and goes with wipe", async 
   assert.deepEqual(await messages(), []);
 });
 
-Deno.test("kill ends a backend that is too busy to notice", async () => {
+Deno.test("kill ends a backend that is too busy to handle signals", async () => {
   await using postgres = await startPostgres();
   const backend = await occupyBackend(postgres);
   await postgres.kill();
   assert.ok(isGone(postgres.pid));
-  await until(() => isGone(backend));
+  await until("the backend is gone", () => isGone(backend));
   await postgres.start();
 });
 
-Deno.test("a server that a test stopped with SIGSTOP is ended like any other", async () => {
+Deno.test("a server that was stopped with SIGSTOP is ended like any other", async () => {
   const servers = await startServers();
   const pids = [servers.postgres.pid, servers.nats.pid];
   for (const pid of pids) Deno.kill(pid, "SIGSTOP");
@@ -95,7 +97,7 @@ Deno.test("a server that a test stopped with SIGSTOP is ended like any other", a
   assert.ok(pids.every(isGone));
 });
 
-Deno.test("exited tells when a server dies by itself, and start brings it back", async () => {
+Deno.test("`exited` resolves when a server dies by itself, and `start` brings it back", async () => {
   await using postgres = await startPostgres();
   Deno.kill(postgres.pid, "SIGKILL");
   assert.equal(await postgres.exited, 128 + 9);
@@ -103,7 +105,7 @@ Deno.test("exited tells when a server dies by itself, and start brings it back",
   assert.deepEqual(await query(postgres, "select 1 as one"), [{ one: 1 }]);
 });
 
-Deno.test("data in a given folder is there again for the next caller", async () => {
+Deno.test("data in a given folder is kept for the next caller", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "kenri-given-" });
   await Deno.chmod(dataDir, 0o755);
   try {
@@ -118,7 +120,7 @@ Deno.test("data in a given folder is there again for the next caller", async () 
   }
 });
 
-Deno.test("a server that can't start says why in its own words", async () => {
+Deno.test("a server that can't start reports its own error", async () => {
   await assert.rejects(startPostgres({ settings: { shared_buffers: "much" } }), /shared_buffers/);
   await assert.rejects(startNats({ settings: "jetstream: maybe" }), /nats\.conf/);
   await using first = await startNats();
@@ -138,7 +140,7 @@ Deno.test({
     `;
     const { success, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["eval", script],
-      cwd: new URL("../..", import.meta.url),
+      cwd: root,
       env: { TMPDIR: closed, KENRI_TEST_SERVERS_FOLDER: "" },
     }).output();
     assert.ok(success, new TextDecoder().decode(stderr));

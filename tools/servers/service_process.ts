@@ -15,9 +15,9 @@ export interface ServiceProcess extends AsyncDisposable {
   log: LogLine[];
   exited: Promise<number>;
   signal(signal: Deno.Signal): void;
-  // Stops it as an operator would, and returns its exit code.
+  // Stops it with SIGTERM, and returns its exit code.
   stop(): Promise<number>;
-  // As a crash would.
+  // Ends it with SIGKILL, like a crash.
   kill(): Promise<void>;
 }
 

@@ -1,9 +1,8 @@
-// What tests of the servers do to processes, and ask about them.
-import assert from "node:assert/strict";
+// Functions on processes for the tests of the servers.
 import pg from "pg";
 import type { PostgresServer } from "./postgres.ts";
 
-/** Its pid. It looks at no socket and no latch until the loop ends, which it never does. */
+/** Starts a backend that never reads a socket or a latch again, and returns its pid. */
 export async function occupyBackend(postgres: PostgresServer): Promise<number> {
   const client = new pg.Client({ connectionString: postgres.url });
   client.on("error", () => {});
@@ -13,7 +12,7 @@ export async function occupyBackend(postgres: PostgresServer): Promise<number> {
   return rows[0].pid;
 }
 
-/** SIGCONT does nothing to a process that runs, but fails if there is none. */
+/** SIGCONT has no effect on a running process, and fails if none exists. */
 export function isGone(pid: number): boolean {
   try {
     Deno.kill(pid, "SIGCONT");
@@ -21,13 +20,5 @@ export function isGone(pid: number): boolean {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return true;
     throw error;
-  }
-}
-
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!await condition()) {
-    assert.ok(Date.now() < deadline, "The condition did not come true within 10 s");
-    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

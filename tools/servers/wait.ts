@@ -1,4 +1,4 @@
-// Tests wait for a condition and never for a time. The limit only ends a test that has failed.
+// Tests wait for a condition and never for a fixed time. The limit only ends a test that has failed.
 export async function until(
   what: string,
   condition: () => Promise<boolean> | boolean,
@@ -7,13 +7,15 @@ export async function until(
   const from = performance.now();
   while (!await condition()) {
     const waitedMs = performance.now() - from;
-    if (waitedMs > withinMs) throw new Error(`Waited ${withinMs} ms in vain: ${what}`);
-    // Most conditions open a connection, so those that take long are looked at less often.
+    if (waitedMs > withinMs) {
+      throw new Error(`Timed out after ${withinMs} ms, waiting until ${what}`);
+    }
+    // Most conditions open a connection, so a condition that takes long is checked less often.
     await new Promise((again) => setTimeout(again, Math.min(100, 10 + waitedMs / 10)));
   }
 }
 
-// The same for what is promised.
+// The same for a promise.
 export async function inTime<Result>(
   what: string,
   promise: Promise<Result>,
@@ -21,7 +23,7 @@ export async function inTime<Result>(
 ): Promise<Result> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new Error(`Waited ${withinMs} ms in vain: ${what}`)),
+    () => late.reject(new Error(`Timed out after ${withinMs} ms, waiting until ${what}`)),
     withinMs,
   );
   try {

@@ -1,6 +1,6 @@
-// deno task audit:packages: what is known against the exact versions of all lock files. Deno's own
-// audit reads one lock file and fails where the registry does not answer; this says so and goes on,
-// unless --required asks for an answer.
+// deno task audit:packages: known advisories about the exact versions of all lock files. Deno's own audit
+// reads only one lock file and fails if the registry does not answer; this reports that and succeeds,
+// unless --required is given.
 import { type Package, readPackages } from "./packages.ts";
 import { registry } from "./registry.ts";
 
@@ -38,7 +38,7 @@ export async function audit(
 
 const withinMs = 30_000;
 
-/** Or why it did not answer. */
+/** Returns the advisories, or the reason why the registry did not answer. */
 async function askRegistry(packages: Package[]): Promise<Advisories | string> {
   const versions = Map.groupBy(packages, ({ name }) => name);
   const asked = Object.fromEntries(

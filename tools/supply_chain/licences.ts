@@ -4,7 +4,7 @@ import { registry } from "./registry.ts";
 
 const page = pathOf("docs/licences.md");
 
-/** Whoever ships or runs Kenri may do so under each of these without publishing anything. */
+/** Each of these allows shipping and running Kenri without publishing anything. */
 export const allowed = [
   ...["MIT", "ISC", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BlueOak-1.0.0"],
   ...["Unlicense", "CC0-1.0"],

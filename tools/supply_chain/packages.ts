@@ -1,4 +1,4 @@
-// All packages that are ever fetched, by the lock files that name them.
+// All packages of all lock files.
 import { fileURLToPath } from "node:url";
 
 export interface Package {
@@ -7,7 +7,7 @@ export interface Package {
   integrity: string;
   dependencies: string[]; // ids
   locks: string[];
-  hasScripts: boolean; // that would run at its installation
+  hasScripts: boolean; // scripts that would run when it is installed
 }
 
 export interface Lock {
@@ -24,7 +24,7 @@ interface LockedPackage {
   scripts?: boolean;
 }
 
-/** Of the product and its tests, and of the lanes that nobody else needs. */
+/** Those of the product with its tests, and those of tools with packages of their own. */
 export const lockFiles = ["deno.lock", "tools/docker/deno.lock", "tools/kubernetes/deno.lock"];
 
 const root = new URL("../../", import.meta.url);
@@ -34,7 +34,7 @@ export async function readLock(file: string): Promise<Lock> {
   return JSON.parse(await Deno.readTextFile(pathOf(file)));
 }
 
-/** By their ids: name@version, however often and with whichever peers a lock has them. */
+/** By name@version, however often and with whatever peers a lock lists them. */
 export async function readPackages(files: string[] = lockFiles): Promise<Map<string, Package>> {
   const packages = new Map<string, Package>();
   for (const file of files) {

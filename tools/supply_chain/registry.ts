@@ -1,4 +1,4 @@
-/** Where packages come from, as npm is told by its settings. */
+/** The registry in npm's settings. */
 export function registry(): string {
   const args = ["config", "get", "registry"];
   const { stdout } = new Deno.Command("npm", { args, stderr: "null" }).outputSync();

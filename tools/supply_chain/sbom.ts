@@ -117,7 +117,7 @@ export function purlOf(one: Package | undefined): string {
   return `pkg:npm/${one.name.replace("@", "%40")}@${one.version}`;
 }
 
-/** By the Dockerfile. Its own hashes are those of the image that a deployment names. */
+/** The version is that of the Dockerfile. Its hashes are those of the image. */
 async function denoComponent(): Promise<Component> {
   const dockerfile = await Deno.readTextFile(pathOf("Dockerfile"));
   const [, version = ""] = /^ARG DENO_IMAGE=.*-([\d.]+)$/m.exec(dockerfile) ?? [];

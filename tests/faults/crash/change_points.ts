@@ -1,5 +1,5 @@
 // From the change over HTTP to the stream.
-import { grant } from "../../support/changes.ts";
+import { grant } from "../../../tools/load/change_request.ts";
 import { untilAll } from "../../support/outbox.ts";
 import { until } from "../../../tools/servers/wait.ts";
 import { deleteStream, withNats } from "../../support/streams.ts";
@@ -50,7 +50,7 @@ export const changePoints: CrashPoint[] = [
     dies: "after the commit, before the row is handed over to the relay and the answer sent",
     of: "entitlement",
     at: statement("after", "commit", 2),
-    // Rows are handed over to a relay that keeps up, which it shows with the change before.
+    // Rows are handed over only to a relay that keeps up. The change before shows that it does.
     meanwhile: async (stage, { url }) => {
       await stage.ask(url, grant({ key: "before", user: "before" }));
       await untilAll(stage.place.owners.entitlement, "PUBLISHED");
@@ -118,7 +118,7 @@ export const changePoints: CrashPoint[] = [
     dies: "when a batch of PubAcks is half settled",
     of: "entitlement",
     at: statement("before", settle, 2),
-    // Of one key, so that the second is published only after the PubAck of the first.
+    // Both have one aggregate key, so the second is published only after the PubAck of the first.
     before: async (stage) => {
       await stage.commit(grant());
       await stage.commit({ ...grant({ key: "key-2" }), action: "REVOKE" });
@@ -206,7 +206,7 @@ function allSent(changes: number): Counts {
   };
 }
 
-/** From now on the stream takes no message of this size. A service that starts ends that. */
+/** The stream refuses messages of this size until a service starts and restores its settings. */
 function refuseMessages({ place }: Stage): Promise<void> {
   return withNats(place.natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();

@@ -1,5 +1,5 @@
 // From the notification on record to the channel.
-import { grant } from "../../support/changes.ts";
+import { grant } from "../../../tools/load/change_request.ts";
 import { withClient } from "../../support/databases.ts";
 import type { ServiceProcess, Settings } from "../../../tools/servers/service_process.ts";
 import { until } from "../../../tools/servers/wait.ts";
@@ -122,14 +122,14 @@ async function receiveOne(stage: Stage): Promise<void> {
   await stage.receive();
 }
 
-/** Whoever holds the table of dead letters stops the statement in its middle. */
+/** A lock on the table of dead letters stops the statement in its middle. */
 async function killInFrontOfDeadLetter(stage: Stage, service: ServiceProcess): Promise<void> {
   await withClient(stage.place.owners.notification, async (owner) => {
     await owner.query("begin");
     await owner.query("lock table notification_dlq in share row exclusive mode");
     await stage.publish();
     await until("it is within the statement", async () => {
-      // A transaction sees the activity as it was when it first looked.
+      // Otherwise a transaction sees the activity as it was at its first look.
       await owner.query("select pg_stat_clear_snapshot()");
       const waiting = await owner.query(
         `select from pg_stat_activity
@@ -139,7 +139,7 @@ async function killInFrontOfDeadLetter(stage: Stage, service: ServiceProcess): P
       return waiting.rowCount === 1;
     });
     await service.kill();
-    await owner.query( // PostgreSQL would finish what the dead client has asked for
+    await owner.query( // otherwise PostgreSQL finishes the statement of the dead client
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and application_name = 'notification'`,
     );

@@ -1,6 +1,6 @@
-// Loaded before a service by tests, and by nothing else: ends the process at one point, as kill -9
-// would. From the moment the point is reached nothing more leaves the process, and nothing more
-// comes in but the answer that it may wait for: so what is done then is done, and the rest is not.
+// Tests load this before a service. It ends the process at one point, as kill -9 would. When the point is
+// reached nothing more leaves the process, and nothing comes in but the answers it still waits for: so
+// everything before the point has happened, and nothing after it.
 import { ProtocolHandler } from "nats/lib/nats-base-client/protocol.js";
 import pg from "pg";
 import { type FaultPoint, variable } from "./fault_point.ts";
@@ -20,7 +20,7 @@ function die(): void {
   Deno.kill(Deno.pid, "SIGKILL"); // to itself, which needs no permission
 }
 
-/** When all has been answered that was sent before. */
+/** Dies when everything that was sent before is answered. */
 function dieInstead(): Promise<never> {
   dying = true;
   void Promise.all(underWay).then(die);
@@ -67,7 +67,7 @@ protocol.publish = function (...args) {
   publish.apply(this, args);
   if (!reached) return;
   dying = true;
-  // The server answers a ping after it has read all that came before it.
+  // The server answers a ping after it has read everything before it.
   void (this as ProtocolHandler).flush().then(die);
 };
 

@@ -1,4 +1,4 @@
-// Programs as in production, but with die_at.ts before them.
+// Programs as in production, except that die_at.ts is loaded before them.
 import { fileURLToPath } from "node:url";
 import { runArguments } from "../../../tools/services.ts";
 import type { Program } from "../../../tools/servers/service_process.ts";
@@ -10,7 +10,7 @@ export const doomed: Program = {
   arguments: (name, read) => doom(runArguments(name, read)),
 };
 
-/** The arguments of `deno run …`; the one variable more is what the module reads. */
+/** The arguments of `deno run …`, which let the module read one more variable. */
 export function doom([run = "", ...others]: string[]): string[] {
   const allow = `--allow-env=${variable},`;
   return [run, preload, ...others.map((flag) => flag.replace(/^--allow-env=/, allow))];

@@ -1,4 +1,4 @@
-// Where a process dies: written by its test, read by die_at.ts in the process.
+// The point where a process dies. The test writes it, and die_at.ts reads it in the process.
 
 export interface FaultPoint {
   when: "before" | "after";
@@ -8,7 +8,7 @@ export interface FaultPoint {
     | "answer"; // to a message of the stream, and `part` begins it; over likewise
   part: string;
   nth?: number;
-  withholds?: string; // statements with this in their text are never sent: it did not get to them
+  withholds?: string; // statements that contain this are never sent, as if it died before them
 }
 
 export const variable = "KENRI_TEST_DIE_AT";

@@ -2,20 +2,20 @@
 // connections, because it looks often.
 import pg from "pg";
 import { connectTo } from "../../../tools/servers/nats_client.ts";
-import type { BothPlace } from "../../support/both.ts";
+import type { BothPlaces } from "../../../tools/load/stage.ts";
 
-/** What is not there is not named. */
+/** A count of zero is left out. */
 export type Counts = Record<string, number>;
 
 export interface Observer extends AsyncDisposable {
   counts(): Promise<Counts>;
-  /** Messages that the consumer has yet to acknowledge; undefined while there is no consumer. */
+  /** Messages that the consumer has not acknowledged yet; undefined if no consumer exists. */
   unacknowledged(): Promise<number | undefined>;
-  /** A process that was killed is outlived by its sessions, with what it asked for last. */
+  /** The sessions of a killed process live on until their last statement ends. */
   sessionsOf(service: string): Promise<number>;
 }
 
-export async function observe(place: BothPlace): Promise<Observer> {
+export async function observe(place: BothPlaces): Promise<Observer> {
   const { owners, natsUrl, stream, settings } = place;
   const durable = settings["NOTIFICATION_NATS_DURABLE"] ?? "";
   const entitlement = await open(owners.entitlement);

@@ -1,7 +1,7 @@
-// Plays one row of the matrix out: the death, what it leaves, the next start, what comes of it.
+// Plays one row of the matrix: the crash, what it leaves behind, the next start, and the result.
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { freshBoth } from "../../support/both.ts";
+import { freshBoth } from "../../support/places.ts";
 import {
   assertAllHold,
   checkInvariants,
@@ -24,7 +24,7 @@ const quick: Settings = {
   NOTIFICATION_DELIVERY_POLL_INTERVAL: "50ms",
   ENTITLEMENT_OUTBOX_POLL_INTERVAL: "50ms",
 };
-// Only of the one that dies, so that nobody who lives can lose one by being slow.
+// Only the process that dies has these, so that no other process can lose a lease by being slow.
 const shortLeases: Settings = {
   ENTITLEMENT_OUTBOX_LEASE: "1s",
   NOTIFICATION_DELIVERY_LEASE: "1s",
@@ -48,7 +48,7 @@ export async function playOut(point: CrashPoint): Promise<void> {
   }
 
   await point.mend?.(stage);
-  // A notification that dies has found its events published, so nobody else is needed.
+  // If notification dies, its events are published already, so entitlement is not needed.
   await using entitlement = of === "entitlement" ? await startService(of, settings) : undefined;
   await using notification = await startService("notification", settings);
   if (entitlement) assert.equal(await stage.askAgain(entitlement.url), point.replays);

@@ -1,10 +1,10 @@
 // The same for `deno task migrate`, which has two databases to make.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { runArguments } from "../../../tools/services.ts";
-import { bothUnmigrated } from "../../support/both.ts";
-import { grant, sendChange } from "../../support/changes.ts";
-import { ask } from "../../support/entitlement.ts";
+import { bothUnmigrated } from "../../support/places.ts";
+import { grant } from "../../../tools/load/change_request.ts";
+import { sendChange } from "../../support/changes.ts";
+import { countRows } from "../../../tools/servers/asking.ts";
 import {
   type Answered,
   assertAllHold,
@@ -18,8 +18,7 @@ import { deathAt, doom } from "./doomed.ts";
 import type { Counts } from "./observer.ts";
 import type { MigrationPoint } from "./migration_points.ts";
 import { killed } from "./play.ts";
-
-const root = fileURLToPath(new URL("../../../", import.meta.url));
+import { root } from "../../../tools/root.ts";
 
 export async function playOutMigration({ at, leaves }: MigrationPoint): Promise<void> {
   await using place = bothUnmigrated();
@@ -38,7 +37,7 @@ export async function playOutMigration({ at, leaves }: MigrationPoint): Promise<
   assert.equal(answer?.status, 200);
   await until(
     "it has arrived",
-    async () => await countOf(owners.notification, "notifications") === 1,
+    async () => await countRows(owners.notification, "notifications") === 1,
   );
   await untilAtRest(owners);
   const answered = [{ request, answer }] as Answered[];
@@ -55,13 +54,8 @@ async function migrate(args: string[], settings: Settings): Promise<number> {
 async function migrationsIn(owners: OwnerUrls): Promise<Counts> {
   const counts: Counts = {};
   for (const [service, url] of Object.entries(owners)) {
-    const count = await countOf(url, "schema_migrations").catch(() => 0);
+    const count = await countRows(url, "schema_migrations").catch(() => 0);
     if (count > 0) counts[`${service} migrations`] = count;
   }
   return counts;
-}
-
-async function countOf(ownerUrl: string, table: string): Promise<number> {
-  const [found] = await ask<{ count: number }>(ownerUrl, `select count(*)::int from ${table}`);
-  return found?.count ?? 0;
 }

@@ -1,4 +1,4 @@
-// One row of the matrix: where a process dies, what it leaves behind, and what comes of it.
+// One row of the matrix: where a process dies, what it leaves behind, and the result.
 import type { ServiceProcess, Settings } from "../../../tools/servers/service_process.ts";
 import type { FaultPoint } from "./fault_point.ts";
 import type { Counts } from "./observer.ts";
@@ -7,17 +7,17 @@ import type { Stage } from "./stage.ts";
 export interface CrashPoint {
   dies: string; // where, in words
   of: "entitlement" | "notification";
-  at?: FaultPoint; // without one, `meanwhile` ends it
+  at?: FaultPoint; // absent: `meanwhile` ends the process
   settings?: Settings; // of all processes
   ownSettings?: Settings; // of the one that dies
-  before?(stage: Stage): Promise<unknown>; // what has happened before it starts
+  before?(stage: Stage): Promise<unknown>; // runs before the process starts
   meanwhile?(stage: Stage, service: ServiceProcess): Promise<unknown>;
   leaves: Counts;
   unacknowledged?: number; // of the messages in the stream
   mend?(stage: Stage): Promise<unknown>; // what else changes before the next start
-  next: string; // what the next start does, or another replica
+  next: string; // what the next start or another replica does
   ends: Counts;
   sends: number;
-  replays?: boolean; // whether the client that tries again is told what was stored
-  seen: string; // by the client and by whom the channel sends to
+  replays?: boolean; // whether the repeated request gets the stored answer
+  seen: string; // what the client and the user see
 }

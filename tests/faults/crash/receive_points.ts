@@ -1,6 +1,6 @@
 // From the stream to the notification on record.
-import type { BothPlace } from "../../support/both.ts";
-import { type ChangeRequest, grant } from "../../support/changes.ts";
+import type { BothPlaces } from "../../../tools/load/stage.ts";
+import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
 import { ask } from "../../support/entitlement.ts";
 import { messageOf, publish } from "../../support/events.ts";
 import { until } from "../../../tools/servers/wait.ts";
@@ -49,7 +49,7 @@ export const receivePoints: CrashPoint[] = [
     dies: "after the insert's commit, before it is handed over to delivery and acknowledged",
     of: "notification",
     at: statement("after", "insert into processed_events", 2),
-    // New ones are handed over to a delivery that keeps up, which it shows with the one before.
+    // Rows are handed over only to a delivery that keeps up. The one before shows that it does.
     meanwhile: async (stage) => {
       await stage.commit(grant({ key: "before", user: "before" }));
       await stage.publish();
@@ -160,7 +160,7 @@ async function publishOne(stage: Stage): Promise<void> {
   await stage.publish();
 }
 
-function untilSent({ owners }: BothPlace): Promise<void> {
+function untilSent({ owners }: BothPlaces): Promise<void> {
   return until("one is sent", async () => {
     const sent = await ask(
       owners.notification,

@@ -1,5 +1,5 @@
-// Between the batches of a clean-up.
-import { grant } from "../../support/changes.ts";
+// A crash between the batches of the retention.
+import { grant } from "../../../tools/load/change_request.ts";
 import { ask } from "../../support/entitlement.ts";
 import { statement } from "./fault_point.ts";
 import type { CrashPoint } from "./point.ts";
@@ -43,7 +43,7 @@ export const retentionPoints: CrashPoint[] = [
   },
 ];
 
-/** What has served its time: answers that expired and events that were published two days ago. */
+/** Old rows: expired answers, and events that were published two days ago. */
 async function addOldRows({ place }: Stage, count: number): Promise<void> {
   await ask(
     place.owners.entitlement,
@@ -62,7 +62,7 @@ async function addOldRows({ place }: Stage, count: number): Promise<void> {
   );
 }
 
-/** What has served its time: events that were received and notifications sent long ago. */
+/** Old rows: events that were received, and notifications that were sent, long ago. */
 async function addOldNotifications({ place }: Stage, count: number): Promise<void> {
   await ask(
     place.owners.notification,

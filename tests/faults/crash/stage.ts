@@ -1,26 +1,27 @@
-// What happens around the process that dies: committed changes, a relay and a replica that did their
-// part before, and a client that tries again.
+// What happens around the process that dies: changes that other replicas committed, published or
+// received before, and a client that repeats its request.
 import { strict as assert } from "node:assert";
 import { commitChanges } from "../../../entitlement/commit_changes.ts";
 import { readNotification } from "../../../notification/notification.ts";
 import { receiveEvents } from "../../../notification/receive_events.ts";
 import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
-import type { BothPlace } from "../../support/both.ts";
-import { type ChangeRequest, grant, sendChange } from "../../support/changes.ts";
+import type { BothPlaces } from "../../../tools/load/stage.ts";
+import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
+import { sendChange } from "../../support/changes.ts";
 import type { Answered } from "../../../tools/chaos/invariants/invariants.ts";
 import { storedEvents, untilAll } from "../../support/outbox.ts";
 import { startRelay } from "../../support/relays.ts";
 
 export class Stage {
-  readonly place: BothPlace;
+  readonly place: BothPlaces;
   readonly answered: Answered[] = [];
   #unanswered: ChangeRequest | undefined;
 
-  constructor(place: BothPlace) {
+  constructor(place: BothPlaces) {
     this.place = place;
   }
 
-  /** By a replica that has no relay. */
+  /** As a replica without a relay does. */
   async commit(...requests: ChangeRequest[]): Promise<void> {
     const changes = requests.map(({ key, action, user, sku, reason, purchase }) => ({
       ...{ action, userId: user, stockKeepingUnit: sku, reason, purchaseId: purchase },
@@ -38,15 +39,14 @@ export class Stage {
     );
   }
 
-  /** By a relay that ends when all is published. */
+  /** As a relay does that ends when all events are published. */
   async publish(): Promise<void> {
-    const { settings, owners } = this.place;
-    const databaseUrl = settings["ENTITLEMENT_DATABASE_URL"] ?? "";
-    await using _relay = startRelay({ ...this.place, databaseUrl });
+    const { entitlement: { serviceUrl }, owners } = this.place;
+    await using _relay = startRelay({ ...this.place, serviceUrl });
     await untilAll(owners.entitlement, "PUBLISHED");
   }
 
-  /** By a replica that ended before it could acknowledge anything. */
+  /** As a replica does that dies before it acknowledges anything. */
   async receive(isReceived: (sequence: number) => boolean = () => true): Promise<void> {
     const events = await storedEvents(this.place.natsUrl, this.place.stream);
     const received = events.filter(({ seq }) => isReceived(seq))
@@ -61,14 +61,14 @@ export class Stage {
     this.answered.push({ request, answer });
   }
 
-  /** Its client gets no answer. */
+  /** The client gets no answer. */
   async askInVain(url: string, request: ChangeRequest = grant()): Promise<void> {
     const { answer } = await sendChange(url, request);
     assert.equal(answer, undefined);
     this.#unanswered = request;
   }
 
-  /** With the same key. Says whether the answer was a stored one; undefined if nobody waits. */
+  /** Repeats the unanswered request. Returns whether its answer was stored; undefined if none exists. */
   async askAgain(url: string): Promise<boolean | undefined> {
     const request = this.#unanswered;
     if (!request) return undefined;

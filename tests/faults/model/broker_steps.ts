@@ -1,5 +1,5 @@
-// The broker starts anew and has lost what it stored last, or nothing, or everything with its disk.
-// No connection outlives that.
+// The broker restarts and has lost its latest messages, or nothing, or its whole disk. All connections
+// end.
 import { withFault } from "./changes.ts";
 import type { Step } from "./explore.ts";
 import type { State } from "./state.ts";

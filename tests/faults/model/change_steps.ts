@@ -1,5 +1,5 @@
-// A change is committed with its event (entitlement/store_changes.ts), which a relay of the same
-// process may be handed at once.
+// A change is committed with its event (entitlement/store_changes.ts), which may be handed over to a
+// relay of the same process.
 import { nameOf, withFault, withHeld, withTables, withWorker } from "./changes.ts";
 import type { Step } from "./explore.ts";
 import type { Model } from "./model.ts";
@@ -35,7 +35,7 @@ export async function changeSteps(
   return steps;
 }
 
-// The changes of one key come one after the other: its lock sees to that.
+// Changes of one key are committed one after the other, because of its lock.
 function isNext({ publishing }: State, event: Event): boolean {
   const { rows } = publishing.tables;
   const before = rows.findIndex((row, at) => !row && events[at]?.key === events[event]?.key);

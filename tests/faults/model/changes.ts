@@ -1,4 +1,4 @@
-// How one state becomes the next, in parts.
+// Functions that make the next state of a state.
 import type { Changed } from "./real_calls.ts";
 import type { Event, Held, Inbox, Outbox, Row, State, Work, Worker } from "./state.ts";
 
@@ -19,7 +19,7 @@ export function withHeld<Tables>(work: Work<Tables>, at: number, held: Held[]): 
   return withWorker(work, at, { ...work.workers[at] as Worker, held });
 }
 
-/** What a call made of the tables, and whose leases it ended. */
+/** Applies the tables after a call, and ends the leases that it ended. */
 export function withTables<Tables>(
   { workers }: Work<Tables>,
   { tables, endedLeases }: Changed<Tables, unknown>,
@@ -38,7 +38,7 @@ export function withTables<Tables>(
   };
 }
 
-/** As time alone changes a row. */
+/** Applies a change of a row that only needs time. */
 export function withRow<Tables extends Outbox | Inbox>(
   work: Work<Tables>,
   event: Event,

@@ -1,4 +1,4 @@
-// The durable consumer and who pulls from it (notification/intake.ts): store, then ack.
+// The durable consumer and the replicas that pull from it (notification/intake.ts): store, then ack.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withHeld, withTables } from "./changes.ts";
 import type { Step } from "./explore.ts";
@@ -20,7 +20,7 @@ export async function consumerSteps(state: State, model: Model): Promise<Step<St
   return steps;
 }
 
-// Whatever is not acked may come again. While somebody has it in hand, that is because they are slow.
+// A message that is not acked may be redelivered. If a replica still has it, that replica is slow.
 function deliverSteps(state: State, at: number): Step<State>[] {
   const { stream, consumers, history } = state;
   const { held } = consumers[at] as Consumer;
@@ -37,7 +37,7 @@ function deliverSteps(state: State, at: number): Step<State>[] {
   });
 }
 
-// One message, or in one statement all that are in hand.
+// Stores one message, or all messages in hand with one statement.
 async function storeSteps(
   state: State,
   at: number,
@@ -58,7 +58,7 @@ async function storeSteps(
     const rest = held.map((message) =>
       batch.includes(message) ? { ...message, stored: true } : message
     );
-    // Without an offer, or with that of a deliverer that is idle.
+    // Either no deliverer offers to take the rows, or an idle one does.
     const idle = sending.workers.flatMap(({ held }, worker) => held.length === 0 ? [worker] : []);
     for (const taker of [undefined, ...idle]) {
       const offered = taker !== undefined;

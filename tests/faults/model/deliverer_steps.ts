@@ -1,4 +1,4 @@
-// A deliverer (notification/deliver_notifications.ts): what it has claimed it sends through the channel.
+// A deliverer (notification/deliver_notifications.ts) sends its claimed rows through the channel.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withFlag, withHeld, withRow } from "./changes.ts";
 import type { Step } from "./explore.ts";
@@ -21,7 +21,7 @@ export async function delivererSteps(state: State, model: Model): Promise<Step<S
   return [...steps, ...endOfWaiting(state)];
 }
 
-// sendInTime. As with the relay, a lease that has run out keeps nobody from it.
+// sendInTime. As with the relay, an expired lease does not prevent it.
 function sendSteps(state: State, at: number): Step<State>[] {
   const { sending, history } = state;
   const { held } = sending.workers[at] as Worker;

@@ -1,5 +1,5 @@
-// Visits every state that can be reached, the nearest first, so that what it finds is found on a
-// shortest way. Then it asks of each of them whether a quiet state can be reached from there.
+// Visits every reachable state, the nearest first, so that it finds a shortest trace to each problem. Then
+// it checks that a quiet state can be reached from each of them.
 
 export interface Step<State> {
   label: string;
@@ -49,7 +49,7 @@ class Graph<State> {
     };
   }
 
-  // Until all is known, or a rule is broken.
+  // Ends when all states are known or a rule is broken.
   async grow(): Promise<Explored["found"]> {
     const { stepsFrom, brokenIn } = this.#system;
     for (let from = 0; from < this.#states.length; from++) {
@@ -66,7 +66,7 @@ class Graph<State> {
   async findStuck(): Promise<Explored["found"]> {
     const { from, to } = this.#edges;
     const ends = this.#quiet.slice();
-    // Edges stand in the order of the search, so nearly all is known after one pass from the end.
+    // Edges are in the order of the search, so one pass from the end finds nearly everything.
     for (let learned = true; learned;) {
       learned = false;
       for (let edge = from.length - 1; edge >= 0; edge--) {
@@ -89,8 +89,8 @@ class Graph<State> {
     return place;
   }
 
-  // In a state that was reached on several ways equal processes may have changed places. So the way is
-  // gone once more from the start, for the labels to name the same process throughout.
+  // If several traces lead to a state, equal processes may have swapped names. So the trace is replayed
+  // from the start, and its labels name the same process throughout.
   async #wayTo(place: number): Promise<string[]> {
     const { keyOf, stepsFrom } = this.#system;
     const way: number[] = [];

@@ -1,8 +1,8 @@
-// What a worker has in hand, as Worker.#workOn and #workOnOne (shared/queue/worker.ts) treat it: the rows of
-// one key one after the other; a row that has to wait holds back those behind it.
+// The rows that a worker holds, treated as Worker.#workOn and #workOnOne (shared/queue/worker.ts) do: the
+// rows of one key one after the other; a row that must wait holds back the ones after it.
 import { events, type Held, type Outcome } from "./state.ts";
 
-export const maxAttempts = 2; // small, so that FAILED is within reach
+export const maxAttempts = 2; // so few that FAILED can be reached
 
 /** The rows that may be worked on now: the first of each key that has no outcome yet. */
 export function nextOfEachKey(held: Held[]): Held[] {

@@ -34,8 +34,8 @@ import { type Event, events, type Held, type Inbox, type NotificationRow } from 
 
 export interface InboxCalls extends LeasedCalls<Inbox> {
   real: RealCalls<Inbox>;
-  // Returns what was written as leased: for that a deliverer has to offer to take it. `killed` between
-  // the insert and the end of the waits.
+  // Returns the rows that were written as leased, which needs a deliverer that offers to take them.
+  // `killed`: the process dies between the insert and the end of the waits.
   receive(
     inbox: Inbox,
     received: Event[],
@@ -93,7 +93,7 @@ function asNotification(event: Event): Notification {
   return { ...named, aggregate_key: key, type, payload };
 }
 
-// The model names a notification as its event, so the id of a new one is given up when it is read.
+// In the model a notification has the id of its event, so the id of a new one is ignored.
 const access: TableAccess<Inbox> = {
   service: "notification",
   names: ["processed_events", "notifications", "notification_dlq", "delivery_attempts"],

@@ -1,5 +1,5 @@
-// What both tables of leased rows have in common: how a row of the model stands in the database, and
-// the real functions that claim, keep and settle it.
+// What both tables of leased rows share: how a row of the model is stored in the database, and the real
+// functions that claim, keep and settle it.
 import type { NewLease } from "../../../shared/queue/handover.ts";
 import type { Lease, LeasedRow } from "../../../shared/queue/leases.ts";
 import type { Database } from "../../../shared/postgres/postgres.ts";
@@ -59,12 +59,12 @@ export function asHeld({ id, attempts }: LeasedRow<unknown>): Held {
   return { event: eventOf(id), attempts, leased: true, outcome: null };
 }
 
-// The functions see no more of it than this.
+// The functions depend on nothing else of a row.
 function nameOf({ event, leased }: Held): string {
   return `${event}${leased ? "" : " (stale)"}`;
 }
 
-// As its holder knows it, whether or not the lease is still theirs.
+// The row as its holder knows it, even if the lease is lost.
 function asClaimed<Content>({ event, leased }: Held): LeasedRow<Content> {
   return {
     id: idOf(event),
@@ -97,7 +97,7 @@ function settlementOf<Content, Result>(
 export const idOf = (event: Event): string => `00000000-0000-7000-8000-00000000000${event}`;
 export const eventOf = (id: string): Event => Number(id.at(-1));
 export const tokenOf = (event: Event): string => `00000000-0000-4000-8000-00000000000${event}`;
-/** Fresh for whoever is handed new rows. */
+/** A new lease for rows that are handed over. */
 export const newLease = (): NewLease => ({ ...lease, token: crypto.randomUUID() });
 
 const today = new Date().setUTCHours(0, 0, 0, 0);

@@ -1,4 +1,4 @@
-// The system that is explored: how many of everything there are, how many faults, and what happens.
+// The system that is explored: its numbers of processes, events and faults, and its steps.
 import { brokerSteps } from "./broker_steps.ts";
 import { changeSteps } from "./change_steps.ts";
 import { consumerSteps } from "./consumer_steps.ts";
@@ -55,14 +55,14 @@ export function callsOf({ outbox, inbox }: Model): number {
   return outbox.real.count + inbox.real.count;
 }
 
-// Where the order of steps is the code's and not a statement's.
+// Behaviour that depends on the code and not on a statement.
 export interface Habits {
-  checksInSteps: boolean; // whether others can do something in the middle of the check for loss
+  checksInSteps: boolean; // whether other steps may happen during the check for loss
   checksForLoss: boolean;
   looksAgain: boolean; // every few seconds
   acksFirst: boolean;
-  startsAgain: boolean; // whether a relay that crashed does
-  tellsUnsettled: boolean; // whether the receiver says what may be delivered again
+  startsAgain: boolean; // whether a crashed relay restarts
+  tellsUnsettled: boolean; // whether the receiver reports what may be redelivered
 }
 
 export function systemOf(model: Model, scope: Scope): System<State> {

@@ -43,11 +43,11 @@ import {
 
 export interface OutboxCalls extends LeasedCalls<Outbox> {
   real: RealCalls<Outbox>;
-  // Returns the event if it was written as leased: for that a relay has to offer to take it.
+  // Returns the event if it was written as leased, which needs a relay that offers to take it.
   commit(outbox: Outbox, event: Event, offered: boolean): Promise<Changed<Outbox, Held[]>>;
-  // repairLostEvents up to its question to the stream: returns what it read until then.
+  // repairLostEvents until it asks the stream. Returns what it has read so far.
   look(outbox: Outbox): Promise<Changed<Outbox, Answers>>;
-  // The rest of it. Returns the generation; none if it was killed on the way, or has to begin again.
+  // The rest of it. Returns the generation; undefined if it was killed or must start again.
   repair(
     outbox: Outbox,
     recorded: Answers,
@@ -144,7 +144,7 @@ const pending: OutboxRow = {
   place: null,
 };
 
-// Claims and heartbeats know nothing of the stream.
+// Claims and heartbeats don't depend on the stream.
 const withoutPlaces: View<Outbox> = {
   of: ({ rows }) => ({
     rows: rows.map((row) => row?.place ? { ...row, place: { generation: 1, sequence: 1 } } : row),

@@ -1,13 +1,14 @@
-// Runs a real function of a service on a database that holds exactly the rows of one state, and reads
-// what it made of them. What it did once is remembered: it depends on nothing but these rows.
+// Runs a real function of a service on a database that contains exactly the rows of one state, and reads
+// the result. Results are remembered, because they depend on nothing but these rows.
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
-import { freshDatabase, type Service, withClient } from "../../support/databases.ts";
+import { freshDatabase, withClient } from "../../support/databases.ts";
+import type { ServiceName } from "../../../tools/services.ts";
 import { type Event, numberOf, type Row } from "./state.ts";
 
-/** What a variant that is broken on purpose sends instead of a statement. */
+/** A variant that is broken on purpose replaces a statement with this. */
 export type Rewrite = (text: string, killed: boolean) => string;
 
 export interface LeasedTables {
@@ -15,7 +16,7 @@ export interface LeasedTables {
 }
 
 export interface TableAccess<Tables> {
-  service: Service;
+  service: ServiceName;
   names: string[]; // of the tables
   load(tables: Tables): string; // statements that fill the empty tables
   lock(event: Event): string; // a statement that locks the event's row
@@ -25,19 +26,19 @@ export interface TableAccess<Tables> {
 
 export interface Changed<Tables, Returned> {
   tables: Tables;
-  endedLeases: Event[]; // their rows have another token now, or none
+  endedLeases: Event[]; // events whose rows have another token now, or none
   returned: Returned;
 }
 
 export interface Circumstances {
-  locked?: Event | undefined; // by a statement of somebody else that runs at the same time
+  locked?: Event | undefined; // another session has locked this row
   killedBefore?: RegExp | undefined; // the process ends before it sends this statement
 }
 
-/** What a call reads of the tables; for the rest there are stand-ins, of which it must not know. */
+/** The parts of the tables that a call reads. The rest are stand-ins, which must not affect it. */
 export interface View<Tables> {
   of(tables: Tables): Tables;
-  unread: RegExp; // no statement of the call has these words
+  unread: RegExp; // no statement of the call contains these words
 }
 
 export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
@@ -89,7 +90,7 @@ export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
   ): Promise<Changed<Tables, Returned>> {
     const { owner, service } = await (this.#opened ??= open(this.#access.service));
     const { names, load, lock, read, tokenOf } = this.#access;
-    // Else each call would find its way among the dead rows of all those before it.
+    // Otherwise each call would read the dead rows of all calls before it.
     if (this.count++ % 50 === 0) await owner.query(`vacuum ${names}`);
     const empty = names.map((name) => `delete from ${name}`);
     await owner.query([...empty, load(before)].join(";\n"));
@@ -104,7 +105,7 @@ export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
     return { tables, endedLeases, returned };
   }
 
-  // The service's pool, with one statement after the other.
+  // The service's pool, which sends one statement after the other.
   #serviceIn(
     service: Database,
     { killedBefore, unread }: Circumstances & { unread?: RegExp },
@@ -133,7 +134,7 @@ interface Opened {
   close(): Promise<void>;
 }
 
-async function open(service: Service): Promise<Opened> {
+async function open(service: ServiceName): Promise<Opened> {
   const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
   const name = new URL(ownerUrl).pathname.slice(1);
   await withClient(
@@ -151,7 +152,7 @@ async function open(service: Service): Promise<Opened> {
   return { ...pools, close };
 }
 
-// Until it is called, a statement of somebody else holds its locks.
+// Another session holds the locks until the returned function is called.
 async function holdLock(owner: Database, statement: string): Promise<() => Promise<void>> {
   const other = await owner.connect();
   await other.query(`begin; ${statement}`);
@@ -161,7 +162,7 @@ async function holdLock(owner: Database, statement: string): Promise<() => Promi
   };
 }
 
-// A stand-in has to be as it was, and what it stood for takes its place again.
+// A stand-in must be unchanged; then the row that it replaced takes its place again.
 function restored<Tables extends object>(before: Tables, seen: Tables, after: Tables): Tables {
   const parts = Object.entries(before).map(([name, part]) => {
     const [was, is] = [seen, after].map((tables) => tables[name as keyof Tables] as unknown[]);
@@ -182,7 +183,7 @@ function withoutStandIns(before: unknown[], seen: unknown[], after: unknown[]): 
   });
 }
 
-// A call that the model does not let come to its end.
+// The model has interrupted the call.
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
 }

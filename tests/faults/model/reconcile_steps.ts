@@ -1,5 +1,5 @@
-// The reconciliation (entitlement/reconciliation/run.ts): it asks which events were not received, and later,
-// when everything may have changed, puts those back that are missing.
+// The reconciliation (entitlement/reconciliation/run.ts) asks which events were not received, and later,
+// when everything may have changed, republishes those that are missing.
 import { classifier } from "../../../entitlement/reconciliation/check.ts";
 import { withTables } from "./changes.ts";
 import type { Step } from "./explore.ts";
@@ -30,7 +30,7 @@ export async function reconcileSteps(
   }];
 }
 
-// As if all was given out once: what is not acked waits to be delivered again.
+// As if each message had been delivered once: those that are not acked wait for redelivery.
 function findMissing({ publishing, stream, sending }: State, habits: Habits): Event[] {
   const unsettled = habits.tellsUnsettled ? stream.messages.filter(({ acked }) => !acked) : [];
   const stateOf = classifier({

@@ -1,5 +1,5 @@
-// A relay (entitlement/relay.ts): it connects, compares the stream with what it recorded, and then
-// publishes what it has claimed.
+// A relay (entitlement/relay.ts) connects, compares the stream with what it recorded, and then publishes
+// its claimed rows.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withFlag, withHeld, withWorker } from "./changes.ts";
 import type { Step } from "./explore.ts";
@@ -51,8 +51,8 @@ async function linkSteps(state: State, at: number, model: Model): Promise<Step<S
   return held.length === 0 ? await connectSteps(state, at, model) : [];
 }
 
-// What a connection begins with (repairLostEvents), in the order in which it looks: at the table, at
-// the stream, and then at the table again, to change it.
+// The first work of a connection (repairLostEvents), in its order: it reads the table, then the stream, and
+// then changes the table.
 async function connectSteps(state: State, at: number, model: Model): Promise<Step<State>[]> {
   const who = `relay ${nameOf(at)}`;
   const { run } = state.stream;
@@ -124,8 +124,8 @@ function withLink(state: State, at: number, link: Link | null): State {
   return { ...state, publishing: withWorker(publishing, at, { held, link }) };
 }
 
-// publishRow and openPublisher. A worker can be stopped between its last look at the lease and the
-// publish, so a lease that has run out keeps nobody from it here.
+// publishRow and openPublisher. A worker may stall between its last check of the lease and the publish, so
+// an expired lease does not prevent a publish here.
 function publishSteps(state: State, at: number): Step<State>[] {
   const { publishing, stream, history } = state;
   const { held, link } = publishing.workers[at] as Worker;
@@ -182,7 +182,7 @@ function publishSteps(state: State, at: number): Step<State>[] {
   });
 }
 
-// What the stream does with a message: a duplicate is acknowledged with its first place.
+// The stream stores a message; a duplicate is acknowledged with the sequence of the first one.
 function store(
   stream: Stream,
   event: number,

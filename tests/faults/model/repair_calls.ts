@@ -1,4 +1,4 @@
-// The check for loss, halted at its question to the stream and continued from there.
+// The check for loss, in two parts: until it asks the stream, and from there.
 import { getLogger } from "@logtape/logtape";
 import type { JetStreamManager } from "nats";
 import type { QueryConfig } from "pg";
@@ -9,7 +9,7 @@ import type { Answers, Found } from "./state.ts";
 
 export const log = getLogger("model"); // that nobody reads
 
-// The stream answers once. To look again, because another relay was first, is a step of its own.
+// The stream answers once. A second look, because another relay was first, is a step of its own.
 export async function repairWith(
   database: Database,
   found: Found | undefined,
@@ -30,7 +30,7 @@ function streamInfo({ made, last }: Found): unknown {
   return { config: { name: "stream" }, created: createdAs(made), state: { last_seq: last } };
 }
 
-// What a process has read is all that it knows: it is noted, and told again when the process goes on.
+// The process knows only what it has read, so that is recorded and given back when it continues.
 
 export function noting(database: Database, answers: Answers): Database {
   const query = async (config: QueryConfig) => {

@@ -1,4 +1,4 @@
-// What must hold: the invariants of the design, as rules about a state and about a step.
+// The invariants of the design, as rules about a state and about a step.
 import { maxAttempts } from "./hand.ts";
 import {
   type Event,
@@ -33,7 +33,7 @@ export function brokenIn(state: State, faults: number): string | undefined {
   const { publishing, sending, stream, history } = state;
   const [outbox, inbox] = [publishing.tables.rows, sending.tables.rows];
   const rows: (Row | null)[] = [...outbox, ...inbox];
-  // Each start of the broker after the first was a fault, but not one of a row.
+  // Each restart of the broker was a fault, but it did not affect a row.
   const ownFaults = faults - history.faultsLeft - (stream.run - 1);
   const broken: Partial<Record<keyof typeof rules, boolean>> = {
     onceEach: inbox.some((row, event) => (row !== null) !== sending.tables.processed[event]),
@@ -79,7 +79,7 @@ export function changesFinished(before: Tables, after: Tables): string | undefin
   return changed ? rules.final : undefined;
 }
 
-/** When it is published, or sent, for the first time. `isOver` says what need not be waited for. */
+/** For the first publish or send. `isOver` tells which predecessors it need not wait for. */
 export function comesTooEarly(
   event: Event,
   came: boolean[],
@@ -92,7 +92,7 @@ export function comesTooEarly(
     );
 }
 
-// From every state a quiet one has to be reachable: everything has come to its end.
+// In a quiet state all work is finished. One must be reachable from every state.
 export function isQuiet(
   { publishing, stream, consumers, sending, missing }: State,
   count: number,

@@ -1,6 +1,6 @@
-// One state of the whole: what both databases hold, what the stream holds, and what every process
-// has in hand. Of a time only this is kept: whether it is past or to come; of a token: whether it is
-// still the row's.
+// One state of the system: the contents of both databases and of the stream, and the rows that each
+// process holds. For a time it keeps only whether it is past, for a token only whether it is still the
+// token of the row.
 
 export const events = [
   { name: "e1", key: "ann:book", version: 1 },
@@ -95,9 +95,9 @@ export type Outcome =
   | { kind: "failed"; attempted: boolean }
   | { kind: "released" };
 
-// How far a relay has come with the connection to run `run` of the server.
+// The progress of a relay on its connection to run `run` of the server.
 export type Link =
-  | { kind: "gone" } // crashed, and nobody starts it again
+  | { kind: "gone" } // crashed, and not restarted
   | { kind: "looked"; run: number; recorded: Answers } // at what is recorded
   | { kind: "compares"; run: number; recorded: Answers; found: Found }
   | { kind: "publishes"; run: number; generation: number };
@@ -120,12 +120,12 @@ export interface Delivered {
 
 export interface History {
   faultsLeft: number;
-  published: boolean[]; // the stream has had it, in whatever life
-  sent: boolean[]; // the channel was given it
-  unawaited: boolean[]; // its predecessor was waited for in vain
+  published: boolean[]; // some generation of the stream has stored it
+  sent: boolean[]; // it was given to the channel
+  unawaited: boolean[]; // the wait for its predecessor has ended without it
 }
 
-// The same part always gets the same number, so that a key stays short and a part is written out once.
+// Equal parts get equal numbers, so that keys stay short and each part is serialized once.
 const numbers = new Map<string, number>();
 const known = new WeakMap<object, number>();
 
@@ -140,7 +140,7 @@ export function numberOf(part: object): number {
   return number;
 }
 
-// Two states in which equal processes have changed places are one.
+// States that differ only in the order of equal processes are the same.
 export function keyOf({ publishing, stream, consumers, sending, missing, history }: State): string {
   return [
     missing,

@@ -1,4 +1,4 @@
-// The system broken on purpose, one thing at a time. The explorer has to find each.
+// The system with one defect at a time. The explorer must find each.
 import { neverQuiet } from "./explore.ts";
 import type { Habits, Scope } from "./model.ts";
 import type { Rewrite } from "./real_calls.ts";
@@ -10,7 +10,7 @@ export interface Variant {
   habits?: Partial<Habits>;
   rewrite?: Rewrite;
   breaks: string;
-  but?: string; // a rule that is put aside, to see what else comes of it
+  but?: string; // a rule that is ignored, to see what else the defect breaks
 }
 
 const oneRelay = { events: 2, relays: 1, consumers: 0, deliverers: 0, faults: 1 };

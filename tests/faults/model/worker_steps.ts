@@ -1,5 +1,5 @@
-// What relays and deliverers have in common (shared/queue/worker.ts): they claim, keep and settle, and time
-// passes meanwhile. What the work is, each says for itself.
+// What relays and deliverers share (shared/queue/worker.ts): they claim, keep and settle while time passes.
+// Each defines its own work.
 import type { Step } from "./explore.ts";
 import { finish } from "./hand.ts";
 import type { LeasedCalls } from "./leased_rows.ts";
@@ -45,7 +45,7 @@ export async function workerSteps<Tables extends Outbox | Inbox>(
   return [...steps, ...timeSteps(side, faultsLeft)];
 }
 
-// Alone, or while somebody else's statement has one of the rows locked.
+// Alone, or while another session has locked one of the rows.
 async function claimSteps<Tables extends Outbox | Inbox>(
   { work, calls, put }: Side<Tables>,
   at: number,
@@ -105,7 +105,7 @@ async function keepSteps<Tables extends Outbox | Inbox>(
   if (!held.some((row) => !row.leased || ranOut(row))) return [];
   const changed = await calls.keep(work.tables, held);
   const kept = new Set(changed.returned);
-  // What was lost before it was begun is not worked on any more.
+  // A row whose lease was lost before its work began is dropped.
   const rest = held.reduce((hand, row) => {
     const lost = !kept.has(row.event) &&
       hand.find((one) => one.event === row.event && !one.outcome);
@@ -129,7 +129,7 @@ function crash<Tables>(
   return [{ label: `${who} crashes`, next: withFault(next) }];
 }
 
-// To lose a lease that somebody still works under is a fault of that worker: it was too slow.
+// If a lease expires while a worker still uses it, the worker was too slow, which is a fault.
 function timeSteps<Tables extends Outbox | Inbox>(
   { name: side, work, put }: Side<Tables>,
   faultsLeft: number,

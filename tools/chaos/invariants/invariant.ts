@@ -1,8 +1,8 @@
-// One invariant, counted, and the ways in which all of them look into the tables.
+// One invariant with its counts, and the indexes that all of them use to search the tables.
 import type { AllTables } from "./tables.ts";
 
 export interface Invariant {
-  says: string;
+  statement: string;
   checked: number;
   violations: number;
   examples: string[]; // the first few violations
@@ -11,19 +11,19 @@ export interface Invariant {
 const maxExamples = 5;
 
 export function invariant<Item>(
-  says: string,
+  statement: string,
   items: Item[],
   holds: (item: Item) => boolean,
 ): Invariant {
   const broken = items.filter((item) => !holds(item));
   const examples = broken.slice(0, maxExamples).map((item) => JSON.stringify(item));
-  return { says, checked: items.length, violations: broken.length, examples };
+  return { statement, checked: items.length, violations: broken.length, examples };
 }
 
 type Rows<Table extends keyof AllTables> = Map<string, AllTables[Table]>;
 
-/** The tables, and the ways into them. */
-export interface Told extends Omit<AllTables, "processed"> {
+/** The tables with their indexes. */
+export interface IndexedTables extends Omit<AllTables, "processed"> {
   eventsOf: Rows<"events">; // of a change
   auditOf: Rows<"audit">;
   auditOfKey: Rows<"audit">;
@@ -35,7 +35,7 @@ export interface Told extends Omit<AllTables, "processed"> {
   deadLettersOf: Rows<"deadLetters">; // of a notification
 }
 
-export function indexed(tables: AllTables): Told {
+export function indexed(tables: AllTables): IndexedTables {
   return {
     ...tables,
     eventsOf: Map.groupBy(tables.events, changeOf),

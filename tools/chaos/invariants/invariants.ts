@@ -1,16 +1,17 @@
-// The invariants of the whole system, whatever was killed, wiped or redelivered: what clients were
-// answered, compared with all tables of both databases and with what the channel sent. Everything
-// must have come to rest before (see untilAtRest).
+// The invariants of the whole system, which hold whatever was killed, wiped or redelivered: the
+// answers that clients got are compared with all tables of both databases and with what the channel
+// sent. No work may be unfinished (see untilAtRest).
 import assert from "node:assert/strict";
-import type { Answer, ChangeRequest } from "../../../tests/support/changes.ts";
+import type { Answer } from "../../load/repeating_client.ts";
+import type { ChangeRequest } from "../../load/change_request.ts";
 import { indexed, type Invariant } from "./invariant.ts";
 import {
   answersAreKept,
-  changesAreTold,
+  changesAreRecorded,
   refusalsLeaveNoTrace,
   storedAnswersAreTrue,
   versionsHaveNoGap,
-} from "./of_changes.ts";
+} from "./change_invariants.ts";
 import {
   deadLettersAreOfFailures,
   eventsArriveOnce,
@@ -20,7 +21,7 @@ import {
   nothingIsInvented,
   notificationsEnd,
   whatIsSentWasSent,
-} from "./of_events.ts";
+} from "./event_invariants.ts";
 import { type AllTables, readAllTables, unrest } from "./tables.ts";
 import { until } from "../../servers/wait.ts";
 
@@ -34,7 +35,7 @@ export interface Answered {
   answer: Answer;
 }
 
-/** One send, as the channel itself knows it. */
+/** One send, as the channel recorded it. */
 export interface SendRecord {
   notification_id: string;
   event_id: string;
@@ -42,11 +43,11 @@ export interface SendRecord {
 
 export interface Evidence {
   owners: OwnerUrls;
-  answered: Answered[]; // 200 and 4xx; of anything else the client can't know what became of it
+  answered: Answered[]; // with 200 or 4xx; after anything else the client can't know the outcome
   sends?: SendRecord[];
 }
 
-/** Waits until no event, message or notification is on its way any more. */
+/** Waits until no event and no notification is unfinished. */
 export async function untilAtRest(owners: OwnerUrls, withinMs = 30_000): Promise<void> {
   let restless: unknown;
   await until("everything is at rest", async () => {
@@ -73,19 +74,19 @@ export function invariantsOf(
   answered: Answered[],
   sends: SendRecord[] | undefined,
 ): Invariant[] {
-  const told = indexed(tables);
+  const all = indexed(tables);
   return [
-    changesAreTold(told, answered),
-    versionsHaveNoGap(told),
-    eventsEnd(told),
-    eventsArriveOnce(told),
-    nothingIsInvented(told),
-    notificationsEnd(told),
-    deadLettersAreOfFailures(told),
-    ...(sends ? [everySendIsKnown(told, sends), whatIsSentWasSent(told, sends)] : []),
-    noLeaseIsLeft(told),
-    answersAreKept(told, answered),
-    refusalsLeaveNoTrace(told, answered),
-    storedAnswersAreTrue(told),
+    changesAreRecorded(all, answered),
+    versionsHaveNoGap(all),
+    eventsEnd(all),
+    eventsArriveOnce(all),
+    nothingIsInvented(all),
+    notificationsEnd(all),
+    deadLettersAreOfFailures(all),
+    ...(sends ? [everySendIsKnown(all, sends), whatIsSentWasSent(all, sends)] : []),
+    noLeaseIsLeft(all),
+    answersAreKept(all, answered),
+    refusalsLeaveNoTrace(all, answered),
+    storedAnswersAreTrue(all),
   ];
 }

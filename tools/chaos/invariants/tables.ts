@@ -1,4 +1,4 @@
-// All tables of both databases, as far as the invariants compare them.
+// The parts of all tables of both databases that the invariants compare.
 import { ask } from "../../servers/asking.ts";
 
 interface Change {
@@ -13,7 +13,7 @@ export interface AllTables {
   events: (Change & {
     event_id: string;
     status: string;
-    place: string | null; // generation and sequence, of what is published
+    place: string | null; // the generation and sequence of a published event
     last_error: string | null;
     leased: boolean;
   })[];
@@ -84,7 +84,7 @@ export interface Unrest {
   undelivered: number;
 }
 
-/** What is still on its way; undefined when nothing is. */
+/** Counts what is unfinished; undefined when nothing is. */
 export async function unrest(
   entitlementUrl: string,
   notificationUrl: string,

@@ -1,11 +1,11 @@
-// Each event ends in the stream, arrives once in the other database, and ends there.
+// Each event must reach the stream, and then the other database, once, and finish there.
 import type { SendRecord } from "./invariants.ts";
-import { changeOf, type Invariant, invariant, type Told } from "./invariant.ts";
+import { changeOf, type IndexedTables, type Invariant, invariant } from "./invariant.ts";
 
-export function eventsEnd({ events }: Told): Invariant {
+export function eventsEnd({ events }: IndexedTables): Invariant {
   const places = Map.groupBy(events, ({ place }) => place);
   return invariant(
-    "2. An outbox row ends PUBLISHED, in a place of its own in the stream, or FAILED with an error",
+    "2. An outbox row ends PUBLISHED, at a position of its own in the stream, or FAILED with an error",
     events,
     ({ status, place, last_error }) =>
       status === "PUBLISHED"
@@ -14,7 +14,7 @@ export function eventsEnd({ events }: Told): Invariant {
   );
 }
 
-export function eventsArriveOnce({ events, processed, notificationsOf }: Told): Invariant {
+export function eventsArriveOnce({ events, processed, notificationsOf }: IndexedTables): Invariant {
   const published = events.filter(({ status }) => status === "PUBLISHED");
   return invariant(
     "3. A published event has one processed_events row and one notification",
@@ -24,10 +24,10 @@ export function eventsArriveOnce({ events, processed, notificationsOf }: Told): 
 }
 
 export function nothingIsInvented(
-  { notifications, auditOf, notificationsOfChange }: Told,
+  { notifications, auditOf, notificationsOfChange }: IndexedTables,
 ): Invariant {
   return invariant(
-    "3. A notification tells of a change that was committed, and of no change there are two",
+    "3. A notification belongs to a committed change, and no change has two",
     notifications,
     (row) =>
       auditOf.get(changeOf(row))?.length === 1 &&
@@ -35,7 +35,7 @@ export function nothingIsInvented(
   );
 }
 
-export function notificationsEnd({ notifications, deadLettersOf }: Told): Invariant {
+export function notificationsEnd({ notifications, deadLettersOf }: IndexedTables): Invariant {
   return invariant(
     "4. A notification ends SENT without a dead letter, or FAILED with exactly one",
     notifications,
@@ -46,37 +46,40 @@ export function notificationsEnd({ notifications, deadLettersOf }: Told): Invari
   );
 }
 
-export function deadLettersAreOfFailures({ notifications, deadLetters }: Told): Invariant {
+export function deadLettersAreOfFailures({ notifications, deadLetters }: IndexedTables): Invariant {
   const failed = notifications.filter(({ status }) => status === "FAILED");
   const ids = new Set(failed.map(({ notification_id }) => notification_id));
   return invariant(
-    "4. A dead letter is of a notification that FAILED",
+    "4. A dead letter belongs to a FAILED notification",
     deadLetters,
     ({ notification_id }) => ids.has(notification_id),
   );
 }
 
-export function everySendIsKnown({ notifications }: Told, sends: SendRecord[]): Invariant {
+export function everySendIsKnown({ notifications }: IndexedTables, sends: SendRecord[]): Invariant {
   const eventOf = new Map(notifications.map((row) => [row.notification_id, row.event_id]));
   return invariant(
-    "4. Every send was of a notification, each time under the same id",
+    "4. Every send belongs to a notification and carries its id",
     sends,
     ({ notification_id, event_id }) => eventOf.get(notification_id) === event_id,
   );
 }
 
-export function whatIsSentWasSent({ notifications }: Told, sends: SendRecord[]): Invariant {
+export function whatIsSentWasSent(
+  { notifications }: IndexedTables,
+  sends: SendRecord[],
+): Invariant {
   const sent = new Set(sends.map(({ notification_id }) => notification_id));
   return invariant(
-    "4. What is SENT the channel has sent",
+    "4. The channel has sent every SENT notification",
     notifications.filter(({ status }) => status === "SENT"),
     ({ notification_id }) => sent.has(notification_id),
   );
 }
 
-export function noLeaseIsLeft({ events, notifications }: Told): Invariant {
+export function noLeaseIsLeft({ events, notifications }: IndexedTables): Invariant {
   return invariant(
-    "5. A worker that lost its lease leaves nothing: what has ended holds no lease",
+    "5. A worker that lost its lease leaves nothing behind: no finished row has a lease",
     [...events, ...notifications],
     ({ leased }) => !leased,
   );

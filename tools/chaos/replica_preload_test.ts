@@ -21,17 +21,17 @@ for (const [signal, hours] of [["SIGUSR2", 1], ["SIGWINCH", -1]] as const) {
   });
 }
 
-/** In whole hours, by what the line itself says is the true time. */
+/** In whole hours, compared with the true time in the line itself. */
 function jumpIn(line: Record<string, number> | undefined, name: string): number {
   return Math.round((Number(line?.[name]) - Number(line?.["at"])) / 3_600_000);
 }
 
 async function linesOf(script: string, signal: string): Promise<Record<string, number>[]> {
-  const inside = new URL("inside.ts", import.meta.url).href;
+  const preload = new URL("replica_preload.ts", import.meta.url).href;
   const file = await Deno.makeTempFile({ suffix: ".ts" });
   await Deno.writeTextFile(file, script);
   const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-config", `--preload=${inside}`, "--allow-run", file, signal],
+    args: ["run", "--no-config", `--preload=${preload}`, "--allow-run", file, signal],
   }).output();
   await Deno.remove(file);
   return new TextDecoder().decode(stdout).trim().split("\n").map((line) => JSON.parse(line));

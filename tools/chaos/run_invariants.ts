@@ -1,12 +1,12 @@
-// What the replicas' own record must say: the order of sends, what explains a repeated one, and why
-// each process ended.
+// What must hold of the replicas' log: the order of sends, the cause of each repeated send, and why each
+// process ended.
 import { type Invariant, invariant } from "./invariants/invariant.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Injected, wasDone } from "./inject.ts";
 import type { SendLine } from "./service_log.ts";
 
-/** By the first send of each; a repeated one may come later. */
+/** Only the first send of each counts; a repeated one may come later. */
 export function sendsAreInOrder(sends: SendLine[], { notifications }: AllTables): Invariant {
   const first = new Map<string, number>();
   for (const { notification_id, line } of sends) {
@@ -30,7 +30,7 @@ function place(
   return JSON.stringify([row.user_id, row.stock_keeping_unit, row.version]);
 }
 
-/** A claim is older than its send, and a settle is tried again for a while. */
+/** A claim is older than its send, and a settle is retried for a while. */
 const marginMs = 5_000;
 
 export function repeatedSends(sends: SendLine[]): { first: SendLine; again: SendLine }[] {
@@ -38,7 +38,7 @@ export function repeatedSends(sends: SendLine[]): { first: SendLine; again: Send
     .flatMap(([first, ...more]) => first ? more.map((again) => ({ first, again })) : []);
 }
 
-/** Whoever sent first could not settle: it was ended or frozen, or its database was away. */
+/** The first sender could not settle: it was ended or frozen, or its database was unavailable. */
 export function repeatedSendsAreExplained(evidence: Evidence): Invariant {
   const { log, injected, stalls, runs } = evidence;
   const replicaOf = new Map(runs.map(({ pid, replica }) => [pid, replica]));
@@ -68,11 +68,11 @@ export function servicesEndWhenAsked({ runs, log }: Evidence): Invariant {
       .map(({ pid, at }) => [pid, at]),
   );
   return invariant(
-    "A service ends when it is asked to, with exit code 0, and never by itself",
+    "A service ends only when it is asked to, and with exit code 0",
     runs.filter(({ until }) => until !== undefined),
     ({ asked, askedAt, code, pid }) => {
       if (asked === "SIGKILL") return true;
-      // Before it listens it may not have got so far as to hear the signal.
+      // A process that does not listen yet may not handle the signal yet either.
       const heard = (listening.get(pid) ?? Infinity) <= askedAt;
       return asked === "SIGTERM" && (code === 0 || !heard);
     },

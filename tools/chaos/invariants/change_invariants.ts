@@ -1,9 +1,9 @@
-// What was answered must be in the tables of the entitlement service, and nothing else.
+// The tables of the entitlement service must contain what was answered, and nothing else.
 import type { Answered } from "./invariants.ts";
-import { changeOf, type Invariant, invariant, lineOf, type Told } from "./invariant.ts";
+import { changeOf, type IndexedTables, type Invariant, invariant, lineOf } from "./invariant.ts";
 
-export function changesAreTold(
-  { eventsOf, auditOf, auditOfKey }: Told,
+export function changesAreRecorded(
+  { eventsOf, auditOf, auditOfKey }: IndexedTables,
   answered: Answered[],
 ): Invariant {
   return invariant(
@@ -19,9 +19,9 @@ export function changesAreTold(
   );
 }
 
-export function versionsHaveNoGap({ entitlements, auditOfLine }: Told): Invariant {
+export function versionsHaveNoGap({ entitlements, auditOfLine }: IndexedTables): Invariant {
   return invariant(
-    "1. The versions of an entitlement are 1, 2, 3 … to its own, by turns ACTIVE and REVOKED",
+    "1. The versions of an entitlement are 1, 2, 3 … up to its current one, by turns ACTIVE and REVOKED",
     entitlements,
     (row) => {
       const history = auditOfLine.get(lineOf(row))?.toSorted((a, b) => a.version - b.version) ?? [];
@@ -34,9 +34,9 @@ export function versionsHaveNoGap({ entitlements, auditOfLine }: Told): Invarian
   );
 }
 
-export function answersAreKept({ answerOf }: Told, answered: Answered[]): Invariant {
+export function answersAreKept({ answerOf }: IndexedTables, answered: Answered[]): Invariant {
   return invariant(
-    "6. An acknowledged request and its answer are there, byte for byte",
+    "6. The answer to an acknowledged request is stored, byte for byte",
     answered.filter(({ answer }) => answer.status === 200),
     ({ request, answer }) => {
       const stored = answerOf.get(request.key);
@@ -46,7 +46,7 @@ export function answersAreKept({ answerOf }: Told, answered: Answered[]): Invari
 }
 
 export function refusalsLeaveNoTrace(
-  { answerOf, auditOfKey }: Told,
+  { answerOf, auditOfKey }: IndexedTables,
   answered: Answered[],
 ): Invariant {
   return invariant(
@@ -55,7 +55,7 @@ export function refusalsLeaveNoTrace(
     ({ request, answer }) => {
       const stored = answerOf.get(request.key);
       const { code } = JSON.parse(answer.body);
-      // The key stands for another request, and what that one left is its own.
+      // The key belongs to another request, which may have left rows of its own.
       if (code === "IDEMPOTENCY_KEY_CONFLICT") return stored !== undefined;
       if (auditOfKey.has(request.key)) return false;
       return code === "ENTITLEMENT_STATE_CONFLICT"
@@ -65,10 +65,10 @@ export function refusalsLeaveNoTrace(
   );
 }
 
-/** Also of answers that never reached a client. */
-export function storedAnswersAreTrue({ answers, auditOfKey }: Told): Invariant {
+/** This includes answers that never reached a client. */
+export function storedAnswersAreTrue({ answers, auditOfKey }: IndexedTables): Invariant {
   return invariant(
-    "6. A stored answer that tells of a change has one audit row, a stored refusal none",
+    "6. A stored answer of a change has one audit row, a stored refusal none",
     answers,
     ({ idem_key, response_code }) =>
       (auditOfKey.get(idem_key)?.length ?? 0) === (response_code === 200 ? 1 : 0),

@@ -1,8 +1,8 @@
-// A door before a service: everything passes, until an answer is to be lost on its way back.
+// A proxy before a service, which passes everything until it is told to lose an answer.
 
 export interface Door extends AsyncDisposable {
   url: string;
-  // The next answer does not reach its caller; it has been given when `then` is called.
+  // The next answer does not reach its caller. When `then` is called, the service has sent it.
   loseNextAnswer(then: () => Promise<void>): void;
 }
 
@@ -29,7 +29,7 @@ export function openDoor(service: string): Door {
       close(inner);
       await onward;
     } catch {
-      close(caller); // The service is away.
+      close(caller); // The service is unavailable.
     }
   }
 
@@ -55,7 +55,7 @@ export function openDoor(service: string): Door {
   };
 }
 
-// Until one side ends, or a piece may not pass.
+// Ends when one side ends, or when a chunk may not pass.
 async function copy(
   from: Deno.Conn,
   to: Deno.Conn,

@@ -163,6 +163,21 @@ const keys = {
   Space: { key: " ", code: "Space", windowsVirtualKeyCode: 32, text: " " },
 };
 
+type Seen = Pick<Tab, "problems" | "alarms" | "origins">;
+
+function note({ problems, alarms, origins }: Seen, method: string, params: Result): void {
+  if (method === "Runtime.exceptionThrown") problems.push(params.exceptionDetails.text);
+  if (method === "Log.entryAdded" && params.entry.level === "error") {
+    problems.push(`${params.entry.text} ${params.entry.url ?? ""}`);
+  }
+  if (method === "Runtime.consoleAPICalled" && params.type === "error") {
+    problems.push(JSON.stringify(params.args));
+  }
+  if (method === "Runtime.bindingCalled") alarms.push(params.payload);
+  if (method === "Page.javascriptDialogOpening") alarms.push(`${params.type} ${params.message}`);
+  if (method === "Network.requestWillBeSent") origins.add(new URL(params.request.url).origin);
+}
+
 async function openTab(connection: Connection, options: TabOptions): Promise<Tab> {
   const { width = 1280, height = 900, dark = false, scripts = true } = options;
   const { browserContextId } = await connection.send("Target.createBrowserContext");
@@ -172,25 +187,14 @@ async function openTab(connection: Connection, options: TabOptions): Promise<Tab
   });
   const { sessionId } = await connection.send("Target.attachToTarget", { targetId, flatten: true });
   const send = (method: string, params?: Result) => connection.send(method, params, sessionId);
-  const problems: string[] = [];
-  const alarms: string[] = [];
-  const origins = new Set<string>();
+  const seen: Seen = { problems: [], alarms: [], origins: new Set() };
   let loaded = Promise.withResolvers<void>();
   connection.listen(sessionId, (method, params) => {
     if (method === "Page.loadEventFired") loaded.resolve();
-    if (method === "Runtime.exceptionThrown") problems.push(params.exceptionDetails.text);
-    if (method === "Log.entryAdded" && params.entry.level === "error") {
-      problems.push(`${params.entry.text} ${params.entry.url ?? ""}`);
-    }
-    if (method === "Runtime.consoleAPICalled" && params.type === "error") {
-      problems.push(JSON.stringify(params.args));
-    }
-    if (method === "Runtime.bindingCalled") alarms.push(params.payload);
     if (method === "Page.javascriptDialogOpening") {
-      alarms.push(`${params.type} ${params.message}`);
       void send("Page.handleJavaScriptDialog", { accept: true });
     }
-    if (method === "Network.requestWillBeSent") origins.add(new URL(params.request.url).origin);
+    note(seen, method, params);
   });
   for (const domain of ["Page", "Runtime", "Log", "Network"]) await send(`${domain}.enable`);
   await send("Runtime.addBinding", { name: "canary" });
@@ -211,9 +215,7 @@ async function openTab(connection: Connection, options: TabOptions): Promise<Tab
     await loaded.promise;
   };
   return {
-    problems,
-    alarms,
-    origins,
+    ...seen,
     leave,
     goto: (url) => leave(() => send("Page.navigate", { url })),
     async evaluate(expression) {

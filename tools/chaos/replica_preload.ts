@@ -1,5 +1,5 @@
-// Loaded into each service of a run, before the service itself. Marks each line of its log with the
-// process and the true time, tells when the process stood still, and lets the clock jump: an hour
+// Loaded into each service of a run, before the service itself. It adds the process id and the true time
+// to each line of the log, reports when the process stalled, and lets the clock jump: an hour
 // ahead with SIGUSR2, back with SIGWINCH. (SIGUSR1 would open Deno's debugger.)
 import { watchStalls } from "./stalls.ts";
 
@@ -26,7 +26,7 @@ Deno.stdout.writeSync = (bytes) => {
   return bytes.length;
 };
 
-// A process that gets no turn for long loses its leases, whoever is to blame.
+// A process without processor time loses its leases, whatever the reason.
 watchStalls(({ from, until }) => {
   const line = `{"message":"Stood still","from":${from},"until":${until}}\n`;
   Deno.stdout.writeSync(encoder.encode(line));
