@@ -3,7 +3,7 @@ import { type Backlog, backlogColumns } from "@kenri/shared/queue/backlog.ts";
 import { collectedGauge, type Figure } from "@kenri/shared/telemetry/collected.ts";
 import { outbox } from "./outbox.ts";
 
-// What waits to be published and what was given up, for the status page and for the metrics.
+// What waits to be published and what failed for good, for the status page and for the metrics.
 
 export interface OutboxBacklog extends Backlog {
   failed: number;
@@ -43,7 +43,7 @@ const backlogAge = collectedGauge(
 );
 const failedEvents = collectedGauge(
   "entitlement_outbox_failed_current",
-  "events that the relay gave up (`FAILED`), counted up to 100,000",
+  "events that failed for good (`FAILED`), counted up to 100,000",
 );
 
 export async function backlogFigures(database: Database): Promise<Figure[]> {

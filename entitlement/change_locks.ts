@@ -11,7 +11,7 @@ import { sha256 } from "./sha256.ts";
 type Named = Pick<Change, "userId" | "stockKeepingUnit">;
 
 // The batch never commits two changes with a common key at the same time. The word before the
-// idempotency key tells it from an entitlement, because a client may choose any key.
+// idempotency key distinguishes it from an entitlement, because a client may choose any key.
 export function keysOf(change: Change, counted: boolean): string[] {
   const keys = [`key ${storedKeyOf(change)}`, entitlementLock(change)];
   return counted ? [...keys, userLock(change)] : keys;

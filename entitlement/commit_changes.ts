@@ -17,7 +17,7 @@ import {
 import { type Change, storedKeyOf } from "./entitlement.ts";
 import type { OutboxRow } from "./outbox.ts";
 import { sha256 } from "./sha256.ts";
-import { announceChanges, appendChanges, storeAnswers } from "./store_changes.ts";
+import { appendChanges, storeAnswers, storeEvents } from "./store_changes.ts";
 
 export interface CommitOptions {
   idempotencyTtlMs: number;
@@ -96,7 +96,7 @@ async function commitRequests(
     const commits = decisions.flatMap(({ commit }) => commit ?? []);
     const refusals = decisions.flatMap(({ refusal }) => refusal ?? []);
     const [leased = []] = commits.length + refusals.length === 0 ? [] : await Promise.all([
-      announceChanges(tx, commits, lease),
+      storeEvents(tx, commits, lease),
       appendChanges(tx, commits),
       storeAnswers(tx, [...commits, ...refusals], idempotencyTtlMs),
     ]);

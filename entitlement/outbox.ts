@@ -1,7 +1,7 @@
 import { claimDue, claimRepeatedly } from "@kenri/shared/queue/claims.ts";
 import {
   extendLeases,
-  givesUp,
+  failsForGood,
   type Lease,
   type LeasedRow,
   type LeasedTable,
@@ -117,6 +117,6 @@ function markFailed(
     database,
     failures,
     [failures.map(({ error }) => error), failures.map(({ attempted }) => attempted)],
-    givesUp(outbox),
+    failsForGood(outbox),
   );
 }

@@ -161,8 +161,8 @@ async function publishRow(
   }
 }
 
-// Ends when the stream was created anew or ends before a message that it has acknowledged. Both can
-// happen without the connection being lost.
+// Returns when the stream was created anew, or when its last sequence is below one that it has
+// acknowledged. Both can happen without the connection being lost.
 async function watchStream(
   { database, log }: RelayParts,
   stream: string,

@@ -33,7 +33,7 @@ export async function appendChanges(tx: Transaction, commits: Commit[]): Promise
 }
 
 // Writes the events to the outbox. Returns those that were written as leased.
-export async function announceChanges(
+export async function storeEvents(
   tx: Transaction,
   commits: Commit[],
   lease: NewLease | undefined,
@@ -53,7 +53,7 @@ export async function announceChanges(
   }));
   const leased = await query<ReturnedRow & OutboxContent>(
     tx,
-    `with announced as (
+    `with inserted as (
        insert into outbox_events
          (event_id, event_type, aggregate_key, payload, traceparent, created_at, ${leaseColumns})
        select event_id, event_type, aggregate_key,
@@ -81,7 +81,7 @@ export async function announceChanges(
        returning *
      )
      select ${outbox.id} as id, aggregate_key, ${outbox.columns}
-     from announced
+     from inserted
      where claim_token is not null`,
     [JSON.stringify(rows), lease?.worker, lease?.leaseMs, lease?.token],
   );

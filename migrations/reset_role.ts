@@ -91,7 +91,7 @@ async function tryToRun(owner: pg.Client, statement: string): Promise<void> {
   }
 }
 
-/** What the owner could not take away from the role. */
+/** What the owner could not revoke from the role. */
 export async function leftOver(owner: pg.Client, role: string): Promise<string[]> {
   const [groups, places] = [await membershipsOf(owner, role), await placesOfSettings(owner, role)];
   return [

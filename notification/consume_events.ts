@@ -7,6 +7,7 @@ import { warnOfLoss } from "@kenri/shared/nats/streams.ts";
 import { ensureEvents, type EventOptions } from "./durables.ts";
 import { Intake, type IntakeParts } from "./intake.ts";
 import type { Durable } from "@kenri/shared/nats/pull.ts";
+import { program } from "./program.ts";
 
 export interface ConsumeParts extends IntakeParts {
   link: NatsLink;
@@ -41,6 +42,7 @@ export async function consumeEvents(
       warned = true;
       const durable = {
         connection: session.connection,
+        service: program.name,
         stream: options.stream.name,
         name: options.consumer.durable,
         refused: session.refused,

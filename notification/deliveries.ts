@@ -3,7 +3,7 @@ import type { Settlement } from "@kenri/shared/process/job.ts";
 import { claimDue } from "@kenri/shared/queue/claims.ts";
 import {
   extendLeases,
-  givesUp,
+  failsForGood,
   type Lease,
   type LeasedRow,
   type LeasedTable,
@@ -108,7 +108,7 @@ function markFailed(
     database,
     failures,
     [failures.map(({ error }) => error), failures.map(({ attempted }) => attempted)],
-    `${givesUp(notifications, ", row.event_id, row.payload_json")}, dead_letter as (
+    `${failsForGood(notifications, ", row.event_id, row.payload_json")}, dead_letter as (
        insert into notification_dlq (notification_id, event_id, payload_json, error_message)
        select id, event_id, payload_json, error from changed
        on conflict (notification_id) do nothing)`,

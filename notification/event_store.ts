@@ -57,7 +57,7 @@ export class EventStore {
     return this.#isAvailable;
   }
 
-  /** Returns whether the event is new. Rejects if the database refuses it, or at the end. */
+  /** Returns whether the event is new. Rejects if the database refuses it, or when the service stops. */
   async store(notification: Notification): Promise<boolean> {
     for (;;) {
       try {

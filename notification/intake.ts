@@ -28,8 +28,8 @@ const maxBytes = 16 * 1024 * 1024; // far above 1,000 events of a usual size
 const retryMs = 1_000;
 
 // The messages in hand, from the pull to the ack. While the database is unavailable the intake
-// pulls nothing and keeps the messages in hand; it tells the server at intervals that they are in
-// progress. So an outage uses up no deliveries.
+// pulls nothing and keeps the messages in hand; it reports to the server at intervals that they are
+// in progress. So an outage uses up no deliveries.
 export class Intake {
   readonly #parts: IntakeParts;
   readonly #store: EventStore;
@@ -44,7 +44,7 @@ export class Intake {
   constructor(parts: IntakeParts, { ackWaitMs, predecessorWaitMs }: IntakeOptions) {
     this.#parts = parts;
     this.#store = new EventStore(parts, predecessorWaitMs);
-    this.#heartbeat = this.#sayStillWorking(ackWaitMs / 3);
+    this.#heartbeat = this.#reportProgress(ackWaitMs / 3);
   }
 
   // Waits for room and begins a pull. Returns when the pull ends or when it is time for the next
@@ -72,7 +72,7 @@ export class Intake {
     // A single message above the limit would stay in the stream for ever.
     const largest = (connection.info?.max_payload ?? 0) + 64 * 1024;
     const limits = { messages: maxMessages, bytes: Math.max(maxBytes, largest) };
-    // A single message finds out whether the database is available, before more are pulled.
+    // Until the database is known to be available, one message at a time is pulled to find out.
     if (!this.#store.isAvailable) return messages === 0 ? { ...limits, messages: 1 } : undefined;
     return messages <= limits.messages && bytes <= limits.bytes ? limits : undefined;
   }
@@ -146,7 +146,7 @@ export class Intake {
     await this.#heartbeat;
   }
 
-  async #sayStillWorking(everyMs: number): Promise<void> {
+  async #reportProgress(everyMs: number): Promise<void> {
     while (!this.#ended.signal.aborted) {
       await pause(everyMs, this.#ended.signal);
       for (const message of this.#inHand) message.stillWorking();

@@ -112,7 +112,7 @@ const newLease = leaseOfNew(notifications, {
 }, ["$4", "$5", "$6"]);
 
 // Ends the waits of versions whose predecessor is stored now. This comes after the commit: if two
-// replicas store neighbours at the same time, the one that commits last then sees both. It includes
+// replicas store two successive versions at the same time, the later commit sees both. It includes
 // duplicates, because the replica that stored them may have crashed before this statement. Nearly
 // always no row waits, because a claim ends the wait. Rows are locked in one order, because
 // replicas may need the same rows.
@@ -121,18 +121,18 @@ async function endWaits(session: Session, received: Notification[]): Promise<num
     session,
     `with received as (
        select aggregate_key, version
-       from unnest($1::text[], $2::bigint[]) as neighbour (aggregate_key, version)
+       from unnest($1::text[], $2::bigint[]) as event (aggregate_key, version)
      ), over as (
        select waiting.notification_id
        from (
          select aggregate_key, version from received
          union
          select aggregate_key, version + 1 from received
-       ) as neighbour
+       ) as candidate
        join notifications waiting
-         on waiting.aggregate_key = neighbour.aggregate_key
-         and waiting.version = neighbour.version
-       where exists (select from notifications where awaits_predecessor) -- usually none, and then this is all
+         on waiting.aggregate_key = candidate.aggregate_key
+         and waiting.version = candidate.version
+       where exists (select from notifications where awaits_predecessor) -- usually none, then nothing else is read
          and waiting.awaits_predecessor
          and exists (
            select from notifications predecessor

@@ -35,7 +35,9 @@ export const streamSettings = prefixed("notification.nats", {
   "ack-wait": duration(maxTimerMs).prefault("10s").describe(
     "Time to acknowledge a message before it is redelivered",
   ),
-  "max-deliver": count().prefault("10").describe("Deliveries before JetStream gives a message up"),
+  "max-deliver": count().prefault("10").describe(
+    "Deliveries of a message before JetStream gives up on it",
+  ),
   ...prefixed("advisory", advisorySettings("MAX_DELIVERIES")),
   ...prefixed("terminated-advisory", advisorySettings("MSG_TERMINATED")),
 });

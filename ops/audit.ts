@@ -19,13 +19,14 @@ export const auditVerify: Command = {
   },
   help: `
   --user USER       only the entitlements of this user; this does not find rows that were added
-  --anchor          also print an anchor: one line that stands for the present ends of all chains.
+  --anchor          also print an anchor: one line that represents the current ends of all chains.
                     Keep it where those who can change the database can't change it
   --against ANCHOR  also check that all chains still contain that anchor
 
 Follows the audit chain of each entitlement from its last row back to the first that retention has
-kept. It reads every row, a page at a time. Changes may go on meanwhile; only an erasure at the same
-time can lead to a wrong result. docs/audit.md describes what the check proves and what it can't.
+kept. It reads every row, a page at a time. Changes may continue meanwhile; only an erasure at the
+same time can lead to a wrong result. docs/audit.md describes what the check proves and what it
+can't.
 Exit code 1 if the audit was changed or does not contain the anchor.`,
   async run({ api, values }) {
     const user_id = text(values["user"]);
@@ -145,7 +146,7 @@ async function countRows(api: Api, before: string): Promise<Rows> {
   return rows;
 }
 
-// The search takes long, so it is made only if the sums differ or something else is wrong.
+// The search is slow, so it is done only if the sums differ or something else is wrong.
 async function findAdded(
   api: Api,
   { before, reached, marks, problems }: Chains,

@@ -13,7 +13,8 @@ export const deadList: Command = {
   options: { layer: { type: "string" }, error: { type: "string" }, limit: { type: "string" } },
   help: `
   --layer LAYER   outbox (events that could not be published), advisory (messages that JetStream
-                  gave up) or delivery (notifications that could not be sent); default: all three
+                  no longer delivers) or delivery (notifications that could not be sent);
+                  default: all three
   --error ERROR   only those with exactly this error, as \`ops dead errors\` shows it
   --limit N       at most N of each layer; default: 20`,
   async run(call) {

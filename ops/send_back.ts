@@ -32,7 +32,7 @@ Exit code 1 if something was refused, or if none of them is a dead letter.`,
     const ids = call.positionals.slice(1);
     const error = text(call.values["error"]);
     if ((ids.length > 0) === (error !== undefined)) {
-      throw new UsageError("either IDs or --error are required");
+      throw new UsageError("either IDs or --error is required");
     }
     const path = `/operations/${serviceOf(layer)}/dead-letters/send-back` as const;
     const fields = { layer, ...changeFields(call) };

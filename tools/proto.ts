@@ -1,10 +1,12 @@
-// The schema of events and its generated code: `deno task proto:generate`, `proto:check`, `proto:release`.
+// The schema of events and its generated code: `deno task proto:generate`, `proto:check`,
+// `proto:release`.
 import { readdir } from "node:fs/promises";
 import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL("../proto/", import.meta.url));
-// From that folder, in which buf works: it takes a `#` in a path for the beginning of options.
+// The path is relative to the folder in which buf works, because buf takes a `#` in a path for
+// options.
 const baseline = "released.json";
 
 const commands: Record<string, () => Promise<boolean>> = { generate, check, release };
@@ -29,7 +31,7 @@ async function check(): Promise<boolean> {
 
 async function release(): Promise<boolean> {
   if (!await buf("build", "--exclude-source-info", "-o", baseline)) return false;
-  // buf writes one line, in which a review could not see which field was added.
+  // buf writes a single line, in which a reviewer could not see which field was added.
   const image = JSON.parse(await Deno.readTextFile(join(folder, baseline)));
   await Deno.writeTextFile(join(folder, baseline), JSON.stringify(image, null, 2) + "\n");
   return true;
@@ -72,7 +74,7 @@ async function readTree(root: string): Promise<Map<string, string>> {
 }
 
 async function buf(...args: string[]): Promise<boolean> {
-  // Through Deno and the name in deno.json: the package finds its own binary for this platform,
+  // Deno starts it by its name in deno.json, so the package finds its own binary for this platform,
   // no postinstall script runs, and the version is written in one place.
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", "--allow-all", "@bufbuild/buf", ...args],

@@ -1,6 +1,6 @@
 // deno task test: everything, on a real PostgreSQL and a real NATS that it starts itself, or on
 // given ones (KENRI_TEST_POSTGRES_URL, KENRI_TEST_NATS_URL). Arguments go to `deno test`, so that
-// `deno task test tests/changes/api_test.ts` runs one file. Whatever is said meanwhile is searched for the
+// `deno task test tests/changes/api_test.ts` runs one file. All output is searched for the
 // secrets that the tests plant.
 import { leaksInFolder, plantedPassword, plantedSettings } from "./planted.ts";
 import { keepServersInMemory } from "./servers/in_memory.ts";
@@ -46,13 +46,13 @@ const total = (count: "passed" | "failed" | "ignored") =>
   runs.reduce((sum, counts) => sum + counts[count], 0);
 console.log(`\n${total("passed")} passed, ${total("failed")} failed, ${total("ignored")} skipped`);
 for (const { what, where, context } of leaks.slice(0, 20)) {
-  console.log(`Given away: ${what}, in ${where}: ${context}`);
+  console.log(`Leaked: ${what}, in ${where}: ${context}`);
 }
-if (leaks.length > 0) console.log(`\nSecrets were given away ${leaks.length} times`);
+if (leaks.length > 0) console.log(`\nSecrets leaked ${leaks.length} times`);
 Deno.exit(total("failed") === 0 && total("passed") > 0 && leaks.length === 0 ? 0 : 1);
 
-// On CI's shared machines a file that failed beside others is run once more on its own, and said to
-// be so: what fails then is broken, what passes was short of time. A developer sees it at once.
+// On CI's shared machines a file that failed beside others is run once more on its own, and
+// that is reported: what fails again is broken, what passes was short of time.
 async function runSystemTests(args: string[]): Promise<Counts> {
   const first = await runTests(["--allow-all", ...args]);
   const { failedFiles } = first;
@@ -64,7 +64,7 @@ async function runSystemTests(args: string[]): Promise<Counts> {
 
 type Write = typeof Deno.stdout.write;
 
-// Passes the output on as it comes, and counts by the runner's closing line.
+// Prints the output as it arrives, and takes the counts from the runner's last line.
 async function runTests(args: string[]): Promise<Counts> {
   const runner = new Deno.Command(Deno.execPath(), {
     args: ["test", "--no-check", "--no-prompt", ...args],

@@ -1,5 +1,6 @@
-// The programs, and the arguments with which `deno run` starts each with exactly the permissions that
-// follow from its settings. It imports no package: the launcher runs it before any sandbox exists.
+// The programs, and the arguments with which `deno run` starts each with exactly the permissions
+// that follow from its settings. It imports no package: the launcher runs it before any sandbox
+// exists.
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { program as entitlement } from "../entitlement/program.ts";
@@ -28,18 +29,18 @@ export function isProgramName(name: string | undefined): name is ProgramName {
   return name !== undefined && Object.hasOwn(programs, name);
 }
 
-/** What the service may do with these settings, and no more. */
+/** The permissions that the service needs with these settings, and no others. */
 export function servicePermissions(name: ServiceName, read: Read): string[] {
   return permissionFlags(programs[name].program, read, "");
 }
 
 // Most of what a batch allocates is garbage when the batch is done. In a young generation that is
-// larger than a few batches it dies before it is copied: a fifth less processor time under load. The
-// bound on the old one keeps the heap from growing without need, and the process below 512 MiB.
+// larger than a few batches it dies before it is copied: a fifth less processor time under load.
+// The bound on the old one keeps the heap from growing without need, and the process below 512 MiB.
 export const v8Flags =
   "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320";
 
-/** From the sources. */
+/** The arguments that run a program from its sources. */
 export function runArguments(name: ProgramName, read: Read): string[] {
   const { program, isService }: Start = programs[name];
   const file = mainFile(name);
@@ -56,7 +57,8 @@ export function mainFile(name: ProgramName): string {
   return fileURLToPath(new URL(`../${programs[name].main}`, import.meta.url));
 }
 
-// A bundle is self-contained: it uses no deno.json, which would enable Deno.cron, and loads no modules.
+// A bundle is self-contained: it uses no deno.json, which would enable Deno.cron, and loads no
+// modules.
 export const bundleFlags = [
   "--no-config",
   "--no-remote",

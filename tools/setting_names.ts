@@ -1,6 +1,6 @@
 // deno task settings:names: writes the names of all settings, as the schemas have them, for the
-// launcher, which must know them without the packages that the schemas are made with. With --check it
-// only says which file is not up to date.
+// launcher, which must know them without the packages that the schemas are made with. With --check
+// it only reports a file that is not up to date.
 import { fileURLToPath } from "node:url";
 import type { z } from "zod";
 import { schema as entitlement } from "../entitlement/config.ts";

@@ -1,7 +1,7 @@
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 
 export interface Bounds {
-  before: string; // later rows are verified but not counted, because changes go on meanwhile
+  before: string; // later rows are verified but not counted, because changes continue meanwhile
   dropped_until: string; // earlier rows may have been dropped for their age; "" if none were
   all_hashed_since: string; // later rows were written by releases that hash every row
 }

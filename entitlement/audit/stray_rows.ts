@@ -11,9 +11,10 @@ import { beginning, pageOfAudit, positionSchema } from "./pages.ts";
 import { type Problem, problemSchema } from "./problem.ts";
 import { marksSchema } from "./verify.ts";
 
-// Rows of the audit that belong to no chain, because somebody added them. To add up the marks of
-// all rows is quick and comes first. Only if the sum differs from that of the chains are the rows
-// themselves searched for. Rows with an impossible time are few and are always searched for.
+// Rows of the audit that belong to no chain, because somebody added them. Adding up the marks of
+// all rows is quick, so it comes first. The rows themselves are searched for only if the sum
+// differs from that of the chains. Rows with an impossible time are few and are always searched
+// for.
 
 const countedAtOnce = 20_000;
 const searchedAtOnce = 500;

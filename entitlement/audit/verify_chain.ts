@@ -67,7 +67,7 @@ export class ChainVerifier {
     if (previous_at !== null && previous_hash !== null && previous_at < occurred_at) {
       return this.#follow({ at: previous_at, hash: previous_hash });
     }
-    this.#report("LINK", "the row that it names as the one before is a later row", entry);
+    this.#report("LINK", "its link leads to a later row", entry);
   }
 
   #addGap(first: number, last: number): void {
@@ -107,16 +107,16 @@ export class ChainVerifier {
   #verifyHash(entry: Entry, link: Link): void {
     if (entry.hash === null) this.#report("HASH_REMOVED", "its hash was removed", entry);
     else if (!entry.is_intact) {
-      this.#report("CHANGED", "its content is not what was written", entry);
+      this.#report("CHANGED", "its content was changed", entry);
     } else if (entry.hash !== link.hash) {
-      this.#report("REPLACED", "its hash is not the one that the next row has for it", entry);
+      this.#report("REPLACED", "its hash is not the one that the next row contains", entry);
     }
     if (!entry.is_erased) return;
     this.erased++;
     if (!entry.is_recorded) {
       this.#report(
         "ERASED_UNRECORDED",
-        "it was erased, but no operation on record did that",
+        "it was erased, but no recorded operation did that",
         entry,
       );
     }
@@ -147,7 +147,7 @@ export class ChainVerifier {
     const isSame = statusAfter[entry.action] === status && entry.version === version &&
       entry.source === source && entry.source_id === source_id;
     if (!isSame) {
-      this.#report("ENTITLEMENT", "the entitlement is not what its last change made it", entry);
+      this.#report("ENTITLEMENT", "the entitlement does not match its last change", entry);
     }
   }
 

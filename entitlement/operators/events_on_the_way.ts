@@ -4,7 +4,8 @@ import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
 import type { AuditedRow } from "./erase_rows.ts";
 
-// The events of a user that are not received yet. Each would bring an erased user back.
+// The events of a user that are not received yet. Each of them would bring the id of an erased user
+// back.
 
 // The audit rows that the chains of the user's entitlements lead to.
 export const chainedOfUser = `with recursive chain as (
@@ -28,7 +29,7 @@ export interface Publishable extends AuditedRow {
   is_in_outbox: boolean;
 }
 
-// All events that are no dead letters. Those of the outbox come first, because countUnreceived may
+// All events that are not dead letters. Those of the outbox come first, because countUnreceived may
 // stop at older ones.
 export function findPublishable(
   on: Database | Transaction,
@@ -80,7 +81,7 @@ export async function countUnreceivedSince(
 }
 
 // Whatever republishes one of these events waits for this lock, and then publishes it without the
-// user. Rows are locked in the order of their ids, like everywhere that events are put back. The
+// user. Rows are locked in the order of their ids, as wherever events are republished. The
 // relay holds only unfinished rows.
 export async function lockFinished(tx: Transaction, userId: string): Promise<void> {
   await query(

@@ -23,7 +23,7 @@ export interface Row extends AuditedEvent, Record<string, unknown> {
 export type State =
   | "RECEIVED"
   | "IN_FLIGHT" // waits to be published or delivered, or was published a moment ago
-  | "DEAD" // a dead letter: FAILED, or given up by JetStream
+  | "DEAD" // a dead letter: FAILED, or no longer delivered by JetStream
   | "MISSING"
   | "TOO_OLD"; // from before the receiver's retention, which has deleted its record
 
@@ -134,7 +134,7 @@ function findOpen(database: Database, after: string): Promise<Row[]> {
   );
 }
 
-// The time so many seconds ago, by the clock of the database.
+// The time this many seconds ago, by the clock of the database.
 export async function timeBefore(database: Database, seconds: number): Promise<string> {
   const [found] = await query<{ time: string }>(
     database,

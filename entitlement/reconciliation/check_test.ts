@@ -46,7 +46,7 @@ const cases: [string, typeof caughtUp, Row, State][] = [
     "MISSING",
   ],
   [
-    "given up, while others may be delivered again",
+    "no longer delivered, while others may be redelivered",
     redelivering,
     published({ event_id: "dead" }),
     "DEAD",
@@ -61,9 +61,9 @@ const cases: [string, typeof caughtUp, Row, State][] = [
   ["not published yet", caughtUp, published({ status: "PENDING" }), "IN_FLIGHT"],
   ["being published", caughtUp, published({ status: "IN_FLIGHT" }), "IN_FLIGHT"],
   ["never published", caughtUp, published({ status: "FAILED" }), "DEAD"],
-  ["given up by JetStream", caughtUp, published({ event_id: "dead" }), "DEAD"],
+  ["no longer delivered by JetStream", caughtUp, published({ event_id: "dead" }), "DEAD"],
   [
-    "given up once, and on its way again",
+    "no longer delivered once, and on its way again",
     caughtUp,
     published({ event_id: "dead", status: "PENDING" }),
     "IN_FLIGHT",
@@ -76,7 +76,7 @@ const cases: [string, typeof caughtUp, Row, State][] = [
     "IN_FLIGHT",
   ],
   [
-    "deleted from the outbox, and given up",
+    "deleted from the outbox, and no longer delivered",
     caughtUp,
     published({ event_id: "dead", status: null }),
     "DEAD",

@@ -17,7 +17,7 @@ export interface SettleParts {
 export interface RepublishLimits {
   who: string;
   reason: string;
-  maxPerEvent: number; // an event that is still missing after so many needs an operator
+  maxPerEvent: number; // an event that is still missing after this many needs an operator
 }
 
 // Returns the ids of the events that were republished.

@@ -88,7 +88,7 @@ export async function storeChange(
          hashed_at = excluded.hashed_at
        where entitlement.version < excluded.version
        returning version
-     ), announced as (
+     ), inserted_event as (
        insert into outbox_events (event_id, event_type, aggregate_key, payload, created_at)
        select event_id, event_type, aggregate_key_of(user_id, stock_keeping_unit), payload, occurred_at
        from change

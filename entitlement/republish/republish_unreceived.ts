@@ -79,6 +79,7 @@ const writtenFromAudit = `written as (
        cross join lateral (
          select case audit.action when 'GRANT' then $6::text else $7 end as event_type
        ) as named
+       where not exists (select from outbox_events row where row.event_id = wanted.event_id)
        order by wanted.event_id
        on conflict (event_id) do nothing
        returning event_id

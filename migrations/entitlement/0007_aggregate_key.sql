@@ -1,5 +1,5 @@
 -- Until now a key was made as user:item, so that user `a` with item `b:c` and user `a:b` with item `c`
--- had the same. The same as aggregateKeyOf in proto/entitlement/aggregate_key.ts, for keys that are made of columns.
+-- had the same. The same as aggregateKeyOf in proto/aggregate_key.ts, for keys that are made of columns.
 create function aggregate_key_of(user_id text, item text) returns text
 language sql immutable parallel safe as $$
   select replace(replace(user_id, '%', '%25'), ':', '%3A') || ':'

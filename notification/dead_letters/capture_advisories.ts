@@ -12,6 +12,7 @@ import { Provisions } from "@kenri/shared/nats/provisions.ts";
 import { pause } from "@kenri/shared/process/signals.ts";
 import { type AdvisoryOptions, ensureAdvisories } from "../durables.ts";
 import { type Durable, pull, type Pulled } from "@kenri/shared/nats/pull.ts";
+import { program } from "../program.ts";
 
 // When JetStream gives up delivering a message it publishes an advisory: a plain message that
 // nothing stores and that names the message only by its sequence. So a stream of our own keeps the
@@ -43,6 +44,7 @@ export async function captureAdvisories(
       });
       const durable = {
         connection: session.connection,
+        service: program.name,
         stream: options.stream.name,
         name: options.durable,
         refused: session.refused,

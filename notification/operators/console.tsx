@@ -40,7 +40,7 @@ export function addNotificationConsole(
     searchBy: [{ by: "user_id", title: "user id" }, { by: "event_id", title: "event id" }],
     layers: {
       delivery: "Notifications that could not be sent.",
-      advisory: "Messages that JetStream gave up. A copy of each was kept.",
+      advisory: "Messages that JetStream no longer delivers. A copy of each was kept.",
     },
     counters,
     queue,

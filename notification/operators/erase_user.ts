@@ -16,7 +16,7 @@ import {
 import type { Handler } from "hono";
 import { readNotification } from "../notification.ts";
 
-// Erases a user from notifications, dead letters and the copies of messages that JetStream gave up.
+// Erases a user from notifications, dead letters and the copies of dead messages.
 
 export function eraseUser(database: Database): Handler {
   return eraseUserWith((erasure) => transaction(database, (tx) => erase(tx, erasure)));
@@ -97,7 +97,7 @@ async function countDeadLetters(tx: Transaction, userId: string): Promise<number
   return counted?.count ?? 0;
 }
 
-// Dead letters outlive their notifications, so they are erased by themselves.
+// Dead letters outlive their notifications, so they are erased separately.
 async function eraseDeadLetters(tx: Transaction, { userId, pseudonym }: Erasure): Promise<void> {
   await query(
     tx,

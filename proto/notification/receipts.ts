@@ -13,7 +13,7 @@ const checkSchema = z.object({ event_ids: z.array(z.uuid()).max(maxPerCheck) });
 
 const receiptSchema = z.object({
   missing: z.array(z.uuid()), // not received
-  dead: z.array(z.uuid()), // not received, and a dead letter that JetStream gave up
+  dead: z.array(z.uuid()), // not received, and JetStream no longer delivers them
   delivered_up_to: z.int(), // sequence of the last message that the stream has delivered
   undelivered: z.int(), // number of messages after it
   // Replicas of the previous release do not send these two.

@@ -22,7 +22,10 @@ Deno.test("a receipt of the previous release has no figures about redelivery, an
 });
 
 Deno.test("an error in place of a receipt is thrown with its message", () => {
-  assert.throws(() => readReceipt(encode({ error: "its database is away" })), /database is away/);
+  assert.throws(
+    () => readReceipt(encode({ error: "its database is unavailable" })),
+    /database is unavailable/,
+  );
 });
 
 Deno.test("a question with too many ids is refused", () => {

@@ -96,7 +96,7 @@ interface Remembered {
   untilMs: number;
 }
 
-// To verify a JWT takes up to milliseconds of processor time, to find it here a microsecond. It is
+// Verifying a JWT takes up to milliseconds of processor time, finding it here a microsecond. It is
 // remembered for a minute only, so that a key which the issuer withdraws soon loses its effect.
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;

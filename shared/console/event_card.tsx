@@ -55,7 +55,7 @@ const explanationOf: Record<string, string> = {
   LOST: "Republished: the stream had lost the event.",
   SENT_BACK: "An operator sent the dead letter back. All its attempts begin anew.",
   RECEIVED: "The event was received and stored as a notification.",
-  CAPTURED: "JetStream gave the message up. A copy of it was kept as a dead letter.",
+  CAPTURED: "JetStream no longer delivers the message. A copy of it was kept as a dead letter.",
   PROCESSING: "The notification is being sent.",
   SENT: "The channel accepted the notification.",
 };

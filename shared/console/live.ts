@@ -10,9 +10,9 @@ export type Fragments = Record<string, JSX.Element>;
 
 const everyMs = 1_000;
 const maxListeners = 32;
-// Enough for the open pages of one person, and not all of the places.
+// Enough for the open pages of one person, who must not take all places.
 const maxListenersOfCaller = 8;
-// A listener that takes nothing for so many seconds is gone or too slow.
+// A listener that takes nothing for this many seconds is gone or too slow.
 const maxMissed = 30;
 
 interface Listener {

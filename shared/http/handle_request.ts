@@ -71,7 +71,7 @@ function refuseWithoutBody(): Response {
   return new Response(null, { status: 503, headers: { "Retry-After": "1" } });
 }
 
-// Only a streamed answer lets us know when it has been sent, but to stream it takes as long as a
+// Only a streamed answer lets us know when it has been sent, but streaming takes as long as a
 // small request. So of the answers to known callers only some are streamed, which is enough to find
 // a client that reads none. They are chosen at random: a client that could predict them would read
 // only those.

@@ -9,7 +9,7 @@ const headers = Object.entries({
   "Cache-Control": "no-store",
 });
 
-// To append them costs a quarter of what it costs to pass them to each Response.
+// Appending them costs a quarter of passing them to each Response.
 export function protect(answer: Response): Response {
   for (const [name, value] of headers) {
     if (!answer.headers.has(name)) answer.headers.append(name, value);

@@ -9,6 +9,7 @@ import { pause } from "../process/signals.ts";
 
 export interface Durable {
   connection: NatsConnection;
+  service: string; // whose NATS user pulls, and may subscribe only to inboxes of its own
   stream: string;
   name: string;
   refused?: ReadonlySet<string>; // subjects that NATS does not permit
@@ -30,8 +31,8 @@ export async function pull(
   { messages, bytes }: PullLimits,
   take: (message: Pulled) => void,
 ): Promise<void> {
-  const { connection, stream, name } = durable;
-  const inbox = createInbox(inboxesOf("notification"));
+  const { connection, service, stream, name } = durable;
+  const inbox = createInbox(inboxesOf(service));
   const ended = Promise.withResolvers<void>();
   const over = new AbortController();
   const termReasons = readsTermReasons(connection.info?.version);
@@ -124,7 +125,7 @@ export class Pulled {
     this.#answer(`-NAK ${JSON.stringify({ delay: Math.round(ms) * nanosecondsPerMs })}`);
   }
 
-  // The message will not be delivered again.
+  // The message will not be redelivered.
   terminate(reason: string): void {
     this.#answer(this.#termReasons ? `+TERM ${reason}` : "+TERM");
   }

@@ -44,7 +44,7 @@ const maxAgeMs = 7 * 24 * 3_600_000;
 
 // With other values of these settings somebody could make the stream drop or change events, or copy
 // events in or out. The size (max_bytes) is up to the operator.
-const foreignToStreams: Partial<Record<keyof StreamConfig, unknown>> = {
+const requiredOfStreams: Partial<Record<keyof StreamConfig, unknown>> = {
   ...{ max_msgs: -1, max_msgs_per_subject: -1, max_msg_size: -1 },
   ...{ no_ack: false, sealed: false, allow_rollup_hdrs: false },
   ...{ mirror: undefined, sources: undefined, republish: undefined, subject_transform: undefined },
@@ -58,7 +58,7 @@ export async function ensureStream(
   mayMake = true,
 ): Promise<StreamInfo> {
   const config = {
-    ...foreignToStreams,
+    ...requiredOfStreams,
     subjects: [wanted.subject],
     retention: RetentionPolicy.Limits,
     storage: StorageType.File,
@@ -86,7 +86,7 @@ export async function ensureStream(
 
 // With other values of these settings somebody could keep messages from a pull consumer, or change
 // how they are delivered.
-const foreignToConsumers: Partial<ConsumerConfig> = {
+const requiredOfConsumers: Partial<ConsumerConfig> = {
   ...Object.fromEntries(
     ["filter_subject", "filter_subjects", "headers_only", "backoff", "inactive_threshold"]
       .concat("max_batch", "max_bytes", "max_expires", "deliver_subject", "deliver_group")
@@ -96,7 +96,7 @@ const foreignToConsumers: Partial<ConsumerConfig> = {
   replay_policy: ReplayPolicy.Instant,
 };
 
-// The same for a durable pull consumer of the stream.
+// Does the same for a durable pull consumer of the stream.
 export async function ensureConsumer(
   manager: JetStreamManager,
   stream: string,
@@ -106,7 +106,7 @@ export async function ensureConsumer(
   const durable = wanted.durable_name;
   const name = `Consumer ${JSON.stringify(durable)}`;
   const info = await orNothing(manager.consumers.info(stream, durable), consumerNotFound);
-  const config = { ...foreignToConsumers, ...wanted };
+  const config = { ...requiredOfConsumers, ...wanted };
   const differs = info && differences(info.config, config);
   if (info && !differs) return;
   const problem = differs ? `${name} differs from the settings: ${differs}` : `${name} is missing`;
@@ -149,7 +149,7 @@ const streamNotFound = 10059;
 const streamNameInUse = 10058;
 const consumerNotChanged = 10012;
 const streamNotChanged = 10052;
-const noCluster = 10074; // several replicas were asked of a single server
+const noCluster = 10074; // several replicas were requested from a single server
 
 function errorCode(error: unknown): number | undefined {
   return error instanceof NatsError ? error.api_error?.err_code : undefined;

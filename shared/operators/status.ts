@@ -4,8 +4,8 @@ import { type Database, query, utc } from "../postgres/postgres.ts";
 import type { LeasedTable } from "../queue/leases.ts";
 import { countSchema } from "./dead_letters.ts";
 
-// What an operator wants to know first about a service: does it flow, what waits, what was given
-// up.
+// What an operator wants to know first about a service: does it flow, what waits, what failed
+// for good.
 
 export const countedAtMost = 10_000;
 const shownAtMost = 20;
@@ -39,7 +39,7 @@ export function serviceStatusRoute(
     scope: "debug:read",
     summary: "Status",
     description:
-      `What waits, what was given up, and the ${shownAtMost} ${rows} that have waited longest`,
+      `What waits, what failed for good, and the ${shownAtMost} ${rows} that have waited longest`,
     responses: {
       200: {
         description: "The state at this moment",

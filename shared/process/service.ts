@@ -16,7 +16,7 @@ interface Settings {
   logUserIds: UserIds;
 }
 
-interface Life {
+interface Lifecycle {
   log: Log;
   abandon: AbortSignal; // work that is not finished by now is released
 }
@@ -30,7 +30,7 @@ interface Service {
 export async function runService<Config extends Settings>(
   program: Program,
   readConfig: (read: Read) => Config,
-  build: (config: Config, life: Life) => Service,
+  build: (config: Config, lifecycle: Lifecycle) => Service,
 ): Promise<never> {
   const { name } = program;
   const log = startLog(name);
@@ -41,8 +41,8 @@ export async function runService<Config extends Settings>(
   startLog(name, config.logUserIds);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
-  const life = { log, abandon: abandon.signal };
-  const { app, loops, close } = orExit(() => build(config, life), log);
+  const lifecycle = { log, abandon: abandon.signal };
+  const { app, loops, close } = orExit(() => build(config, lifecycle), log);
   const serving = serve(config.http, app, log, stop, config.shutdownGraceMs);
   const running = loops.map((loop) => keepRunning(loop, log, stop));
   await aborted(stop);

@@ -69,8 +69,8 @@ export class Batch<Item, Result> {
   // use. It never has some keys while it waits for others, so items can't deadlock.
   #admit(waiting: Waiting<Item, Result>): void {
     for (const key of waiting.keys) {
-      const line = this.#held.get(key);
-      if (line) return void line.push(waiting);
+      const queue = this.#held.get(key);
+      if (queue) return void queue.push(waiting);
     }
     for (const key of waiting.keys) this.#held.set(key, []);
     this.#ready.push(waiting);
@@ -79,9 +79,9 @@ export class Batch<Item, Result> {
 
   #free(keys: readonly string[]): void {
     for (const key of keys) {
-      const line = this.#held.get(key);
+      const queue = this.#held.get(key);
       this.#held.delete(key);
-      for (const waiting of line ?? []) this.#admit(waiting);
+      for (const waiting of queue ?? []) this.#admit(waiting);
     }
   }
 

@@ -98,7 +98,7 @@ async function leaseDue<Content>(
   };
 }
 
-// Claims for a worker that claims again and again. While some transaction stays open, the index
+// The claim of a worker that claims repeatedly. While some transaction stays open, the index
 // keeps an entry for each row that was finished since, and a scan from the beginning reads them
 // all. So only one scan per poll interval begins there. The others begin where the last one found
 // its oldest row or, in a table without backlog, some time before it, because commits can overtake
@@ -170,13 +170,13 @@ function findDue({ name, positionColumn, claimOrder }: LeasedTable): string {
        select row.*
        from (
          select aggregate_key, max(${positionColumn}) as last from due group by aggregate_key
-       ) as line
+       ) as by_key
        cross join lateral (
          select ${columns}
          from ${name} row
          where ${isUnfinishedByKey("row")}
-           and row.aggregate_key = line.aggregate_key
-           and row.${positionColumn} < line.last
+           and row.aggregate_key = by_key.aggregate_key
+           and row.${positionColumn} < by_key.last
            and ${isDue}
            and row.ctid not in (select place from due)
          offset 0

@@ -35,7 +35,7 @@ Deno.test("the worker is woken to claim the new rows that were not handed over",
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
-  for (const rows of [1, 1_000]) { // for so many no lease is offered
+  for (const rows of [1, 1_000]) { // none is offered a lease
     const claims = table.limits.length;
     const written = { result: 0, leased: [], othersWait: true };
     await run.handover.write(rows, () => Promise.resolve(written));

@@ -162,8 +162,8 @@ async function release<Row extends LeasedRow<unknown>>(
   );
 }
 
-// The parts of a settle that gives rows up. It can also return what the dead letter needs.
-export function givesUp(table: LeasedTable, alsoReturning = ""): string {
+// Settles rows that failed for good. It can also return what the dead letter needs.
+export function failsForGood(table: LeasedTable, alsoReturning = ""): string {
   const { name, id } = table;
   return `changed as (
        update ${name} row

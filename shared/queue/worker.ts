@@ -126,14 +126,14 @@ export class Worker<Row extends Claimed, Result> {
 
   #start(claimed: InHand<Row>[]): void {
     this.#report.inHand(this.#held.size);
-    const lines = Map.groupBy(claimed, ({ row }) => row.key);
-    for (const line of lines.values()) void this.#workOn(line);
+    const byKey = Map.groupBy(claimed, ({ row }) => row.key);
+    for (const rows of byKey.values()) void this.#workOn(rows);
   }
 
   // A row that has to wait holds back the later rows of its key; one that failed for good does not.
-  async #workOn(line: InHand<Row>[]): Promise<void> {
+  async #workOn(rows: InHand<Row>[]): Promise<void> {
     let waits = false;
-    for (const held of line) {
+    for (const held of rows) {
       waits ||= !(this.#held.isLeased(held) || await this.#isLeasedAgain(held));
       const settlement: Settlement<Row, Result> = waits
         ? { row: held.row, kind: "released" }

@@ -44,7 +44,7 @@ type Kind = Settlement<unknown, unknown>["kind"];
 const kinds: Kind[] = ["done", "retry", "failed", "released"];
 
 // What a worker reports: metrics of all it does, and a log line for each problem and for each row
-// that it gave up.
+// that failed for good.
 export class WorkerReport<Row extends Claimed, Result> {
   readonly destination: Trouble;
   readonly table: Trouble;

@@ -36,7 +36,7 @@ export interface Place extends AsyncDisposable {
   ownerUrl: string;
   serviceUrl: string;
   verify(...options: string[]): Promise<Verified>;
-  /** Grants and revokes a user's book in turns, so many times. */
+  /** Grants and revokes a user's book in turns, this many times. */
   change(user: string, times: number, from?: number): Promise<void>;
   asBefore(user: string, version: number): Promise<void>;
 }

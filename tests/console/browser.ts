@@ -1,7 +1,7 @@
-// A real Chromium without a window, driven over its own protocol: what a person does, and what the
-// browser complains of.
+// A real Chromium without a window, driven over its own protocol: it does what a person does, and
+// reports what the browser complains about.
 
-// The one that can't open a window comes first: it takes half the processor time.
+// The one that can't open a window comes first: it uses half the processor time.
 const names = [
   "chromium-headless-shell",
   "chromium",
@@ -10,11 +10,11 @@ const names = [
   "chrome",
 ];
 
-/** Where there is none, tests that need it are skipped. */
+/** Undefined if none is installed; tests that need it are then skipped. */
 export const chromium = await findChromium();
 
 export function inBrowser(name: string, test: () => Promise<void>): void {
-  // The browser is one for all tests, so what each hears of it may begin before it.
+  // All tests share one browser, so a test may get events from before its start.
   const shared = { sanitizeOps: false, sanitizeResources: false };
   Deno.test({ name, ignore: !chromium, fn: test, ...shared });
 }
@@ -38,12 +38,12 @@ export interface TabOptions {
 export interface Tab {
   /** Errors of scripts, what could not be loaded, and what the Content-Security-Policy refused. */
   problems: string[];
-  /** What a page was kept from, or not: dialogs, and calls of `canary(…)`, which every page has. */
+  /** Dialogs that a page opened, and its calls of `canary(…)`, which every page has. */
   alarms: string[];
-  /** Of all that was asked for. */
+  /** The origins of all requests. */
   origins: Set<string>;
   goto(url: string): Promise<void>;
-  /** Does what leads to another page, and waits for it. */
+  /** Does something that leads to another page, and waits for that page. */
   leave(action: () => Promise<unknown>): Promise<void>;
   // deno-lint-ignore no-explicit-any
   evaluate(expression: string): Promise<any>;
@@ -57,7 +57,7 @@ export interface Browser extends AsyncDisposable {
   open(options?: TabOptions): Promise<Tab>;
 }
 
-/** With names that lead to this machine, as an attacker's own may. */
+/** `ownNames` resolve to this machine, as names of an attacker may. */
 export async function startBrowser(ownNames: string[] = []): Promise<Browser> {
   const folder = await Deno.makeTempDir({ prefix: "kenri-chromium-" });
   const child = new Deno.Command(chromium ?? "chromium", {

@@ -1,4 +1,4 @@
-// How a migration creates the service's role, and takes away what the role must not have.
+// How a migration creates the service's role, and revokes what the role must not have.
 import assert from "node:assert/strict";
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 import pg from "pg";
@@ -15,7 +15,7 @@ import {
 import { migrationsOf } from "../../tools/servers/databases.ts";
 import { refuses } from "./refuses.ts";
 
-Deno.test("rights that grants.sql does not give any more are taken away", async () => {
+Deno.test("rights that grants.sql no longer grants are revoked", async () => {
   await using database = await freshDatabase("entitlement");
   const role = pg.escapeIdentifier(new URL(database.serviceUrl).username);
   await withClient(database.ownerUrl, async (owner) => {

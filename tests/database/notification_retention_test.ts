@@ -142,7 +142,7 @@ Deno.test("the service cleans up at its start, with its own privileges", async (
   await using service = await startService("notification", settingsOf(place));
   await until("the old one is gone", async () => (await tableSizes(place)).notifications === 1);
   await until(
-    "it is told",
+    "it is reported",
     () => service.log.some(({ message }) => /^Retention del/.test(message)),
   );
   assert.deepEqual(service.log.filter(({ level }) => level === "error"), []);

@@ -12,7 +12,7 @@ const key = "a key that only the service knows!".replaceAll(" ", "-");
 
 const unsealed = "";
 
-/** As the relay publishes it. */
+/** The message as the relay publishes it. */
 function messageOf(fields: Partial<Event>, sealedBy = key): Message {
   const event = eventOf(fields);
   const granted = event.eventType === EntitlementEventType.GRANTED;

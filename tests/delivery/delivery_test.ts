@@ -75,7 +75,7 @@ Deno.test("a send that does not end delays no other, fails at its time limit, an
   await receive(place, [[eventOf({ userId: "slow" }), ...eventsOf({ users: 120, versions: 2 })]]);
   await until("all others are sent", () => sent.length === 240);
   assert.deepEqual(signals.map(({ aborted }) => aborted), [false], "they did not wait for it");
-  await until("it is given up", async () => (await countsOf(place)).notification_dlq === 1);
+  await until("it fails for good", async () => (await countsOf(place)).notification_dlq === 1);
   const slow = (await notificationsOf(place)).find(({ user_id }) => user_id === "slow");
   assert.deepEqual([slow?.status, slow?.attempt_count], ["FAILED", 2]);
   assert.equal(

@@ -1,4 +1,5 @@
-// Tests the checker: it finds nothing after a quiet run, and notices each planted fault in the tables.
+// Tests the checker: it finds nothing after a quiet run, and notices each planted fault in the
+// tables.
 import assert from "node:assert/strict";
 import { freshBoth } from "../support/places.ts";
 import type { Answer } from "../../tools/load/repeating_client.ts";
@@ -55,7 +56,7 @@ const harms: Record<string, Harm> = {
     to: 3,
     does: ({ tables }) => tables.notifications.push(last(tables.notifications)),
   },
-  "a notification tells of what was not committed": {
+  "a notification reports a change that was not committed": {
     to: 3,
     does: ({ tables }) => last(tables.notifications).version = 7,
   },

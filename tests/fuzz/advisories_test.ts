@@ -1,5 +1,5 @@
-// Anybody may publish to the subject of the advisories. Each message is stored or logged as unreadable,
-// and never blocks the next one.
+// Anybody may publish to the subject of the advisories. Each message is stored or logged as
+// unreadable, and never blocks the next one.
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ask } from "../support/entitlement.ts";
@@ -69,7 +69,7 @@ Deno.test("any advisory is stored or logged as unreadable, and the next one is c
   );
   const last = { ...goodAdvisory(place), id: crypto.randomUUID() };
   await publishRaw({ ...place, subject }, [messageOf(JSON.stringify(last))]);
-  await until("all is captured or told", () =>
+  await until("all are captured or logged", () =>
     withNats(place.natsUrl, async (connection) => {
       const manager = await connection.jetstreamManager();
       const { num_ack_pending, num_pending } = await manager.consumers.info(own, own);

@@ -8,7 +8,7 @@ const seed = Deno.env.get("KENRI_FUZZ_SEED") ?? `${Math.floor(Math.random() * 2 
 /** Longer, because many runs leave much work behind. */
 export const longMs = 300_000;
 
-/** Without shrinking, because a server remembers earlier requests. */
+/** Does not shrink counterexamples, because a server remembers earlier requests. */
 export async function fuzz(
   property: fc.IProperty<unknown> | fc.IAsyncProperty<unknown>,
   runs: number,

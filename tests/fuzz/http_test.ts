@@ -63,7 +63,7 @@ async function askAnything(url: string, runs: number, look: Look = () => {}): Pr
     if (/ \/(debug|operations)\//.test(name)) continue;
     for (const status of routes.get(name)?.answers.keys() ?? []) {
       const canBeSeen = status < 500 && status !== 408;
-      assert.ok(!canBeSeen || statuses.has(status), `${name} never said ${status}`);
+      assert.ok(!canBeSeen || statuses.has(status), `${name} never answered ${status}`);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Every message on the subject of the notification service ends as a notification, as a duplicate or as a
-// dead letter, and all valid ones arrive.
+// Every message on the subject of the notification service ends as a notification, as a duplicate
+// or as a dead letter, and all valid ones arrive.
 import { create, toBinary } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -77,7 +77,7 @@ const anyMessage = fc.record({ kind: kinds, headers, times: fc.constantFrom(1, 1
 
 Deno.test("any message becomes a notification, a duplicate or a dead letter, and valid ones arrive", async () => {
   await using place = await freshPlace();
-  // With more deliveries a message that the database refuses would be given up only after minutes.
+  // With more deliveries it would take minutes until a refused message becomes a dead letter.
   await using service = await startNotification(place, {
     NOTIFICATION_NATS_ACK_WAIT: "2s",
     NOTIFICATION_NATS_MAX_DELIVER: "1",
@@ -102,7 +102,7 @@ Deno.test("any message becomes a notification, a duplicate or a dead letter, and
     40,
   );
   await untilAllAcked(place, longMs);
-  await until("all that was given up is kept", async () => {
+  await until("all dead messages are stored", async () => {
     const sent = await advisoriesSent(place);
     const { notification_nats_dlq } = await countsOf(place);
     return notification_nats_dlq === sent.MAX_DELIVERIES + sent.MSG_TERMINATED;

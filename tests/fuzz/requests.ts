@@ -1,4 +1,5 @@
-// Requests generated from a route's description: valid ones, valid ones with one defect, and garbage.
+// Requests generated from a route's description: valid ones, valid ones with one defect, and
+// garbage.
 import fc from "fast-check";
 import { anyText, anyTime, headerText } from "./fuzz.ts";
 import type { Parameter, Route, Schema } from "./openapi.ts";
@@ -92,7 +93,7 @@ function garbageRequest(route: Route): fc.Arbitrary<FuzzRequest> {
 const anyPath = fc.array(anyText, { minLength: 1, maxLength: 3 })
   .map((parts) => `/${parts.map(escaped).join("/")}`);
 
-/** Also for invalid text: half a surrogate pair is sent as the bytes that it would have. */
+/** Also escapes invalid text: half a surrogate pair is sent as the bytes that it would have. */
 function escaped(text: string): string {
   return text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80";
 }

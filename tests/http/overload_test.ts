@@ -24,8 +24,9 @@ const times = 4;
 const seconds = 10;
 const warmUp = 8_000;
 
-// Without overload a service may use 200 MiB. To that come 18 KiB for each of the 4,000
-// connections, and 30 KiB for each of the thousand requests that may wait.
+// Without overload a service may use 200 MiB. Under overload it
+// may use 18 KiB more for each of the 4,000 connections, and 30 KiB for each of the thousand
+// requests that may wait.
 const maxMebibytes = 300;
 
 Deno.test("under four times its capacity the service refuses at once, loses nothing, and recovers", async () => {

@@ -1,4 +1,4 @@
-// Clients that begin a request and do not continue are given up, and hold up nobody.
+// Clients that begin a request and do not continue are disconnected, and delay nobody else.
 import assert from "node:assert/strict";
 import { grant, someFields } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";

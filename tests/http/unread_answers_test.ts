@@ -33,7 +33,7 @@ async function assertCallersAreServed(): Promise<void> {
 
 const memory = () => memoryOf(kenri.service.pid).mebibytes;
 
-// By how much 20 open connections with 200 requests each increase the memory of the service.
+// Returns how much memory the service uses for 20 open connections with 200 requests each.
 async function grownBy(headersOf: (i: number) => Record<string, string>): Promise<number> {
   const before = memory();
   using clients = connectManyHttp2(kenri.url, 20);

@@ -1,5 +1,5 @@
-// The users of deploy/nats-users.conf may do what the services need, and a refusal is logged and counted.
-// nats_refusals_test.ts has what each of them must not do.
+// The users of deploy/nats-users.conf may do what the services need, and a refusal is logged and
+// counted. nats_refusals_test.ts has what each of them must not do.
 import assert from "node:assert/strict";
 import { usersFile } from "../../tools/provision/users.ts";
 import { call, grant } from "../support/api.ts";
@@ -131,15 +131,15 @@ Deno.test("nobody can connect without a user or with the wrong password", async 
   const stolen = urlFor("entitlement", nats).replace("entitlement:", "notification:");
   for (const url of [nats.url, stolen]) {
     const settings = { ...place.settings, ...nameSettings, NATS_URL: url };
-    await using stranger = await startService("notification", settings);
+    await using unknown = await startService("notification", settings);
     await until(
-      "it is told",
-      () => /can't be reached.*Authorization/.test(JSON.stringify(stranger.log)),
+      "the refusal is logged",
+      () => /can't be reached.*Authorization/.test(JSON.stringify(unknown.log)),
     );
-    const ready = await call(`${stranger.url}/readyz`);
+    const ready = await call(`${unknown.url}/readyz`);
     assert.equal(ready.status, 503);
     assert.match(ready.json.message, /NATS can't be reached/);
-    assert.equal(await stranger.stop(), 0);
+    assert.equal(await unknown.stop(), 0);
   }
 });
 

@@ -30,7 +30,7 @@ export async function untilDead(url: string, path: string, count: number): Promi
   return (await look(url, path)).dead_letters;
 }
 
-/** Stores what the service captures when JetStream gives a message up. */
+/** Stores what the service captures when JetStream gives up on a message. */
 export async function capture(ownerUrl: string, event: Event): Promise<void> {
   const key = aggregateKeyOf(event.userId, event.stockKeepingUnit);
   await ask(

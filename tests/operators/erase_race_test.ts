@@ -38,7 +38,7 @@ Deno.test("an erasure waits for an event that is published after the receiver wa
   assert.equal(await eraseWith(stack), "ERASED");
 });
 
-Deno.test("an erasure waits for an event that is put back after the receiver was asked", async () => {
+Deno.test("an erasure waits for an event that is republished after the receiver was asked", async () => {
   await using stack = await startStack();
   const { entitlement, place } = stack;
   await grant(entitlement.url, { user_id });

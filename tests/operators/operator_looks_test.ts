@@ -116,7 +116,7 @@ Deno.test("the timeline of a user with many notifications shows the latest", asy
   assert.deepEqual(versions, Array.from({ length: 100 }, (_, i) => i + 1));
 });
 
-Deno.test("an event that JetStream gave up is shown, whether it was received or not", async () => {
+Deno.test("an event that JetStream no longer delivers is shown, whether it was received or not", async () => {
   await using place = await openFresh("notification");
   await insertNotifications(place.ownerUrl, 1);
   const [row] = await ask<{ event_id: string }>(

@@ -89,7 +89,7 @@ Deno.test("wrong arguments are reported, and no service is asked", async () => {
     [["dead", "show", "outbox"], /^the ID of the dead letter is required/],
     [["dead", "list", "--layer", "sent"], /^LAYER must be .* not "sent"/],
     [["dead", "list", "--limit", "many"], /^--limit must be a whole number up to 200, not "many"/],
-    [["dead", "send-back", "delivery"], /^either IDs or --error are required/],
+    [["dead", "send-back", "delivery"], /^either IDs or --error is required/],
     [["dead", "send-back", "delivery", "1", "--error", "e"], /^either IDs or --error/],
     [["dead", "send-back", "delivery", "1"], /^--reason is required: it is recorded/],
     [["replay"], /^--from is required/],

@@ -57,7 +57,7 @@ Deno.test("dead letters and missing events are repaired with the commands of the
   for (const table of ["notifications", "processed_events"]) {
     await ask(place.ownerUrl, `delete from ${table} where event_id = $1`, [one.EVENT_ID]);
   }
-  // Without grace, because an event published just now would count as on its way.
+  // The grace is zero, because otherwise an event published just now would count as on its way.
   const reconcile = (nth: number, expectedCode: number) =>
     runShell(`${blocksOf(missing, "sh")[nth]?.trim()} --grace 0`, settings, expectedCode);
   assert.match(await reconcile(1, 1), /1 event would be republished/);

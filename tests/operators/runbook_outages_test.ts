@@ -30,7 +30,7 @@ Deno.test("the runbook finds an outage of NATS and of a service, and their end",
 
   await nats.kill();
   await until("it is noticed", async () => {
-    const output = await runCommand("NATS is away", 0, settings, 1).catch(() => "");
+    const output = await runCommand("NATS is unavailable", 0, settings, 1).catch(() => "");
     return output.includes("entitlement is not connected to NATS");
   });
   const [entitlement] = system.replicas.entitlement;
@@ -38,7 +38,7 @@ Deno.test("the runbook finds an outage of NATS and of a service, and their end",
   const stream = "Events do not reach the stream";
   assert.match(await runCommand(stream, 0, settings), /PENDING/);
   await nats.start();
-  await allIsWell("NATS is away", 1);
+  await allIsWell("NATS is unavailable", 1);
   assert.match(await runCommand(stream, 1, settings), /Nothing is waiting/);
 
   await system.replicas.notification[0]?.kill();
@@ -50,7 +50,7 @@ Deno.test("the runbook finds an outage of NATS and of a service, and their end",
   await system.start("notification");
   await allIsWell("A service is down", 0);
   await allIsWell("Events are not received", 1);
-  await allIsWell("A database is away", 0);
+  await allIsWell("A database is unavailable", 0);
 });
 
 Deno.test("the runbook finds and ends exactly the session that blocks others", async () => {
@@ -78,7 +78,7 @@ Deno.test("the runbook finds and ends exactly the session that blocks others", a
 Deno.test("the queries of the runbook show connections and the largest tables", async () => {
   await using database = await freshDatabase("notification");
   const [server] = await runQuery<{ standby: boolean; connections: number; allowed: number }>(
-    "A database is away",
+    "A database is unavailable",
     0,
     database.ownerUrl,
   );

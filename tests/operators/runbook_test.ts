@@ -17,7 +17,7 @@ Deno.test("the steps for a new version work while the services run", async () =>
     assert.equal(longest?.pid, self.pid);
   });
   const output = await runCommand(newVersion, 0, migrationSettings(system));
-  assert.match(output, /up to date at.*as the settings want it/s);
+  assert.match(output, /up to date at.*exists with the wanted settings/s);
   for (const service of ["entitlement", "notification"] as const) await system.restart(service);
 });
 
@@ -27,10 +27,10 @@ Deno.test("the runbook has no command and no query that the tests do not run", (
     "First look": [1, 0],
     "A service is down": [1, 0],
     "A process stands still or grows": [0, 0],
-    "A database is away": [1, 1],
+    "A database is unavailable": [1, 1],
     "A database is slow": [0, 2],
     "Changes fail": [0, 0],
-    "NATS is away": [2, 0],
+    "NATS is unavailable": [2, 0],
     "A certificate is refused": [0, 0],
     "NATS does not permit": [0, 0],
     "A stream is missing or differs": [1, 0],

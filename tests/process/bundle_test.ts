@@ -67,7 +67,7 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
   }
 }
 
-// As in the image.
+// The arguments of the program in the image.
 function argumentsIn(folder: string, name: ProgramName, read: Read): string[] {
   return [...entryPoint(), ...imageCommand(name, read, folder)];
 }
@@ -80,10 +80,10 @@ async function provisionWithBundle(folder: string, settings: Settings): Promise<
     stdin: "null",
   }).output();
   const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
-  assert.match(said, /, and its consumer .*: there, and as the settings want it/);
+  assert.match(said, /, and its consumer .*: exists with the wanted settings/);
 }
 
-// With the commands in docs/deploy.md for bundles without the image.
+// Runs the commands in docs/deploy.md for bundles without the image.
 async function migrateWithBundle(folder: string, settings: Settings): Promise<void> {
   const [, commands = ""] = /^cd dist\/bundle\n(.*?)^```/ms.exec(read("docs/deploy.md")) ?? [];
   assert.match(commands, /migrate\.js$/m);

@@ -10,7 +10,7 @@ export interface Certificate {
 }
 
 export interface Authority extends Certificate {
-  /** For a server or, by the name in its subject, for a role. Valid from yesterday on. */
+  /** Issues a certificate for a server, or for the role that its subject names. It is valid since yesterday. */
   issue(wanted: { name: string; hosts?: string[]; days?: number }): Certificate;
 }
 

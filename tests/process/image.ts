@@ -5,7 +5,7 @@ import { type Read, settingFlags } from "../../shared/process/program.ts";
 
 const dockerfile = Deno.readTextFileSync(new URL("../../Dockerfile", import.meta.url));
 
-/** Without the word `deno` itself. */
+/** The entry point without the word `deno`. */
 export function entryPoint(): string[] {
   const [, list = ""] = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile.replaceAll("\\\n", " ")) ?? [];
   return JSON.parse(list).slice(1);

@@ -31,7 +31,7 @@ Deno.test("a failed request is found by its trace id, and its key is logged only
   }
 });
 
-Deno.test("an event that was given up is logged with its trace and its worker", async () => {
+Deno.test("an event that failed for good is logged with its trace and its worker", async () => {
   await using kenri = await startEntitlement();
   const [id] = await insertEvents(kenri.database.ownerUrl, [
     { key: "ann:sku", version: 1, payload: { trace_id: "order-18" } },

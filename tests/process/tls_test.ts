@@ -194,10 +194,10 @@ Deno.test("servers that require a client certificate get ours, and refuse a clie
   const without = Object.fromEntries(
     Object.entries(settings).filter(([name]) => !/_(CERT|KEY)$/.test(name)),
   );
-  await using stranger = await startService("notification", without);
-  await until("NATS", () => says(stranger, /NATS can't be reached/));
-  await until("the database", () => says(stranger, /can't use its table: .*certificate/));
-  assert.equal(await isReady(stranger), false);
+  await using untrusting = await startService("notification", without);
+  await until("NATS", () => says(untrusting, /NATS can't be reached/));
+  await until("the database", () => says(untrusting, /can't use its table: .*certificate/));
+  assert.equal(await isReady(untrusting), false);
 });
 
 Deno.test("each of several servers is verified by its own name", async () => {

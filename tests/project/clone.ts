@@ -9,7 +9,7 @@ export interface Clone extends DataFolder {
   clone: string;
 }
 
-/** In a folder of this name, below one that only this user can enter. */
+/** Makes a clone in a folder of this name, below one that only this user can enter. */
 export async function makeClone(name: string): Promise<Clone> {
   const above = await Deno.makeTempDir({ prefix: "kenri-clone-" });
   await Deno.chmod(above, 0o700);
@@ -18,7 +18,7 @@ export async function makeClone(name: string): Promise<Clone> {
   const entries = await Array.fromAsync(Deno.readDir(root), (entry) => entry.name);
   const sources = entries.filter((entry) => !notCopied.includes(entry));
   await copy(["-R", ...sources, clone]);
-  // Packages are large: links where one file system has both.
+  // Packages are large, so they are hard links if one file system has both.
   await copy(["-a", "-l", "node_modules", clone]).catch(() => copy(["-a", "node_modules", clone]));
   if (entries.includes(".kenri")) {
     await copy(["-R", ".kenri/bin", `${clone}/.kenri`]).catch(() => {});

@@ -18,7 +18,7 @@ for (const [name, service] of Object.entries<Any>(services)) {
   Deno.test(`the container ${name} has a read-only root, no capabilities and limits`, () => {
     assert.equal(service.read_only, true);
     assert.deepEqual(service.cap_drop, ["ALL"]);
-    // Nothing else here: seccomp and AppArmor stay as the engine has them.
+    // No other option is set, so seccomp and AppArmor stay as the engine has them.
     assert.deepEqual(service.security_opt, ["no-new-privileges:true"]);
     assert.deepEqual(service.cap_add, name === "nats-volume" ? ["CHOWN"] : undefined);
     for (const open of ["privileged", "pid", "ipc", "userns_mode", "devices", "cgroup"]) {
@@ -30,7 +30,7 @@ for (const [name, service] of Object.entries<Any>(services)) {
   });
 
   Deno.test(`the container ${name} does not run as root, and can change no file of the machine`, () => {
-    // Those of the observability profile come with a user of their own.
+    // The images of the observability profile set a user of their own.
     const withoutUser = ["prometheus", "grafana", "traces"];
     if (name === "nats-volume") assert.equal(service.network_mode, "none");
     else if (!withoutUser.includes(name)) {
@@ -94,7 +94,7 @@ Deno.test("the streams are made as the services want them, before the services s
   assert.equal(services.provision.restart, "no");
 });
 
-// With a value for each secret and each choice of .env.
+// The settings of a service, with a value for each secret and each choice of .env.
 function settingsOf(name: string): Record<string, string> {
   const given = Object.entries<string>(services[name].environment).map(([setting, value]) => [
     setting,

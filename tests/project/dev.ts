@@ -13,7 +13,7 @@ export interface Dev extends AsyncDisposable {
   entitlement: string;
   notification: string;
   ready(): Promise<void>;
-  // To the whole process group, as a terminal does.
+  // Sends the signal to the whole process group, as a terminal does.
   pressCtrlC(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import { dataFolder, type Dev, processesOf, startDev } from "./dev.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-// Whose processes are left is seen in /proc.
+// The test finds remaining processes in /proc.
 const ignore = Deno.build.os !== "linux";
 
 async function untilSent({ notification }: Dev, user: string): Promise<void> {
@@ -82,7 +82,7 @@ Deno.test({
   fn: async () => {
     await using disk = await makeDisk("dev");
     if (!disk.canBeFull) return;
-    // Below the disk, whose own helper is not one of the processes that have to end.
+    // A folder below the disk, because the disk's own helper is not a process that has to end.
     const folder = { path: `${disk.path}/data`, [Symbol.asyncDispose]: () => Promise.resolve() };
     await disk.fill();
     await using dev = startDev(folder);

@@ -1,4 +1,4 @@
-// A proxy before a service, which passes everything until it is told to lose an answer.
+// A proxy in front of a service, which passes everything until it has to lose an answer.
 
 export interface Door extends AsyncDisposable {
   url: string;

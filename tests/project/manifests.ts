@@ -25,7 +25,8 @@ export const containerOf = ({ spec }: Any): Any => {
 };
 export const labelsOf = ({ spec }: Any): Record<string, string> => spec.template.metadata.labels;
 
-// As Kubernetes matches: every pair and every expression must match; an empty selector matches all.
+// Matches like Kubernetes: every pair and every expression must match; an empty selector matches
+// all.
 export function selects(selector: Any, labels: Record<string, string>): boolean {
   const pairs = Object.entries(selector.matchLabels ?? {});
   const expressions: Any[] = selector.matchExpressions ?? [];

@@ -1,5 +1,5 @@
-// Messages that JetStream gave up are dead letters as well. They are shown decoded, and they can be
-// received again from their copies.
+// Messages that JetStream no longer delivers are dead letters as well. They are shown decoded, and
+// they can be received again from their copies.
 import assert from "node:assert/strict";
 import { ofNotification, outcomes, sendBack, untilDead } from "../operators/dead_letters.ts";
 import { ask } from "../support/entitlement.ts";

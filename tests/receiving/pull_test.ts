@@ -117,9 +117,9 @@ Deno.test("a pull fails at once if its consumer does not exist or is deleted mea
 
 Deno.test("a pull ends with its connection", async () => {
   const names = await freshDurable();
-  const { connection } = await connected(natsUrl);
-  const pulling = pull({ connection, ...names, name }, everything, () => {});
-  await connection.close();
+  const consumer = await connected(natsUrl);
+  const pulling = pull({ ...consumer, ...names, name }, everything, () => {});
+  await consumer.connection.close();
   await pulling;
 });
 
@@ -150,5 +150,5 @@ function publishSlowly({ subject }: StreamNames, count: number, everyMs: number)
 
 async function connected(url: string) {
   const connection: NatsConnection = await connectTo(url, { reconnect: false });
-  return { connection, [Symbol.asyncDispose]: () => connection.close() };
+  return { connection, service: "notification", [Symbol.asyncDispose]: () => connection.close() };
 }

@@ -145,8 +145,8 @@ async function assertAllOnce(
 // Each loop logs once that it fails and once that it works again.
 function assertLoggedOnce(log: LogLine[]): void {
   const problems = log.filter(({ level, message }) => level !== "info" && !/replica/.test(message));
-  const told = Map.groupBy(problems, ({ message }) => message.replace(/:.*/s, ""));
-  assert.deepEqual([...told].filter(([, lines]) => lines.length > 1), []);
+  const byProblem = Map.groupBy(problems, ({ message }) => message.replace(/:.*/s, ""));
+  assert.deepEqual([...byProblem].filter(([, lines]) => lines.length > 1), []);
   assert.ok(problems.length <= 3, JSON.stringify(problems));
 }
 

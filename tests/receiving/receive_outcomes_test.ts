@@ -61,7 +61,7 @@ Deno.test("duplicates change nothing and cause no advisory", async () => {
   await publishRaw(place, [message]);
   await untilSent(place, 1);
   const [before] = await notificationsOf(place);
-  // One alone, and then many at once.
+  // One message alone, and then many at once.
   await publishRaw(place, [message]);
   await untilAllAcked(place);
   await publishRaw(place, Array.from({ length: 300 }, () => message));

@@ -96,7 +96,7 @@ Deno.test("an emptied intake has no open pull and receives nothing more", async 
     ack_policy: AckPolicy.Explicit,
   });
   await publishTo(place, [eventOf()]);
-  const pulled = { connection, stream: place.stream, name: durable };
+  const pulled = { connection, service: "notification", stream: place.stream, name: durable };
   const filling = (async () => {
     while (!stopping.signal.aborted) await intake.fill(pulled, stopping.signal);
   })();

@@ -76,7 +76,7 @@ async function published(ownerUrl: string, count: number): Promise<void> {
   );
 }
 
-/** As if the stream had been created anew and were empty. */
+/** Makes it look as if the stream had been created anew and were empty. */
 async function lose(ownerUrl: string): Promise<void> {
   await ask(
     ownerUrl,

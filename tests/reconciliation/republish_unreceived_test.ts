@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
-import { openFresh } from "../support/databases.ts";
+import { openFresh, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
+import { waitingForLocks } from "../support/locks.ts";
 import { insertEvents } from "../support/outbox.ts";
+import { until } from "../../tools/servers/wait.ts";
 
 const operation = { who: "reconciliation", reason: "not received" };
 const states: [string, string][] = [
@@ -54,6 +56,33 @@ Deno.test("concurrent attempts republish an unreceived event once", async () => 
   assert.deepEqual(republished.flat().sort(), [published, deleted].sort());
   const rows = await ask<{ status: string }>(ownerUrl, "select status from outbox_events");
   assert.deepEqual(rows.map(({ status }) => status), ["PENDING", "PENDING"]);
+});
+
+Deno.test("an event that somebody else writes again at the same moment stays as it is", async () => {
+  await using place = await openFresh("entitlement");
+  const { ownerUrl, database } = place;
+  const [id = ""] = await insertEvents(ownerUrl, [{ key: "ann:book", version: 1 }]);
+  await isAudited(ownerUrl, id);
+  await ask(
+    ownerUrl,
+    "update outbox_events set status = 'PUBLISHED', published_at = now(), stream_seq = 1",
+  );
+  const republishing = await withClient(ownerUrl, async (other) => {
+    await ask(ownerUrl, "create table kept as select * from outbox_events");
+    await ask(ownerUrl, "delete from outbox_events");
+    await other.query("begin");
+    await other.query(
+      `insert into outbox_events (event_id, event_type, aggregate_key, payload, status, published_at)
+       select event_id, event_type, aggregate_key, payload, status, published_at from kept`,
+    );
+    const republishing = republishUnreceived(database, [missing(id)], newOperation(operation));
+    await until("it waits", async () => await waitingForLocks(ownerUrl) === 1);
+    await other.query("commit");
+    return await republishing;
+  });
+  assert.deepEqual(republishing, []);
+  const rows = await ask<{ status: string }>(ownerUrl, "select status from outbox_events");
+  assert.deepEqual(rows.map(({ status }) => status), ["PUBLISHED"]);
 });
 
 const occurred_at = "2026-11-02T03:04:05.000000Z";

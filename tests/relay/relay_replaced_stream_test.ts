@@ -57,7 +57,7 @@ Deno.test("a relay notices a stream that was created anew without a reconnect, e
   await untilStored(place, ids);
 });
 
-/** Replaces the stream by a new one with so many messages of somebody else: more than it had. */
+/** Replaces the stream by a new one that has more messages, all of somebody else. */
 function createAnew({ natsUrl, stream, subject }: FreshPlace, others: number): Promise<void> {
   return withNats(natsUrl, async (connection) => {
     const manager = await connection.jetstreamManager();

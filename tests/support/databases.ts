@@ -1,4 +1,5 @@
-// Databases for tests, on the server that KENRI_TEST_POSTGRES_URL names or, without it, on a new one.
+// Databases for tests, on the server that KENRI_TEST_POSTGRES_URL names or, without it, on a new
+// one.
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ export interface TestDatabase extends AsyncDisposable {
   drop(): Promise<void>;
 }
 
-/** With the server's administrator as its user. */
+/** The URL of the server, with its administrator as the user. */
 export const serverUrl = Deno.env.get("KENRI_TEST_POSTGRES_URL") ?? await startOwnServer();
 
 async function startOwnServer(): Promise<string> {
@@ -57,7 +58,7 @@ export interface Opened extends AsyncDisposable {
   ownerUrl: string;
 }
 
-/** The same, with a pool opened as the service opens it. */
+/** A new migrated database, with a pool as the service opens it. */
 export async function openFresh(service: ServiceName): Promise<Opened> {
   const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
   const database = openDatabase(serviceUrl, "test");
@@ -77,7 +78,7 @@ export interface OwnDatabase extends AsyncDisposable {
   serviceUrl: string;
 }
 
-/** On a server of its own, for tests that stop the server. */
+/** A database on a server of its own, for tests that stop the server. */
 export async function ownDatabase(service: ServiceName = "entitlement"): Promise<OwnDatabase> {
   const server = await startPostgres();
   const urls = await makeDatabase(server, service);
@@ -92,7 +93,7 @@ function templateOf(service: ServiceName): Promise<string> {
   return known;
 }
 
-/** Made once per server and state of the migrations. It gets its name only when it is complete. */
+/** Makes the template once per server and state of the migrations. It gets its name when it is complete. */
 async function makeTemplate(service: ServiceName): Promise<string> {
   const folder = migrationsOf(service);
   const template = `kenri_template_${service}_${await hashOf(folder)}`;
@@ -156,7 +157,7 @@ export async function dropDatabase(database: string): Promise<void> {
   });
 }
 
-/** Only after the databases in which it has rights are dropped. */
+/** Drops a role. The databases in which it has rights must be dropped before. */
 export async function dropRole(role: string): Promise<void> {
   await withClient(serverUrl, async (admin) => {
     await admin.query(`drop role if exists ${pg.escapeIdentifier(role)}`);

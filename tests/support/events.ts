@@ -53,7 +53,7 @@ export function bodyOf({ occurredAt, version, ...event }: Event): Uint8Array {
   return toBinary(EntitlementEventSchema, create(EntitlementEventSchema, { ...event, ...time }));
 }
 
-/** Without a Nats-Msg-Id, so that the stream stores the same event twice. */
+/** The message of an event, without a Nats-Msg-Id, so that the stream stores the same event twice. */
 export function messageOf(event: Partial<Event> = {}): Message {
   return { body: bodyOf(eventOf(event)) };
 }

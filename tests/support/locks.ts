@@ -15,7 +15,7 @@ export function whileTableIsLocked<Result>(
   });
 }
 
-/** How many sessions wait for a lock now. */
+/** Returns how many sessions wait for a lock now. */
 export function waitingForLocks(ownerUrl: string): Promise<number> {
   return withClient(ownerUrl, async (owner) => {
     const { rowCount } = await owner.query(
@@ -33,7 +33,7 @@ export interface Rows {
   keys: string[];
 }
 
-/** Which of the rows the work has locked when it starts to wait for this one. */
+/** Returns the rows that the work has locked when it starts to wait for this one. */
 export function lockedBefore(
   ownerUrl: string,
   { table, key, keys }: Rows,
@@ -56,7 +56,7 @@ export function lockedBefore(
   });
 }
 
-/** Which of the rows the work has inserted when it starts to wait for this one. */
+/** Returns the rows that the work has inserted when it starts to wait for this one. */
 export function insertedBefore(
   ownerUrl: string,
   rows: Rows & { insert: string }, // a statement whose $1 is the key

@@ -54,7 +54,7 @@ export function valueOf(scraped: Scraped, name: string, labels = {}): number | u
   return found[0]?.value;
 }
 
-/** In this process: the sum of all samples that match. */
+/** The sum of all samples of this process that match. */
 export async function metricOf(name: string, labels: Record<string, string> = {}): Promise<number> {
   const metric = (await metrics.getMetricsAsJSON()).find((metric) => metric.name === name);
   const fits = metric?.values.filter((value) =>

@@ -15,24 +15,24 @@ export interface NewEvent {
   traceparent?: string;
 }
 
-let born = 0; // rows get ascending times, one microsecond apart
+let inserted = 0; // rows get ascending times, one microsecond apart
 
 export async function insertEvents(ownerUrl: string, events: NewEvent[]): Promise<string[]> {
-  const rows = events.map((event) => ({ ...event, event_id: uuidv7(), born: born++ }))
-    .map(({ key, version, payload, event_id, born, traceparent }) => ({
+  const rows = events.map((event) => ({ ...event, event_id: uuidv7(), position: inserted++ }))
+    .map(({ key, version, payload, event_id, position, traceparent }) => ({
       event_id,
       aggregate_key: key,
       traceparent,
-      born,
+      position,
       payload: payload === undefined ? goodPayload(event_id, key, version) : payload,
     }));
   await ask(
     ownerUrl,
     `insert into outbox_events (event_id, event_type, aggregate_key, payload, traceparent, created_at)
      select event_id, 'EntitlementGranted', aggregate_key, coalesce(payload, 'null'), traceparent,
-       date_trunc('day', now()) - interval '1 day' + born * interval '1 microsecond'
+       date_trunc('day', now()) - interval '1 day' + position * interval '1 microsecond'
      from json_to_recordset($1) as (
-       event_id uuid, aggregate_key text, payload jsonb, traceparent text, born int)`,
+       event_id uuid, aggregate_key text, payload jsonb, traceparent text, position int)`,
     [JSON.stringify(rows)],
   );
   return rows.map(({ event_id }) => event_id);

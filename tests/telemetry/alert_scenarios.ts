@@ -1,4 +1,4 @@
-// What may happen to the figures, and which alerts it has to raise.
+// Changes of the figures, and the alerts that each has to raise.
 import {
   always,
   claims,
@@ -20,7 +20,7 @@ import {
 
 interface Scenario {
   fires: string[];
-  but: Series; // what differs from all being well; "" takes a series away
+  but: Series; // how it differs from a healthy system; "" removes a series
   after?: string;
 }
 
@@ -86,11 +86,11 @@ export const scenarios: Record<string, Scenario> = {
     but: { [`process_resident_memory_bytes{${entitlement}}`]: always(490e6) },
   },
 
-  "the entitlement database is away": {
+  "the entitlement database is unavailable": {
     fires: ["EntitlementDatabaseAway"],
     but: { [`kenri_database_up{${entitlement}}`]: from(48, 1, 0) },
   },
-  "the notification database is away": {
+  "the notification database is unavailable": {
     fires: ["NotificationDatabaseAway"],
     but: { [`kenri_database_up{${notification}}`]: from(40, 1, 0) },
   },
@@ -131,14 +131,14 @@ export const scenarios: Record<string, Scenario> = {
   },
   "one list of ten is slow": { fires: ["ReadsLateSlowly"], but: reads("1", 10, 9) },
 
-  "NATS is away": {
+  "NATS is unavailable": {
     fires: ["NatsAway"],
     but: {
       [`kenri_nats_connected{${entitlement}}`]: from(45, 1, 0),
       [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(700),
     },
   },
-  "NATS was away for a minute": {
+  "NATS was unavailable for a minute": {
     fires: [],
     but: { [`kenri_nats_connected{${entitlement}}`]: from(99, 1, 0) },
   },
@@ -154,7 +154,7 @@ export const scenarios: Record<string, Scenario> = {
     fires: ["StreamMissing"],
     but: { [`kenri_nats_unprovisioned_current{${notification}}`]: from(45, 0, 1) },
   },
-  "NATS is away while a service has not yet seen its stream": {
+  "NATS is unavailable while a service has not yet seen its stream": {
     fires: ["NatsAway"],
     but: {
       [`kenri_nats_unprovisioned_current{${entitlement}}`]: from(45, 0, 1),
@@ -202,7 +202,7 @@ export const scenarios: Record<string, Scenario> = {
     but: { [received("failed")]: perSecond(0.1) },
   },
   "a dead message": { fires: ["DeadMessages"], but: { [dead("advisory")]: always(1) } },
-  "the channel is away": {
+  "the channel is unavailable": {
     fires: ["SendsFail"],
     but: { [deliveries("sent")]: always(9), [deliveries("retried")]: perSecond(1) },
   },
@@ -210,11 +210,11 @@ export const scenarios: Record<string, Scenario> = {
     fires: [],
     but: { [deliveries("sent")]: always(9), [deliveries("retried")]: perSecond(1 / 60) },
   },
-  "one notification of fifty is given up": {
+  "one notification of fifty fails for good": {
     fires: ["NotificationsFail", "NotificationsFailSlowly"],
     but: { [deliveries("failed")]: perSecond(0.2) },
   },
-  "one notification of 500 is given up": {
+  "one notification of 500 fails for good": {
     fires: ["NotificationsFailSlowly"],
     but: { [deliveries("failed")]: perSecond(0.02) },
   },

@@ -1,11 +1,11 @@
-// Each alert comes when it should, alone, and not when all is well. promtool plays some hours of
-// figures to the rules.
+// Each alert fires when it should, alone, and not in a healthy system. promtool evaluates the rules
+// over some hours of figures.
 import assert from "node:assert/strict";
 import { healthy, intervalSeconds } from "./alert_figures.ts";
 import { scenarios } from "./alert_scenarios.ts";
 import { alerts, folder, promtool, promtoolOn, ruleFiles } from "./promtool.ts";
 
-// An alert for a slow burn waits for an hour; the others come within half of that.
+// An alert for a slow burn waits for an hour; the others fire within half of that.
 const slowAlerts = new Set(alerts.filter((alert) => alert.for === "1h").map(({ alert }) => alert));
 const isSudden = (fires: string[]) => fires.length > 0 && !fires.some((one) => slowAlerts.has(one));
 

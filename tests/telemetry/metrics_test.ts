@@ -77,7 +77,7 @@ Deno.test("the delays, deliveries and dead letters of both services add up", asy
   const [notification] = system.replicas.notification;
   assert.ok(entitlement && notification);
   for (const user_id of ["ann", "bob", "bad"]) await grant(entitlement.url, { user_id });
-  await until("all came to their end", async () => {
+  await until("all are finished", async () => {
     const [left] = await ask<{ ended: number }>(
       system.notification.ownerUrl,
       "select count(*)::int as ended from notifications where not unfinished",

@@ -26,7 +26,7 @@ const rulesOf = <Rule>(file: string): Rule[] =>
 export const records = rulesOf<Record>("records.yaml");
 export const alerts = rulesOf<Alert>("alerts.yaml");
 
-/** Fails with what promtool has to say. */
+/** Fails with the output of promtool. */
 export async function promtool(...args: string[]): Promise<void> {
   const { success, stdout, stderr } = await new Deno.Command(await findPromtool(), {
     args,

@@ -124,7 +124,7 @@ Deno.test("a failed send is a failed span, and each attempt has a span of its ow
   const sends = (): ReceivedSpan[] => receiver.spans.filter(({ name }) => name === "send");
   await withBoth(more, async (url) => {
     await grantIn(url, traceId, "bad");
-    await until("both attempts are told", () => sends().length === 2);
+    await until("both attempts are logged", () => sends().length === 2);
   });
   assert.deepEqual(sends().map(({ failed, traceId }) => [failed, traceId]), [
     [true, traceId],

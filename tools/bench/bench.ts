@@ -114,5 +114,7 @@ if (json) console.log(report);
 else {
   console.log(tableOf(lines));
   const facts = Object.entries(machine).map(([name, fact]) => `${name} ${fact}`);
-  console.log(`\n${facts.join(" · ")}\nThe same is in dist/bench/bench.json and bench.svg`);
+  console.log(
+    `\n${facts.join(" · ")}\nThe results are also in dist/bench/bench.json and bench.svg`,
+  );
 }

@@ -11,7 +11,7 @@ import type { Servers } from "../servers/servers.ts";
 import type { Settings } from "../servers/service_process.ts";
 import type { ServiceName } from "../services.ts";
 
-/** Each of its two services on a database of its own. */
+/** Each of the two services has a database of its own. */
 export async function startBoth(servers: Servers, name: string): Promise<Stage> {
   return await startStage(bothPlaces({
     ...brokerOf(servers, name),
@@ -20,7 +20,7 @@ export async function startBoth(servers: Servers, name: string): Promise<Stage> 
   }));
 }
 
-/** Of a service that works alone. */
+/** The place of a service that works alone. */
 export function settingsOf(
   service: ServiceName,
   servers: Servers,

@@ -101,7 +101,7 @@ export function callChangeFunction(pool: pg.Pool, number: number): Promise<unkno
   });
 }
 
-/** Fails unless all tables contain exactly so many first changes. */
+/** Fails unless all tables contain exactly this many first changes. */
 export async function assertCommitted(database: DatabaseUrls, changes: number): Promise<void> {
   for (
     const from of [

@@ -26,7 +26,7 @@ export async function countOf(owner: pg.Client, from: string): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Fails unless the `from` clause has so many rows. */
+/** Fails unless the `from` clause has this many rows. */
 export async function expectRows(
   { ownerUrl }: DatabaseUrls,
   expected: number,

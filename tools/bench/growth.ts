@@ -1,5 +1,5 @@
-// The drains again: with tables full of finished rows, with a transaction held open, and by several
-// replicas at once. The limit of each is the same drain without that.
+// The drains of the other files, with tables full of finished rows, with a transaction held open,
+// and by several replicas at once. The limit of each is the same drain without that.
 import pg from "pg";
 import type { Drain, StartDrain, StartWork, Work } from "./work.ts";
 

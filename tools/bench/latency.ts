@@ -62,7 +62,7 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   };
 }
 
-/** Of a new user. */
+/** A change of a new user. */
 export function changeOf(number: number): HttpRequest {
   const [key, user, purchase] = [`key-${number}`, `user-${number}`, `purchase-${number}`];
   return toHttp(grant({ key, user, sku: "premium", reason: "purchase", purchase }));
@@ -98,8 +98,8 @@ interface Delays {
   arrived: { p50: number; p99: number };
 }
 
-// All times are from the clock of the server that has both databases. An audit entry is never changed, so
-// its transaction is the commit of the change.
+// All times are from the clock of the server that has both databases. An audit entry is never
+// changed, so its transaction is the commit of the change.
 async function delaysOf(
   entitlement: DatabaseUrls,
   notification: DatabaseUrls,
@@ -149,7 +149,7 @@ function percentiles(delays: number[]): { p50: number; p99: number } {
   return { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) };
 }
 
-/** The delay that this share of them does not exceed. Sorts them. */
+/** The delay that this share of the delays does not exceed. Sorts them. */
 export function percentile(delays: number[], share: number): number {
   const sorted = delays.sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;

@@ -121,7 +121,7 @@ export async function publishEvents(
   }));
   publisher.close();
   const lost = results.filter(({ kind }) => kind !== "acked").length;
-  if (lost > 0) throw new Error(`The stream did not take ${lost} of ${events} messages`);
+  if (lost > 0) throw new Error(`The stream did not store ${lost} of ${events} messages`);
 }
 
 function grantOf(number: number): Record<string, unknown> {

@@ -153,7 +153,7 @@ function assertPublished(database: DatabaseUrls, events: number): Promise<void> 
 }
 
 function assertStored(messages: number, events: number): void {
-  if (messages !== events) throw new Error(`The stream took ${messages} messages of ${events}`);
+  if (messages !== events) throw new Error(`The stream stored ${messages} of ${events} messages`);
 }
 
 async function storedIn(connection: NatsConnection, stream: string): Promise<number> {

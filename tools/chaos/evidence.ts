@@ -1,5 +1,5 @@
-// Everything that is known at the end of a run: what clients asked and were answered, what the tables
-// contain, what the channel sent, and which faults were injected.
+// Everything that is known at the end of a run: what clients asked and were answered, what the
+// tables contain, what the channel sent, and which faults were injected.
 import { ask } from "../servers/asking.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import type { SentRequest } from "./clients.ts";
@@ -16,7 +16,7 @@ export interface Evidence {
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
-  /** Of the process of the run itself. */
+  /** The stalls of the run's own process. */
   stalls: Stall[];
   poison: Poison[];
   runs: Run[];
@@ -24,7 +24,7 @@ export interface Evidence {
   said: Record<string, string>;
 }
 
-/** A message that JetStream gave up. A copy of it is kept if the stream still had it. */
+/** A message that JetStream no longer delivers. A copy of it is kept if the stream still had it. */
 export interface GivenUp {
   kind: "MAX_DELIVERIES" | "MSG_TERMINATED";
   poison: string | null;

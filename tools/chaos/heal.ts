@@ -48,7 +48,7 @@ async function remainingProblem(
   return await unread(stack, poison);
 }
 
-/** Messages that the database refuses are redelivered for minutes before they are given up. */
+/** Messages that the database refuses are redelivered for minutes before they become dead letters. */
 async function unread({ nats }: Stack, poison: Poison[]): Promise<string | undefined> {
   const connection = await connectTo(nats.server.url, { reconnect: false, timeout: 2_000 });
   try {

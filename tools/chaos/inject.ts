@@ -122,7 +122,7 @@ function injectOne(
   }
 }
 
-/** By so many hours ahead or, below zero, back, and then to where it was. */
+/** Moves the clock by this many hours, ahead or back, and returns it to the true time afterwards. */
 async function jumpClock(
   replica: Replica,
   { forMs, amount }: Fault,
@@ -160,7 +160,7 @@ async function killServer(
 
 /**
  * PostgreSQL ends when it can't write its log, and nats-server switches JetStream off when it can't
- * store, until it is started again. So both are, as an operator would do it.
+ * store, until it is restarted. So both are restarted, as an operator would do.
  */
 async function fillDisk(
   { server, disk }: OnDisk<Server>,
@@ -189,7 +189,7 @@ async function disturb(
 }
 
 /** Ends all faults that are still active. */
-export async function liftAll(stack: Stack): Promise<void> {
+export async function endAllFaults(stack: Stack): Promise<void> {
   for (const proxy of stack.links.values()) proxy.set({ kind: "open" });
   const servers = [...databases.map((name) => stack.databases[name]), stack.nats];
   for (const { server, disk } of servers as OnDisk<Server>[]) {

@@ -1,4 +1,4 @@
-// What becomes of messages that are not events, and that no event is treated like them.
+// Messages that are not events must become dead letters, and no event may be treated like them.
 import { type Invariant, invariant } from "./invariants/invariant.ts";
 import type { Evidence } from "./evidence.ts";
 
@@ -11,7 +11,7 @@ export function poisonLeavesNothing({ tables, poison }: Evidence): Invariant {
   );
 }
 
-/** Refused messages are left out, because JetStream gives them up only after minutes. */
+/** Refused messages are left out, because JetStream gives up on them only after minutes. */
 export function poisonIsKept({ poison, givenUp, injected }: Evidence): Invariant {
   const kept = new Set(givenUp.filter(({ has_copy }) => has_copy).map(({ poison }) => poison));
   // A server that is killed or wiped forgets messages, and advisories that it has not stored.

@@ -53,7 +53,7 @@ Deno.test("a slow link delays every chunk in both directions", async () => {
 
 interface Way extends AsyncDisposable {
   proxy: Proxy;
-  heard: string[]; // by the server, which tells everything back
+  heard: string[]; // by the server, which sends everything back
   connect(): Promise<{ ask(text: string): Promise<string> }>;
 }
 
@@ -102,7 +102,7 @@ async function answer(connection: Deno.TcpConn, heard: string[]): Promise<void> 
       await connection.write(buffer.subarray(0, size));
     }
   } catch {
-    /* The other side is gone. */
+    /* The other end is closed. */
   } finally {
     connection.close();
   }

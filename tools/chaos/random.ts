@@ -1,13 +1,13 @@
-/** Chance that comes out the same for the same seed (the generator is sfc32). */
+/** Random numbers that are the same for the same seed (the generator is sfc32). */
 export class Random {
   #state: [number, number, number, number];
 
   constructor(seed: number) {
     this.#state = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0, 0x9e3779b9, 1];
-    for (let i = 0; i < 15; i++) this.next(); // until neighbouring seeds have nothing in common
+    for (let i = 0; i < 15; i++) this.next(); // until the results of similar seeds differ
   }
 
-  /** From 0 up to, not including, 1. */
+  /** A number from 0 up to, not including, 1. */
   next(): number {
     let [a, b, c, d] = this.#state;
     const t = (a + b + d) | 0;

@@ -21,7 +21,7 @@ for (const [signal, hours] of [["SIGUSR2", 1], ["SIGWINCH", -1]] as const) {
   });
 }
 
-/** In whole hours, compared with the true time in the line itself. */
+/** The jump in whole hours, compared with the true time in the line itself. */
 function jumpIn(line: Record<string, number> | undefined, name: string): number {
   return Math.round((Number(line?.[name]) - Number(line?.["at"])) / 3_600_000);
 }

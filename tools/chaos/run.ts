@@ -5,7 +5,7 @@ import { check } from "./checker.ts";
 import { type Load, startLoad } from "./clients.ts";
 import { type Evidence, readGivenUp, readSaid } from "./evidence.ts";
 import { type Healing, untilHealed } from "./heal.ts";
-import { injectFaults, liftAll } from "./inject.ts";
+import { endAllFaults, injectFaults } from "./inject.ts";
 import { Messages, type Poison } from "./messages.ts";
 import { planOf, type PlanOptions, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
@@ -16,7 +16,7 @@ import { timelinesOf } from "./timeline.ts";
 
 export interface RunOptions extends PlanOptions {
   changesPerSecond: number;
-  /** For the plan, the log of all services, the report, and the violations. */
+  /** Gets the plan, the log of all services, the report, and the violations. */
   folder: string;
   say: (line: string) => void;
   /** Does not print single faults. */
@@ -46,7 +46,7 @@ export async function run(options: RunOptions): Promise<Report> {
   const minutesDone = Math.round((performance.now() - from) / 6_000) / 10;
 
   say("All faults are over");
-  await liftAll(stack);
+  await endAllFaults(stack);
   const healing = await heal(stack, load, messages.poison);
   const tables = await readAllTables(stack.owners.entitlement, stack.owners.notification);
   const said = await readSaid(stack);

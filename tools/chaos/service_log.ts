@@ -2,7 +2,7 @@
 import type { Stall } from "./stalls.ts";
 
 export interface LogLine {
-  /** In the file, from 1. */
+  /** Its number in the file, from 1. */
   number: number;
   pid: number;
   at: number;
@@ -24,9 +24,9 @@ export interface SendLine {
 
 export interface ServiceLog {
   lines: LogLine[];
-  /** As the channel logged them. */
+  /** The sends that the channel logged. */
   sends: SendLine[];
-  /** Of single replicas. */
+  /** The stalls of single replicas. */
   stalls: (Stall & { pid: number })[];
   /** Lines that the logger did not write, such as the error that ended a process. */
   strays: string[];

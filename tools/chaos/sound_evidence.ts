@@ -1,4 +1,4 @@
-// What is known of a small run in which all went well, for tests that do harm to it.
+// The evidence of a small run without a fault, for tests that damage it.
 import assert from "node:assert/strict";
 import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";

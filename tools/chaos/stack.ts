@@ -1,5 +1,5 @@
-// The whole system: two replicas of each service, a PostgreSQL server for each service, one NATS, and
-// links between all of them that can be disturbed.
+// The whole system: two replicas of each service, a PostgreSQL server for each service, one NATS,
+// and links between all of them that can be disturbed.
 import { setTimeout as pause } from "node:timers/promises";
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../planted.ts";
@@ -27,7 +27,7 @@ interface Servers {
 export interface Stack extends Servers, AsyncDisposable {
   replicas: Record<ReplicaName, Replica>;
   links: Map<string, Proxy>;
-  /** At which clients reach the entitlement service. */
+  /** The URLs at which clients reach the entitlement service. */
   clientUrls: string[];
   owners: Record<ServiceName, string>;
 }

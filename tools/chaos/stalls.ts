@@ -1,6 +1,6 @@
-// A busy machine may give a process no processor time. A replica that stalls loses its leases, and when
-// the run itself stalls, so do all links, because it carries them. That is a fault like any other, only
-// unplanned, so it is measured.
+// A busy machine may give a process no processor time. A replica that stalls loses its leases, and
+// when the run itself stalls, so do all links, because it carries them. That is an unplanned fault,
+// so it is measured.
 
 export interface Stall {
   from: number;

@@ -1,4 +1,5 @@
-// Everything that is known about an event that violates an invariant, in the order in which it happened.
+// Everything that is known about an event that violates an invariant, in the order in which it
+// happened.
 import type { Invariant } from "./invariants/invariant.ts";
 import { ask } from "../servers/asking.ts";
 import type { SentRequest } from "./clients.ts";
@@ -13,7 +14,7 @@ interface Entry {
 
 const maxLines = 200;
 
-/** One for each example of each violated invariant. */
+/** Returns a timeline for each example of each violated invariant. */
 export async function timelinesOf(
   invariants: Invariant[],
   evidence: Evidence,
@@ -68,7 +69,7 @@ async function timelineOf(
   return [...lines.slice(0, maxLines), ...rows].join("\n");
 }
 
-/** What the rows and lines that belong to a violation are recognised by. */
+/** Identifies the rows and lines that belong to a violation. */
 interface Subject {
   ids: string[];
   user: string | undefined;
@@ -98,7 +99,7 @@ function subjectOf(example: string): Subject {
   };
 }
 
-/** Of the same entitlement, and its version is the same or a neighbour. */
+/** Whether it is about the same entitlement, and the same version or an adjacent one. */
 function isOf({ request, answer }: SentRequest, { user, sku, version }: Subject): boolean {
   return `"${request.user}"` === user && `"${request.sku}"` === sku &&
     isNear(answer?.body ?? "", version);

@@ -1,5 +1,5 @@
-// deno task demo: simulates a small shop that uses the running services. It prints each request and each
-// notification, and compares the two at the end. The exit code is 1 if they don't match.
+// deno task demo: simulates a small shop that uses the running services. It prints each request and
+// each notification, and compares the two at the end. The exit code is 1 if they don't match.
 import { parseArgs } from "node:util";
 import { printable, printableLines } from "../../shared/process/printable.ts";
 import { devSettings } from "../dev/settings.ts";
@@ -112,7 +112,7 @@ async function checkServices({ entitlement, notification }: Options, inboxes: In
   });
 }
 
-// At an even pace, which catches up after a slow answer.
+// Yields the steps at an even pace, and catches up after a slow answer.
 async function* paced(story: Story, { steps, perSecond }: Options): AsyncGenerator<Step> {
   const startedAt = performance.now();
   for (let count = 0; count < steps; count++) {

@@ -2,20 +2,20 @@ import type { Login } from "../servers/postgres.ts";
 
 export type Settings = Record<string, string>;
 
-/** Of the embedded servers; absent where the environment names others. */
+/** The URLs of the embedded servers; absent where the environment names others. */
 export interface ServerUrls {
   postgres?: (login: Login) => string;
   nats?: string;
 }
 
-/** In place of servers that are still to be started. */
+/** Stands for servers that are still to be started. */
 export const futureServers: ServerUrls = {
   postgres: ({ database }) => `postgres://owner@127.0.0.1:5432/${database}`,
   nats: "nats://127.0.0.1:4222",
 };
 
-// What a developer's run needs: the embedded servers where no others are named, the standard
-// stream, and the debug side switched on. Whatever the environment says goes before it.
+// The settings of a developer's run: the embedded servers unless others are named, the standard
+// stream, and the routes for operators. The environment overrides them.
 export function devSettings(
   read: (name: string) => string | undefined,
   urls: ServerUrls,
@@ -43,7 +43,7 @@ export function devSettings(
   return settings;
 }
 
-// The halves of the console lead to each other.
+// The two consoles link to each other.
 function consoleSettings(
   settings: Settings,
   read: (name: string) => string | undefined,

@@ -1,7 +1,7 @@
 // deno task test:docker: the tests that are about PostgreSQL and NATS, on servers in containers.
 // Arguments go to `deno test` in place of those files.
 //
-// In a folder with a lock of its own, because testcontainers brings a hundred and fifty packages
+// This folder has a lock of its own, because testcontainers brings a hundred and fifty packages
 // that nobody else needs: in the common lock they would more than triple every first start.
 import { NatsContainer, type StartedNatsContainer } from "@testcontainers/nats";
 import { PostgreSqlContainer, type StartedPostgreSqlContainer } from "@testcontainers/postgresql";
@@ -46,7 +46,7 @@ async function runTests(postgresUrl: string, natsUrl: string): Promise<number> {
 async function run(): Promise<number> {
   console.log(`Starting ${images.postgres} and ${images.nats}`);
   await using containers = new AsyncDisposableStack();
-  // One after the other, so that the first is ended when the second does not start.
+  // They start one after the other, so that the first is stopped if the second does not start.
   const postgres = containers.use(await startPostgres());
   const nats = containers.use(await startNats());
   return await runTests(

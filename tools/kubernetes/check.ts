@@ -1,9 +1,10 @@
-// deno task kubernetes:check: are the manifests in docs/kubernetes what Kubernetes takes?
+// deno task kubernetes:check: checks that Kubernetes accepts the manifests in docs/kubernetes.
 //
-// Each becomes the argument of its model's constructor. The type checker then finds names of fields
-// that do not exist, which a schema lets pass, and the model's own schema finds values out of range.
+// Each manifest becomes the argument of its model's constructor. The type checker then finds names
+// of fields that do not exist, which a schema lets pass, and the model's own schema finds values
+// out of range.
 //
-// In a folder with a lock of its own, because nobody else needs the 18 MB of models.
+// This folder has a lock of its own, because nothing else needs the 18 MB of models.
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
 

@@ -20,7 +20,7 @@ export const membersApart: Rule = {
         hint: isTypeOnly
           ? `It may import only types from there: write "import type"`
           : `It may import from: ${[file.member, ...file.mayImport].join(", ")}. ` +
-            `Move what both sides need there, or let it travel in the event`,
+            `Move the shared code there, or add the data to the event`,
       });
     });
   },
@@ -33,7 +33,7 @@ export const workspaceImports: Rule = {
     return onImport((specifier, node) => {
       const target = importedFolder(specifier, file);
       if (target === undefined || target === file.member || !isRelative(specifier)) return;
-      // What may not be imported at all is the business of members-apart.
+      // members-apart reports imports that are not allowed at all.
       if (![...file.mayImport, ...file.mayImportTypesOf].includes(target)) return;
       context.report({
         node,

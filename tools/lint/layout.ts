@@ -8,11 +8,12 @@ interface Reach {
   types?: readonly string[];
 }
 
-/** What the files of a member may import of ours, besides their own member. */
+/** The modules of other members that the files of a member may import. */
 const imports: Record<string, Reach> = {
   entitlement: { code: ["shared", "proto"] },
   notification: { code: ["shared", "proto"] },
-  // It calls the services over HTTP. Their types say what they answer; `import type` loads no code.
+  // It calls the services over HTTP and uses the types of their answers; `import type` loads no
+  // code.
   ops: { code: ["shared", "proto"], types: ["entitlement", "notification"] },
   shared: { code: ["proto"] },
   proto: { code: [] },
@@ -21,7 +22,7 @@ const imports: Record<string, Reach> = {
 
 /** A file of a member. Files elsewhere (tests, tools, the root) are not bound to the layout. */
 export interface MemberFile {
-  /** From the root, with forward slashes: "shared/process/log.ts". */
+  /** The path from the root, with forward slashes: "shared/process/log.ts". */
   path: string;
   member: string;
   mayImport: readonly string[];
@@ -57,7 +58,7 @@ export function isRelative(specifier: string): boolean {
   return /^(\.{1,2}\/|\/|file:)/.test(specifier);
 }
 
-/** With forward slashes; outside of the root it begins with "..". */
+/** The path has forward slashes; outside of the root it begins with "..". */
 function pathFromRoot(path: string): string {
   return relative(root, path).replaceAll("\\", "/");
 }

@@ -4,7 +4,7 @@ type Node = Deno.lint.Node;
 const maxFileLines = 250;
 const maxFunctionLines = 70;
 
-/** A reader should be able to hold a file in mind. */
+/** A reader should be able to keep a whole file in mind. */
 export const fileSize: Rule = {
   create(context) {
     return {

@@ -6,11 +6,11 @@ type Rule = Deno.lint.Rule;
 const statement =
   /^(\s|--.*\n)*(with\s+(recursive\s+)?\w+\s+(\(.*?\)\s+)?as\b|select\b.*\bfrom\b|insert\s+into\b|update\s.*\bset\b|delete\s+from\b)/is;
 
-// A hole where only a value can stand. Column lists, conditions and lists of placeholders are let
-// be: they can't be parameters, and a rule with false alarms gets switched off.
+// A hole where only a value can stand. Column lists, conditions and lists of placeholders
+// are allowed: they can't be parameters, and a rule with false alarms gets switched off.
 const valueFollows = /([=<>']|\b(limit|offset|interval|like))\s*$/i;
 
-/** Templates with a tag are let be, because the tag may turn its holes into parameters. */
+/** Templates with a tag are allowed, because the tag may turn its holes into parameters. */
 export const sqlParameters: Rule = {
   create(context) {
     if (!memberFile(context.filename)) return {};

@@ -25,7 +25,7 @@ export interface Attempt {
   /** Both times are in milliseconds since 1970, of a clock that never goes back. */
   sentAt: number;
   answeredAt: number;
-  /** Absent where the client can't know what became of its request. */
+  /** Absent where the client can't know what happened to its request. */
   answer: Answer | undefined;
   retryAfterMs: number;
   problem: string;
@@ -73,18 +73,18 @@ export interface ClientOptions {
   attemptTimeoutMs?: number;
   /** The mean of the pause before the next attempt, in addition to what Retry-After asks for. */
   pauseMs?: number;
-  /** Ends all requests without an answer. */
+  /** Ends all requests that have no answer yet. */
   abandoned?: AbortSignal;
 }
 
 const giveUpMs = 60_000;
 
 export class RepeatingClient {
-  /** Of all attempts. */
+  /** The number of attempts by outcome. */
   readonly outcomes: Partial<Record<Outcome, number>> = {};
   /** Attempts that failed although a replica took the connection and did not ask to come back. */
   readonly failures: string[] = [];
-  /** From the first attempt to the answer. */
+  /** The longest time from a first attempt to its answer. */
   slowestMs = 0;
   readonly #urls: string[];
   readonly #options: ClientOptions;
@@ -95,7 +95,7 @@ export class RepeatingClient {
     this.#options = options;
   }
 
-  /** All attempts; the last one is the answered one, unless the client was told to give up. */
+  /** Returns all attempts. The last one was answered, unless the client had to give up. */
   async ask(request: HttpRequest): Promise<Attempt[]> {
     const { attemptTimeoutMs, pauseMs = 50, abandoned } = this.#options;
     const attempts: Attempt[] = [];

@@ -1,8 +1,7 @@
-// The load over sockets, in a process of its own, which spends as little as it can because it shares
-// the machine with what it loads: a request is bytes, and of an answer little is read. A closed loop
-// sends the next request when one is answered; an open loop sends by the clock, as customers do who
-// know nothing of each other.
-// Arguments: url, and the loop as JSON. Prints one line of JSON.
+// The load over sockets, in a process of its own. It shares the machine with the services, so it
+// does little work: it writes prepared bytes and reads little of an answer. A closed loop sends the
+// next request when one is answered; an open loop sends by the clock, like customers who don't know
+// each other. Arguments: url, and the loop as JSON. Prints one line of JSON.
 import { fileURLToPath } from "node:url";
 import { grant, toBytes } from "./change_request.ts";
 
@@ -12,7 +11,7 @@ interface ClosedLoop {
   kind: LoadKind;
   first: number; // the number of the first change
   count: number;
-  users?: number; // that share the changes; absent: each is of a user of its own
+  users?: number; // number of users who share the changes; absent: each change is of a new user
 }
 
 export interface LoadResult {
@@ -27,7 +26,7 @@ interface OpenLoop {
 }
 
 export interface Arrival {
-  status: number; // or one of the two below
+  status: number; // or `lost` or `turnedAway`
   ms: number; // from sending to the answer
 }
 export const lost = 0; // without an answer
@@ -36,7 +35,7 @@ export const turnedAway = -1; // there was no connection to send it on
 export interface Arrivals {
   changes: Arrival[]; // in the order of their numbers
   withoutRetryAfter: number; // of the 503s
-  seconds: number; // that it took to send all: more than asked for where the load itself lags
+  seconds: number; // until all were sent: more than asked for if the load itself is too slow
 }
 
 export interface Times {
@@ -187,7 +186,7 @@ function statusOf(answer: string): number {
   return Number(answer.slice(9, 12));
 }
 
-/** Alone each change is of a user of its own; of so many users each gets one entitlement after the other. */
+/** Each change is of a new user; with `users`, this many users get one entitlement after another. */
 function changeBytes(host: string, number: number, users?: number): Uint8Array {
   const [user, sku] = users === undefined
     ? [`user-${number}`, "premium"]

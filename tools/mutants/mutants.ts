@@ -1,5 +1,5 @@
-// deno task mutants [--only FOLDER|FILE]…: puts each bug of the lists into a copy of the project, one at
-// a time, and runs the tests that must notice it.
+// deno task mutants [--only FOLDER|FILE]…: puts each bug of the lists into a copy of the project,
+// one at a time, and runs the tests that must notice it.
 import { parseArgs } from "node:util";
 import { plantedPassword, plantedSettings } from "../planted.ts";
 import { keepServersInMemory } from "../servers/in_memory.ts";
@@ -70,7 +70,7 @@ const unusable = [...outcomes.values()].filter(({ kind }) => kind === "unusable"
 if (unusable > 0) console.log(`${unusable} could not be tried; the reasons are above`);
 Deno.exit(unusable === 0 && noticed(chosen) * 100 >= chosen.length * enough ? 0 : 1);
 
-/** As many at a time as there are copies of the project. */
+/** Runs as many at a time as the project has copies. */
 async function sideBySide<Item>(
   items: Iterable<Item>,
   work: (trial: Trial, item: Item) => Promise<void>,

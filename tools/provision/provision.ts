@@ -1,6 +1,7 @@
-// deno task provision: makes the streams and the durable consumers of both services, or brings them to
-// the settings. It needs a NATS user with that permission; the services only verify them. It is safe at
-// any time, any number of times. With --users it prints the users for the names in the settings.
+// deno task provision: makes the streams and the durable consumers of both services, or brings them
+// to the settings. It needs a NATS user with that permission; the services only verify them. It is
+// safe at any time, any number of times. With --users it prints the users for the names in the
+// settings.
 import { ErrorCode, type JetStreamManager, NatsError } from "nats";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ensureAdvisories, ensureEvents } from "../../notification/durables.ts";
@@ -27,12 +28,12 @@ export async function provision(
   waitMs = defaultWaitMs,
 ): Promise<void> {
   const until = performance.now() + waitMs;
-  for (let told = false;; told = true) {
+  for (let reported = false;; reported = true) {
     try {
       return await provisionOnce(config, say);
     } catch (error) {
       if (isFinal(error) || performance.now() > until) throw error;
-      if (!told) say(`Waiting for NATS: ${reasonOf(error)}`);
+      if (!reported) say(`Waiting for NATS: ${reasonOf(error)}`);
       await sleep(retryMs);
     }
   }
@@ -62,7 +63,7 @@ async function ensureAll(
   ];
   for (const [stream, durable] of ready) {
     const consumer = durable === undefined ? "" : `, and its consumer ${JSON.stringify(durable)}`;
-    say(`Stream ${JSON.stringify(stream)}${consumer}: there, and as the settings want it`);
+    say(`Stream ${JSON.stringify(stream)}${consumer}: exists with the wanted settings`);
   }
 }
 
@@ -78,7 +79,8 @@ function problemsOf(error: unknown): string[] {
 }
 
 if (import.meta.main) {
-  // A connection with TLS does not keep the process alive (Deno 2.9.6), which would end while it waits.
+  // A connection with TLS does not keep the process alive (Deno 2.9.6), which would end while it
+  // waits.
   const staysAlive = setInterval(() => {}, 1_000);
   try {
     const config = readWithin(program, readConfig, (name) => Deno.env.get(name));

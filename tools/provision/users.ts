@@ -1,6 +1,7 @@
 import type { ProvisionConfig } from "./config.ts";
 
-// The users of NATS for the names in the settings. deploy/nats-users.conf has them for the default names.
+// The users of NATS for the names in the settings. deploy/nats-users.conf has them for the default
+// names.
 
 export function usersFile({ published, consumed }: Omit<ProvisionConfig, "nats">): string {
   const { stream, consumer, advisories } = consumed;
@@ -38,7 +39,7 @@ ${
         `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
         `$JS.ACK.${stream}.${durable}.>`,
       ]),
-      `$JS.API.STREAM.MSG.GET.${stream.name}`, // a copy of a message that was given up
+      `$JS.API.STREAM.MSG.GET.${stream.name}`, // a copy of a dead message
       "_INBOX.entitlement.checks.>",
     ], [check, "_INBOX.notification.>"])
   }

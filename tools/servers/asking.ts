@@ -20,7 +20,7 @@ export function ask<Row>(url: string, sql: string, values: unknown[] = []): Prom
   return withClient(url, async (client) => (await client.query(sql, values)).rows);
 }
 
-/** How many rows a `from` clause has, which may go on with joins and conditions. */
+/** Counts the rows of a `from` clause, which may contain joins and conditions. */
 export async function countRows(
   url: string,
   from: string,

@@ -9,11 +9,11 @@ export interface User {
 export interface ChildOptions {
   program: string;
   args: string[];
-  /** Holds the log and whatever else belongs to this run; see run_folder.ts. */
+  /** Contains the log and all other files of this run; see run_folder.ts. */
   runFolder: string;
   /** The program's working folder. Only this program may work in it. */
   workFolder: string;
-  /** What ends the program when the caller goes. */
+  /** Ends the program when the caller ends. */
   lastSignal: Deno.Signal;
   user?: User | undefined;
 }

@@ -33,7 +33,7 @@ export async function fromDebian(
   return await download(wanted, `${folder}/own`, undefined);
 }
 
-/** Without sources, those of the machine. */
+/** By default it uses the sources of the machine. */
 async function download(
   { name, program }: DebianPackage,
   folder: string,

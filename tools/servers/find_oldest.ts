@@ -12,7 +12,7 @@ export interface OldestServers {
 const major = 15;
 const bin = `usr/lib/postgresql/${major}/bin`;
 
-/** With a name of its own, so that it is not confused with the newest on PATH or in the cache. */
+/** It has a name of its own, so that it is not confused with the newest on PATH or in the cache. */
 const natsServer = {
   name: "oldest-nats-server",
   setting: "KENRI_OLDEST_NATS_SERVER",

@@ -15,7 +15,7 @@ export interface Program {
   advice: string;
 }
 
-/** Below the project root and ignored by git. */
+/** The cache, below the project root and ignored by git. */
 export const CACHE = `${root}.kenri/bin`;
 
 /** Returns the path of the first one that runs. */
@@ -88,7 +88,8 @@ async function keep(
     const fetched = await fetchInto(folder, say);
     const version = await versionOf(program, fetched);
     if (!version) throw new Error(`"${fetched}" does not run on this machine`);
-    // Within one file system a rename is atomic: a second process at work sees all of it or nothing.
+    // Within one file system a rename is atomic: a second process at work sees all of it or
+    // nothing.
     const kept = `${CACHE}/${name}-${version}`;
     await Deno.rename(fetched, kept);
     say(`${name} ${version}: "${kept}", from ${source}`);
@@ -101,7 +102,7 @@ async function keep(
   }
 }
 
-/** On the file system of the cache, so that files can be renamed into it. */
+/** Makes a folder on the file system of the cache, so that files can be renamed into it. */
 export async function makeFolderInCache(): Promise<string> {
   await Deno.mkdir(CACHE, { recursive: true });
   return await Deno.makeTempDir({ dir: CACHE, prefix: "fetching-" });

@@ -9,7 +9,7 @@ export interface NatsOptions {
   storeDir?: string;
   port?: number;
   name?: string;
-  /** Of the only user. Absent: a random one. */
+  /** The password of the only user. Absent: a random one. */
   password?: string;
   /** Lines of the configuration in place of the only user: others, or none. The url names no user then. */
   users?: string;
@@ -34,7 +34,7 @@ export class NatsServer extends Server {
     this.#credentials = credentials;
   }
 
-  /** With the user and the password, where these are its own. */
+  /** The URL with the user and the password, unless the configuration names other users. */
   get url(): string {
     const url = new URL(`nats://127.0.0.1:${this.port}`);
     if (this.#credentials) {
@@ -44,7 +44,7 @@ export class NatsServer extends Server {
     return url.href;
   }
 
-  /** All streams gone, as after the loss of a disk. The server must be stopped. */
+  /** Deletes all streams, like the loss of a disk. The server must be stopped. */
   async wipe(): Promise<void> {
     if (this.isRunning) throw new Error("Stop nats-server before wiping its store");
     for await (const entry of Deno.readDir(this.storeDir)) {

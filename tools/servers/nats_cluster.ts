@@ -4,9 +4,9 @@ import { newPassword } from "./password.ts";
 
 export interface NatsCluster extends AsyncDisposable {
   readonly nodes: NatsServer[];
-  /** Of all nodes, separated by commas, as `NATS_URL` takes them. */
+  /** The URLs of all nodes, separated by commas, as `NATS_URL` takes them. */
   readonly url: string;
-  /** On which the nodes listen for each other. */
+  /** The ports on which the nodes listen for each other. */
   readonly routePorts: number[];
 }
 

@@ -12,7 +12,7 @@ const SHA256: Record<string, string> = {
   "linux-arm64": "da4b27942ecfb4c5f0c54553d2e7f470ddda9d7581cfe8131b351a0e223ed401",
 };
 
-/** Six megabytes; on a slow line better given up than hanging for ever. */
+/** It has six megabytes; on a slow line an error is better than hanging for ever. */
 const TIMEOUT_MS = 120_000;
 
 export async function natsFromRelease(folder: string): Promise<string> {

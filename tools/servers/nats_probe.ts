@@ -1,4 +1,4 @@
-/** What a nats-server says first on every connection; only the fields used here. */
+/** The first message of a nats-server on every connection; only the fields used here. */
 interface Info {
   server_name: string;
   jetstream?: boolean;
@@ -6,13 +6,13 @@ interface Info {
   tls_required?: boolean;
 }
 
-/** As a client names them when it connects. */
+/** The credentials with which a client connects. */
 export interface Credentials {
   user: string;
   pass: string;
 }
 
-/** Is it the server of this name that listens here, and does its JetStream answer a request? */
+/** Whether the server of this name listens here, and its JetStream answers a request. */
 export async function jetStreamAnswers(
   port: number,
   serverName: string,
@@ -24,7 +24,7 @@ export async function jetStreamAnswers(
   } catch {
     return false;
   }
-  // A stranger on this port could stay silent.
+  // Another program on this port could stay silent.
   const timeout = setTimeout(() => connection.close(), 1_000);
   try {
     return await askJetStream(connection, serverName, credentials);
@@ -38,7 +38,7 @@ export async function jetStreamAnswers(
   }
 }
 
-/** Spoken by hand: three lines of protocol, and no client whose reconnecting would be in the way. */
+/** Three lines of the protocol are enough, and the client library would reconnect. */
 async function askJetStream(
   connection: Deno.TcpConn,
   serverName: string,

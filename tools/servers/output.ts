@@ -1,4 +1,4 @@
-/** Runs a program to its end; its own last line of complaint becomes the error. */
+/** Runs a program to its end. If it fails, the last line that it printed becomes the error. */
 export async function output(program: string, args: string[], cwd: string): Promise<void> {
   const { success, code, stderr } = await new Deno.Command(program, { args, cwd }).output();
   if (success) return;

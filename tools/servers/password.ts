@@ -12,7 +12,7 @@ export function passwordOf(role: string, ofAdministrator: string): string {
   return createHash("sha256").update(`${ofAdministrator}:${role}`).digest("hex");
 }
 
-/** In PostgreSQL's data folder, readable by its user alone. */
+/** A file in PostgreSQL's data folder, which only its user can read. */
 const file = "kenri-password";
 
 /** Undefined when the data knows no password yet: it is new, or of a version that let all users in. */
@@ -24,7 +24,7 @@ export async function keptPassword(
   return success && stdout.trim() !== "" ? stdout.trim() : undefined;
 }
 
-/** After PostgreSQL knows it: a file that exists holds the password that is valid. */
+/** Called after PostgreSQL knows the password, so the file always contains a valid one. */
 export async function keepPassword(
   dataDir: string,
   user: User | undefined,

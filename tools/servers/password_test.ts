@@ -1,5 +1,5 @@
-// Every user of the machine can ask for the servers that the tools start: none gets in without the
-// password, and the password stands where nobody else reads it.
+// Every user of the machine can ask for the servers that the tools start: nobody gets in
+// without the password, and nobody else can read the password.
 import assert from "node:assert/strict";
 import pg from "pg";
 import { connectTo } from "./nats_client.ts";
@@ -91,7 +91,7 @@ async function dataFolder() {
   return { postgres, file: `${postgres}/kenri-password`, [Symbol.asyncDispose]: remove };
 }
 
-/** The first value that the statement answers. */
+/** The first value that the statement returns. */
 async function logIn(url: string, sql = "select current_user as answer"): Promise<unknown> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => {}); // the server ends the connection after its refusal
@@ -103,8 +103,8 @@ async function logIn(url: string, sql = "select current_user as answer"): Promis
   }
 }
 
-/** All that NATS answers until it ends the connection. Its client can't be asked: Deno 2.9.6 reports
- * the reset of a connection that the client has given up as an error that nobody caught. */
+/** All that NATS answers until it ends the connection. The client library can't be used here: Deno
+ * 2.9.6 reports the reset of a connection that it has abandoned as an uncaught error. */
 async function connectAs(port: number, credentials: Record<string, string>): Promise<string> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const connect = JSON.stringify({ verbose: false, ...credentials });

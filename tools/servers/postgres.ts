@@ -7,10 +7,10 @@ import { makeRunFolder, type RunFolder } from "./run_folder.ts";
 import { Server, type ServerProgram } from "./server.ts";
 
 export interface PostgresOptions {
-  /** Made and initialised if empty. Absent: a temporary one that goes with the server. */
+  /** It is made and initialised if empty. Absent: a temporary one, deleted with the server. */
   dataDir?: string;
   port?: number;
-  /** Of the administrator, for new data. Absent: a random one. Data that is kept keeps its own. */
+  /** The administrator's password for new data. Absent: a random one. Existing data keeps its own. */
   password?: string;
   settings?: Record<string, string>;
   say?: (line: string) => void;
@@ -21,14 +21,14 @@ const SETTINGS: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   // Its path would have to be short and writable; nothing here connects that way.
   unix_socket_directories: "",
-  // In the data folder, not in /dev/shm: a killed server leaves 1 MB behind there, and a container
-  // has 64 MB of it in all.
+  // Shared memory is in the data folder and not in /dev/shm: a killed server leaves 1 MB behind
+  // there, and a container has 64 MB of it in all.
   dynamic_shared_memory_type: "mmap",
   // Each test file holds a few pools at once.
   max_connections: "200",
   shared_buffers: "256MB",
-  // In PostgreSQL's order LOG is above ERROR: the errors that tests cause are left out, while starts,
-  // recoveries and reasons for a failed start are logged.
+  // In PostgreSQL's order LOG is above ERROR: the errors that tests cause are left out, while
+  // starts, recoveries and reasons for a failed start are logged.
   log_min_messages: "log",
   log_checkpoints: "off",
   timezone: "UTC",
@@ -50,7 +50,7 @@ export class PostgresServer extends Server {
     this.#password = password;
   }
 
-  /** Of the administrator, with the password. */
+  /** The URL of the administrator, with the password. */
   get url(): string {
     return this.urlOf({ database: "postgres" });
   }

@@ -32,7 +32,8 @@ export async function initdb(
       ...["--pgdata", dataDir, "--username", "postgres", "--encoding", "UTF8"],
       ...["--auth", "scram-sha-256", "--pwfile", passwordFile],
       ...localeArguments(major),
-      // More rounds make guessing expensive, but each connection too. 192 random bits can't be guessed.
+      // More rounds make guessing expensive, but each connection too. 192 random bits can't be
+      // guessed.
       ...(major >= 16 ? ["--set", "scram_iterations=1"] : []),
       ...["--no-sync", "--no-instructions"],
     ],
@@ -49,7 +50,7 @@ export async function initdb(
 
 const passwordForAll = "host all all 127.0.0.1/32 scram-sha-256\n";
 
-/** For the single-user mode, to which an empty line ends a statement. Roles as `passwordOf` has them. */
+/** Statements for the single-user mode, where an empty line ends each. The passwords are those of `passwordOf`. */
 function passwordsForAll(password: string): string {
   return `
 alter role postgres password '${password}';

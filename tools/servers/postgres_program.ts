@@ -10,7 +10,7 @@ export interface PostgresPrograms {
 
 const setting = "KENRI_POSTGRES_BIN";
 
-/** Those that the setting names, else those of the npm package, where the user can run them. */
+/** Finds the programs that the setting names, or those of the npm package, where the user can run them. */
 export async function findPostgres(
   user: User | undefined,
   say: (line: string) => void,

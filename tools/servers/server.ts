@@ -43,12 +43,12 @@ export class Server implements AsyncDisposable {
     return this.#port;
   }
 
-  /** For printing, because the url has a password. */
+  /** The address for printing, because the url has a password. */
   get address(): string {
     return `${this.#program.name} at 127.0.0.1:${this.#port}`;
   }
 
-  /** Of the server process itself. It stays the same after the process has ended. */
+  /** The id of the server process. It stays the same after the process has ended. */
   get pid(): number {
     return this.#started().pid;
   }

@@ -6,7 +6,7 @@ export interface ServersOptions {
   dataDir?: string;
   postgresPort?: number;
   natsPort?: number;
-  /** Of PostgreSQL's administrator and of NATS' only user. Absent: random ones. */
+  /** The password of PostgreSQL's administrator and of NATS' only user. Absent: random ones. */
   password?: string;
   postgresSettings?: Record<string, string>;
   say?: (line: string) => void;

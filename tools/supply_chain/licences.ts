@@ -1,4 +1,5 @@
-// deno task licences: writes docs/licences.md, the licence of every package by what the registry says.
+// deno task licences: writes docs/licences.md, the licence of every package according to the
+// registry.
 import { pathOf, readPackages } from "./packages.ts";
 import { registry } from "./registry.ts";
 
@@ -17,7 +18,7 @@ export function isAllowed(expression: string): boolean {
   return plain.split(" AND ").every((licence) => allowed.includes(licence.trim()));
 }
 
-/** By the name of the package, as the page has them. */
+/** The licences by the name of the package, as on the page. */
 export async function readLicences(): Promise<Map<string, string>> {
   const sections = (await Deno.readTextFile(page)).split(/^## /m).slice(1);
   return new Map(sections.flatMap((section) => {

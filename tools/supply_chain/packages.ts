@@ -24,7 +24,7 @@ interface LockedPackage {
   scripts?: boolean;
 }
 
-/** Those of the product with its tests, and those of tools with packages of their own. */
+/** The lock files of the product with its tests, and of tools with packages of their own. */
 export const lockFiles = ["deno.lock", "tools/docker/deno.lock", "tools/kubernetes/deno.lock"];
 
 const root = new URL("../../", import.meta.url);
@@ -34,7 +34,7 @@ export async function readLock(file: string): Promise<Lock> {
   return JSON.parse(await Deno.readTextFile(pathOf(file)));
 }
 
-/** By name@version, however often and with whatever peers a lock lists them. */
+/** Each name@version once, however often and with whatever peers a lock lists it. */
 export async function readPackages(files: string[] = lockFiles): Promise<Map<string, Package>> {
   const packages = new Map<string, Package>();
   for (const file of files) {
@@ -60,7 +60,7 @@ export async function readPackages(files: string[] = lockFiles): Promise<Map<str
   return new Map([...packages].sort(([a], [b]) => a < b ? -1 : 1));
 }
 
-/** Without the peers that a lock writes behind it, a@1_b@2, nor the alias before it, a@npm:b@2. */
+/** Removes the peers that a lock writes after it, a@1_b@2, and the alias before it, a@npm:b@2. */
 export function idOf(key: string): string {
   return key.replace(/^.+@npm:/, "").replace(/^(@?[^@]+@[^_]+).*$/, "$1");
 }

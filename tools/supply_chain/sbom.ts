@@ -1,5 +1,5 @@
-// deno task sbom: dist/kenri.cdx.json, the bill of materials as CycloneDX 1.6. What the services run
-// with is "required"; what only tests, benchmarks and checks use is "excluded".
+// deno task sbom: dist/kenri.cdx.json, the bill of materials as CycloneDX 1.6. Packages that the
+// services use are "required"; those that only tests, benchmarks and checks use are "excluded".
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { readLicences } from "./licences.ts";
@@ -134,7 +134,7 @@ async function denoComponent(): Promise<Component> {
   };
 }
 
-/** The same for the same lock files. */
+/** The serial number is the same for the same lock files. */
 async function serialNumber(): Promise<string> {
   const hash = createHash("sha256");
   for (const file of lockFiles) hash.update(await Deno.readTextFile(pathOf(file)));

@@ -1,4 +1,4 @@
-// From the change over HTTP to the stream.
+// Crashes on the way from the change over HTTP to the stream.
 import { grant } from "../../../tools/load/change_request.ts";
 import { untilAll } from "../../support/outbox.ts";
 import { until } from "../../../tools/servers/wait.ts";
@@ -10,7 +10,7 @@ import type { Stage } from "./stage.ts";
 
 const claim = "claimable as";
 const settle = "set status = 'PUBLISHED'";
-const putBack = "last_error = 'lost by the stream'";
+const republishes = "last_error = 'lost by the stream'";
 
 const committed = { "stored answers": 1, audit: 1 };
 const sentOnce = {
@@ -178,21 +178,21 @@ export const changePoints: CrashPoint[] = [
     at: statement("after", "insert into stream_generations"),
     before: (stage) => loseStream(stage, 2),
     leaves: { "stored answers": 2, audit: 2, "outbox PUBLISHED": 2 },
-    next: "The recorded generation says where the old stream ended; the later rows are put back",
+    next: "The recorded generation says where the old stream ended; the later rows are republished",
     ends: allSent(2),
     sends: 2,
     seen: "Every change was answered before; one notification for each, sent once",
   },
   {
-    dies: "in the loss check, when half of the rows are put back",
+    dies: "in the loss check, when half of the rows are republished",
     of: "entitlement",
-    at: statement("before", putBack, 2),
+    at: statement("before", republishes, 2),
     before: (stage) => loseStream(stage, 1_100),
     leaves: {
       ...{ "stored answers": 1_100, audit: 1_100 },
       ...{ "outbox PENDING": 1_000, "outbox PUBLISHED": 100 },
     },
-    next: "The other rows are put back before anything is published",
+    next: "The other rows are republished before anything else is published",
     ends: allSent(1_100),
     sends: 1_100,
     seen: "Every change was answered before; one notification for each, sent once",

@@ -1,4 +1,4 @@
-// From the notification on record to the channel.
+// Crashes on the way from the stored notification to the channel.
 import { grant } from "../../../tools/load/change_request.ts";
 import { withClient } from "../../support/databases.ts";
 import type { ServiceProcess, Settings } from "../../../tools/servers/service_process.ts";

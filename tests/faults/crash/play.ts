@@ -47,7 +47,7 @@ export async function playOut(point: CrashPoint): Promise<void> {
     await untilEqual(observer.unacknowledged, point.unacknowledged);
   }
 
-  await point.mend?.(stage);
+  await point.afterwards?.(stage);
   // If notification dies, its events are published already, so entitlement is not needed.
   await using entitlement = of === "entitlement" ? await startService(of, settings) : undefined;
   await using notification = await startService("notification", settings);

@@ -5,7 +5,7 @@ import type { Counts } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 
 export interface CrashPoint {
-  dies: string; // where, in words
+  dies: string; // the point of the crash, in words
   of: "entitlement" | "notification";
   at?: FaultPoint; // absent: `meanwhile` ends the process
   settings?: Settings; // of all processes
@@ -14,7 +14,7 @@ export interface CrashPoint {
   meanwhile?(stage: Stage, service: ServiceProcess): Promise<unknown>;
   leaves: Counts;
   unacknowledged?: number; // of the messages in the stream
-  mend?(stage: Stage): Promise<unknown>; // what else changes before the next start
+  afterwards?(stage: Stage): Promise<unknown>; // runs after the crash and before the next start
   next: string; // what the next start or another replica does
   ends: Counts;
   sends: number;

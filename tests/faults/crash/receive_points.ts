@@ -1,4 +1,4 @@
-// From the stream to the notification on record.
+// Crashes on the way from the stream to the stored notification.
 import type { BothPlaces } from "../../../tools/load/stage.ts";
 import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
 import { ask } from "../../support/entitlement.ts";

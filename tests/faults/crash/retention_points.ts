@@ -35,7 +35,7 @@ export const retentionPoints: CrashPoint[] = [
       await addOldNotifications(stage, 1_100);
     },
     leaves: { "stored answers": 1, audit: 1, "outbox PENDING": 1, "notifications SENT": 100 },
-    mend: (stage) => stage.publish(),
+    afterwards: (stage) => stage.publish(),
     next: "Retention deletes the other rows after the next start",
     ends: sent,
     sends: 1,

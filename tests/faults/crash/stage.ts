@@ -21,7 +21,7 @@ export class Stage {
     this.place = place;
   }
 
-  /** As a replica without a relay does. */
+  /** Commits changes, as a replica without a relay does. */
   async commit(...requests: ChangeRequest[]): Promise<void> {
     const changes = requests.map(({ key, action, user, sku, reason, purchase }) => ({
       ...{ action, userId: user, stockKeepingUnit: sku, reason, purchaseId: purchase },
@@ -39,14 +39,14 @@ export class Stage {
     );
   }
 
-  /** As a relay does that ends when all events are published. */
+  /** Publishes all events, as a relay does. */
   async publish(): Promise<void> {
     const { entitlement: { serviceUrl }, owners } = this.place;
     await using _relay = startRelay({ ...this.place, serviceUrl });
     await untilAll(owners.entitlement, "PUBLISHED");
   }
 
-  /** As a replica does that dies before it acknowledges anything. */
+  /** Receives messages, as a replica does that dies before it acknowledges anything. */
   async receive(isReceived: (sequence: number) => boolean = () => true): Promise<void> {
     const events = await storedEvents(this.place.natsUrl, this.place.stream);
     const received = events.filter(({ seq }) => isReceived(seq))
@@ -54,7 +54,7 @@ export class Stage {
     await this.#with("NOTIFICATION", (database) => receiveEvents(database, received, 3_600_000));
   }
 
-  /** Over HTTP. */
+  /** Sends a request over HTTP. */
   async ask(url: string, request: ChangeRequest): Promise<void> {
     const { answer } = await sendChange(url, request);
     if (!answer) throw new Error("No answer");

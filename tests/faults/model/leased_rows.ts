@@ -1,5 +1,5 @@
-// What both tables of leased rows share: how a row of the model is stored in the database, and the real
-// functions that claim, keep and settle it.
+// What both tables of leased rows share: how a row of the model is stored in the database, and the
+// real functions that claim, keep and settle it.
 import type { NewLease } from "../../../shared/queue/handover.ts";
 import type { Lease, LeasedRow } from "../../../shared/queue/leases.ts";
 import type { Database } from "../../../shared/postgres/postgres.ts";
@@ -132,7 +132,7 @@ export const leasedValues = `key, status, attempts,
     when 'over' then now() - interval '1 hour' end,
   case when lease <> 'none' then token end`;
 
-// And back.
+// The columns of a database row, as the model has them.
 export const rowOfModel = `status, attempt_count as attempts,
   coalesce(next_retry_at > now(), false) as waits,
   case when lease_until is null then 'none' when lease_until > now() then 'runs' else 'over' end

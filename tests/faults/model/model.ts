@@ -14,10 +14,10 @@ import { type Event, events, keyOf, type OutboxRow, type State, type Worker } fr
 
 export interface Scope {
   events: number; // the first of `events`
-  relays: number; // with none, all is published from the start; else nothing is even committed
+  relays: number; // with 0 relays all events are published at the start, else none is committed
   consumers: number;
   deliverers: number;
-  faults: number; // together, of whatever kind
+  faults: number; // in total, of any kind
   reconciles?: boolean;
 }
 
@@ -48,7 +48,7 @@ const usual: Habits = {
   looksAgain: true,
   acksFirst: false,
   startsAgain: true,
-  tellsUnsettled: true,
+  reportsUnsettled: true,
 };
 
 export function callsOf({ outbox, inbox }: Model): number {
@@ -62,7 +62,7 @@ export interface Habits {
   looksAgain: boolean; // every few seconds
   acksFirst: boolean;
   startsAgain: boolean; // whether a crashed relay restarts
-  tellsUnsettled: boolean; // whether the receiver reports what may be redelivered
+  reportsUnsettled: boolean; // whether the receiver reports what may be redelivered
 }
 
 export function systemOf(model: Model, scope: Scope): System<State> {

@@ -4,7 +4,7 @@ import { republishLost } from "../../../entitlement/republish/republish_lost.ts"
 import { republishUnreceived } from "../../../entitlement/republish/republish_unreceived.ts";
 import type { AuditedEvent } from "../../../entitlement/reconciliation/check.ts";
 import { claimEvents, keepEvents, settleEvents } from "../../../entitlement/outbox.ts";
-import { announceChanges } from "../../../entitlement/store_changes.ts";
+import { storeEvents } from "../../../entitlement/store_changes.ts";
 import { newOperation } from "../../../shared/operators/operations.ts";
 import { query, type Transaction } from "../../../shared/postgres/postgres.ts";
 import {
@@ -54,8 +54,8 @@ export interface OutboxCalls extends LeasedCalls<Outbox> {
     found: Found,
     killed: boolean,
   ): Promise<Changed<Outbox, number | undefined>>;
-  putBack(outbox: Outbox): Promise<Changed<Outbox, void>>; // every few seconds
-  mend(outbox: Outbox, missing: Event[]): Promise<Changed<Outbox, unknown>>;
+  republishLost(outbox: Outbox): Promise<Changed<Outbox, void>>; // every few seconds
+  republishMissing(outbox: Outbox, missing: Event[]): Promise<Changed<Outbox, unknown>>;
 }
 
 export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
@@ -72,7 +72,7 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
       real.after(outbox, `commit ${event} ${offered}`, async (database) => {
         const tx = database as unknown as Transaction; // which one statement does not need
         const lease = offered ? newLease() : undefined;
-        return (await announceChanges(tx, [commitOf(event)], lease)).map(asHeld);
+        return (await storeEvents(tx, [commitOf(event)], lease)).map(asHeld);
       }, { view: withoutPlaces }),
     look: (outbox) =>
       real.after(outbox, "look", async (database) => {
@@ -87,17 +87,17 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
         (database) => repairWith(answeredFirst(database, recorded), found),
         { view: onlyPublished, killedBefore: killed ? /update outbox_events/ : undefined },
       ),
-    putBack: (outbox) =>
+    republishLost: (outbox) =>
       real.after(
         outbox,
-        "put back",
+        "republish lost",
         (database) => republishLost(database, log),
         { view: onlyPublished },
       ),
-    mend: (outbox, missing) =>
+    republishMissing: (outbox, missing) =>
       real.after(
         outbox,
-        `mend ${missing}`,
+        `republish ${missing}`,
         (database) =>
           republishUnreceived(database, missing.map(asAudited), newOperation(operation)),
         { view: withoutGenerations },

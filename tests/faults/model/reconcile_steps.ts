@@ -1,5 +1,5 @@
-// The reconciliation (entitlement/reconciliation/run.ts) asks which events were not received, and later,
-// when everything may have changed, republishes those that are missing.
+// The reconciliation (entitlement/reconciliation/run.ts) asks which events were not received, and
+// later, when everything may have changed, republishes those that are missing.
 import { classifier } from "../../../entitlement/reconciliation/check.ts";
 import { withTables } from "./changes.ts";
 import type { Step } from "./explore.ts";
@@ -13,7 +13,7 @@ export async function reconcileSteps(
 ): Promise<Step<State>[]> {
   const { publishing, missing, stream } = state;
   if (missing.length > 0) {
-    const changed = await outbox.mend(publishing.tables, missing);
+    const changed = await outbox.republishMissing(publishing.tables, missing);
     return [{
       label: `the reconciliation puts ${namesOf(missing)} back`,
       next: { ...state, missing: [], publishing: withTables(publishing, changed) },
@@ -30,9 +30,9 @@ export async function reconcileSteps(
   }];
 }
 
-// As if each message had been delivered once: those that are not acked wait for redelivery.
+// Treats each message as delivered once: those that are not acked wait for redelivery.
 function findMissing({ publishing, stream, sending }: State, habits: Habits): Event[] {
-  const unsettled = habits.tellsUnsettled ? stream.messages.filter(({ acked }) => !acked) : [];
+  const unsettled = habits.reportsUnsettled ? stream.messages.filter(({ acked }) => !acked) : [];
   const stateOf = classifier({
     missing: events.map(({ name }) => name).filter((_, event) => !sending.tables.processed[event]),
     dead: [],

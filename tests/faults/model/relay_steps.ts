@@ -1,5 +1,5 @@
-// A relay (entitlement/relay.ts) connects, compares the stream with what it recorded, and then publishes
-// its claimed rows.
+// A relay (entitlement/relay.ts) connects, compares the stream with what it recorded, and then
+// publishes its claimed rows.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withFlag, withHeld, withWorker } from "./changes.ts";
 import type { Step } from "./explore.ts";
@@ -51,8 +51,8 @@ async function linkSteps(state: State, at: number, model: Model): Promise<Step<S
   return held.length === 0 ? await connectSteps(state, at, model) : [];
 }
 
-// The first work of a connection (repairLostEvents), in its order: it reads the table, then the stream, and
-// then changes the table.
+// The first work of a connection (repairLostEvents), in its order: it reads the table, then the
+// stream, and then changes the table.
 async function connectSteps(state: State, at: number, model: Model): Promise<Step<State>[]> {
   const who = `relay ${nameOf(at)}`;
   const { run } = state.stream;
@@ -97,8 +97,8 @@ async function repairSteps(
     const next = withLink({ ...state, publishing: { ...publishing, tables } }, at, link);
     steps.push(
       killed
-        ? { label: `${who} crashes before it puts back what is lost`, next: withFault(next) }
-        : { label: `${who} compares, and puts back what is lost`, next },
+        ? { label: `${who} crashes before it republishes what is lost`, next: withFault(next) }
+        : { label: `${who} compares, and republishes what is lost`, next },
     );
   }
   return steps;
@@ -112,10 +112,10 @@ async function putBackSteps(
 ): Promise<Step<State>[]> {
   const { publishing } = state;
   if (!habits.checksForLoss || !habits.looksAgain) return [];
-  const { tables } = await outbox.putBack(publishing.tables);
+  const { tables } = await outbox.republishLost(publishing.tables);
   if (numberOf(tables) === numberOf(publishing.tables)) return [];
   const next = { ...state, publishing: { ...publishing, tables } };
-  return [{ label: `relay ${nameOf(at)} puts back what was settled late`, next }];
+  return [{ label: `relay ${nameOf(at)} republishes what was settled late`, next }];
 }
 
 function withLink(state: State, at: number, link: Link | null): State {
@@ -124,8 +124,8 @@ function withLink(state: State, at: number, link: Link | null): State {
   return { ...state, publishing: withWorker(publishing, at, { held, link }) };
 }
 
-// publishRow and openPublisher. A worker may stall between its last check of the lease and the publish, so
-// an expired lease does not prevent a publish here.
+// publishRow and openPublisher. A worker may stall between its last check of the lease and the
+// publish, so an expired lease does not prevent a publish here.
 function publishSteps(state: State, at: number): Step<State>[] {
   const { publishing, stream, history } = state;
   const { held, link } = publishing.workers[at] as Worker;

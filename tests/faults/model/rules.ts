@@ -14,17 +14,17 @@ type Tables = Outbox | Inbox;
 
 export const rules = {
   fence: "a worker that lost its lease changes nothing",
-  final: "what is finished stays as it is, unless the stream loses it",
+  final: "a finished row stays as it is, unless the stream loses its event",
   publishOrder: "an event is not published before the earlier ones of its key",
   sendOrder: "a notification is not sent before the earlier ones of its key",
   onceEach: "an event has a row in processed_events if and only if it has a notification",
   deadLetter: "a notification is FAILED if and only if it has one dead letter",
-  published: "what is PUBLISHED or received was taken by the stream",
-  sent: "what is SENT was taken by the channel",
+  published: "an event that is PUBLISHED or received was stored by the stream",
+  sent: "a notification that is SENT was accepted by the channel",
   ownAttempts: "only a row's own failures count as its attempts",
-  usedUp: "FAILED comes when the attempts are used up, and not before",
+  usedUp: "a row is FAILED when its attempts are used up, and not before",
   leased: "exactly the rows that are worked on have a lease",
-  mended: "only a PUBLISHED event is put back because it was not received",
+  missing: "only a PUBLISHED event is republished because it was not received",
   redelivered: "an event that the stream will deliver again does not count as missing",
   awaits: "only a notification that was never claimed waits for its predecessor",
 };
@@ -69,17 +69,17 @@ export function changesUnpublished(before: Outbox, after: Outbox): string | unde
   const changed = before.rows.some((row, event) =>
     row?.status !== "PUBLISHED" && differ(row, after.rows[event])
   );
-  return changed ? rules.mended : undefined;
+  return changed ? rules.missing : undefined;
 }
 
 export function changesFinished(before: Tables, after: Tables): string | undefined {
   const changed = before.rows.some((row, event) =>
-    row && !isInLine(row) && differ(row, after.rows[event])
+    row && !isUnfinished(row) && differ(row, after.rows[event])
   );
   return changed ? rules.final : undefined;
 }
 
-/** For the first publish or send. `isOver` tells which predecessors it need not wait for. */
+/** Checks the first publish or send. It need not wait for a predecessor that `isOver`. */
 export function comesTooEarly(
   event: Event,
   came: boolean[],
@@ -110,7 +110,7 @@ export function isQuiet(
     inbox.rows.every((row) => row === null || isOneOf(row.status, "SENT", "FAILED"));
 }
 
-export function isInLine({ status }: Row): boolean {
+export function isUnfinished({ status }: Row): boolean {
   return status === "PENDING" || isWorkedOn({ status });
 }
 

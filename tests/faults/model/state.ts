@@ -1,6 +1,6 @@
 // One state of the system: the contents of both databases and of the stream, and the rows that each
-// process holds. For a time it keeps only whether it is past, for a token only whether it is still the
-// token of the row.
+// process holds. For a time it keeps only whether it is past, for a token only whether it is still
+// the token of the row.
 
 export const events = [
   { name: "e1", key: "ann:book", version: 1 },
@@ -14,8 +14,8 @@ export interface State {
   publishing: Work<Outbox>; // the relays and their table
   stream: Stream;
   consumers: Consumer[];
-  sending: Work<Inbox>; // the deliverers and theirs
-  missing: Event[]; // as the reconciliation has found, and not put back yet
+  sending: Work<Inbox>; // the deliverers and their table
+  missing: Event[]; // found by the reconciliation and not republished yet
   history: History;
 }
 
@@ -37,7 +37,7 @@ export interface Inbox {
 export interface Row {
   status: string;
   attempts: number;
-  waits: boolean; // next_retry_at is to come
+  waits: boolean; // next_retry_at is in the future
   lease: "none" | "runs" | "over";
 }
 
@@ -97,7 +97,7 @@ export type Outcome =
 
 // The progress of a relay on its connection to run `run` of the server.
 export type Link =
-  | { kind: "gone" } // crashed, and not restarted
+  | { kind: "gone" } // crashed and not restarted yet
   | { kind: "looked"; run: number; recorded: Answers } // at what is recorded
   | { kind: "compares"; run: number; recorded: Answers; found: Found }
   | { kind: "publishes"; run: number; generation: number };

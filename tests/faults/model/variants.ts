@@ -106,15 +106,15 @@ export const variants: Variant[] = [
     breaks: rules.ownAttempts,
   },
   {
-    name: "An event that was not received is put back, whatever its state is by then",
+    name: "An event that was not received is republished, whatever its state is by then",
     scope: { ...wholeWay, events: 1, faults: 1, reconciles: true },
     rewrite: (text) => text.replace(/and status = 'PUBLISHED'(?=\s+order by event_id)/, ""),
-    breaks: rules.mended,
+    breaks: rules.missing,
   },
   {
     name: "The receiver does not report what may be delivered again",
     scope: { ...wholeWay, events: 1, faults: 0, reconciles: true },
-    habits: { tellsUnsettled: false },
+    habits: { reportsUnsettled: false },
     breaks: rules.redelivered,
   },
   {

@@ -4,7 +4,7 @@ import type { Step } from "./explore.ts";
 import { finish } from "./hand.ts";
 import type { LeasedCalls } from "./leased_rows.ts";
 import { nameOf, withFault, withHeld, withRow, withTables, withWorker } from "./changes.ts";
-import { changesFinished, changesWithoutLease, isInLine } from "./rules.ts";
+import { changesFinished, changesWithoutLease, isUnfinished } from "./rules.ts";
 import {
   events,
   type Held,
@@ -52,11 +52,11 @@ async function claimSteps<Tables extends Outbox | Inbox>(
   who: string,
 ): Promise<Step<State>[]> {
   const { tables, workers } = work;
-  const inLine = tables.rows.flatMap((row, event) => row && isInLine(row) ? [event] : []);
-  if (inLine.length === 0) return [];
+  const unfinished = tables.rows.flatMap((row, event) => row && isUnfinished(row) ? [event] : []);
+  if (unfinished.length === 0) return [];
   const steps: Step<State>[] = [];
-  const others = workers.length > 1 && inLine.length > 1 ? inLine : [];
-  for (const limit of inLine.length > 1 ? [inLine.length, 1] : [1]) {
+  const others = workers.length > 1 && unfinished.length > 1 ? unfinished : [];
+  for (const limit of unfinished.length > 1 ? [unfinished.length, 1] : [1]) {
     for (const locked of [undefined, ...others]) {
       const changed = await calls.claim(tables, limit, locked);
       if (changed.returned.length === 0) continue;
