@@ -1,5 +1,5 @@
-// However a service is started, it can use only its own servers, and can't start a program, load code
-// or read a file.
+// However a service is started, it can use only its own servers, and can't start a program, load
+// code or read a file.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { compileArguments } from "../../tools/compile_arguments.ts";
