@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readsTermReasons } from "./pull.ts";
 
-Deno.test("a reason goes with TERM only to servers that read it", () => {
+Deno.test("TERM has a reason only for servers that read it", () => {
   for (const version of ["2.10.4", "2.10.27", "2.11.0-RC.1", "2.12.1", "3.0.0"]) {
     assert.ok(readsTermReasons(version), version);
   }

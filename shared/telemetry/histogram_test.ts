@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Histogram } from "./histogram.ts";
 import { metrics } from "./metrics.ts";
 
-Deno.test("each bucket counts what is up to its bound, and the last counts all", async () => {
+Deno.test("each bucket counts the values up to its bound, and the last one counts all", async () => {
   const histogram = new Histogram("h_seconds", "help", ["phase"], [0.1, 1]);
   const series = histogram.labels("work");
   for (const value of [0.05, 0.1, 0.5, 7]) series.observe(value);

@@ -1,5 +1,5 @@
-// However a service is started, it can use only its own servers, and can't start a program, load code
-// or read a file.
+// However a service is started, it can use only its own servers, and can't start a program, load
+// code or read a file.
 import assert from "node:assert/strict";
 import { compileArguments } from "../../tools/compile_arguments.ts";
 import { type ServiceName, servicePermissions } from "../../tools/services.ts";
