@@ -5,23 +5,11 @@ import { grant } from "../support/api.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { settingsOf } from "../support/entitlement.ts";
 import { startService } from "../../tools/servers/service_process.ts";
-import {
-  freshStreamNames,
-  natsUrl,
-  readStream,
-  type StreamNames,
-  withNats,
-} from "../support/streams.ts";
+import { freshStreamNames, makeStream, natsUrl, readStream, withNats } from "../support/streams.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
 function withStreams<Result>(work: (manager: JetStreamManager) => Promise<Result>) {
   return withNats(natsUrl, async (connection) => await work(await connection.jetstreamManager()));
-}
-
-function makeStream({ stream, subject }: StreamNames, config: Partial<StreamConfig>) {
-  return withStreams((manager) =>
-    manager.streams.add({ name: stream, subjects: [subject], ...config })
-  );
 }
 
 Deno.test("a stream whose settings can't be changed in place stops the start", async () => {
@@ -32,7 +20,7 @@ Deno.test("a stream whose settings can't be changed in place stops the start", a
   ];
   for (const config of unfit) {
     const names = freshStreamNames();
-    await makeStream(names, config);
+    await makeStream(natsUrl, names, config);
     await using service = await startService("entitlement", settingsOf(database.serviceUrl, names));
     assert.equal(await inTime("it ends", service.exited), 1);
     const last = service.log.findLast(({ level }) => level === "error" || level === "fatal");
@@ -50,7 +38,7 @@ Deno.test("a stream whose settings can't be changed in place stops the start", a
 Deno.test("a subject that belongs to another stream stops the start", async () => {
   await using database = await freshDatabase("entitlement");
   const names = freshStreamNames();
-  await makeStream(names, {});
+  await makeStream(natsUrl, names, {});
   const other = { ...names, stream: `${names.stream}_other` };
   await using service = await startService("entitlement", settingsOf(database.serviceUrl, other));
   assert.equal(await inTime("it ends", service.exited), 1);
@@ -69,7 +57,7 @@ Deno.test("a stream whose settings can be changed in place gets the wanted setti
   await using database = await freshDatabase("entitlement");
   const names = freshStreamNames();
   const second = 1_000_000_000;
-  await makeStream(names, {
+  await makeStream(natsUrl, names, {
     subjects: ["other", names.subject].map((subject) => `${names.stream}.${subject}`),
     max_age: 3_600 * second,
     duplicate_window: 5 * second,
