@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { kenriClient } from "../../client/client.ts";
 import { ops } from "../operators/ops.ts";
-import { root } from "../../tools/root.ts";
 import { serve } from "../support/fake_service.ts";
+import { root } from "../../tools/root.ts";
 
 // ESC, a window title, the clipboard (OSC 52), CSI in one character, bells, right-to-left text, a line
 // separator, an invisible character.

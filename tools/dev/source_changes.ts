@@ -25,7 +25,7 @@ export async function onSourceChange(
     if (kind === "access") continue;
     for (const path of paths) {
       const folder = path.slice(root.length).split("/")[0];
-      if (folder && /\.(ts|sql|proto)$/.test(path) && !path.endsWith("_test.ts")) {
+      if (folder && /\.(tsx?|js|css|sql|proto)$/.test(path) && !path.endsWith("_test.ts")) {
         changed.add(folder);
       }
     }
