@@ -1,37 +1,14 @@
-import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import { type Backlog, backlogColumns } from "@kenri/shared/queue/backlog.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { countBacklog } from "@kenri/shared/queue/backlog.ts";
 import { collectedGauge, type Figure } from "@kenri/shared/telemetry/collected.ts";
 import { outbox } from "./outbox.ts";
 
-// What waits to be published and what failed for good, for the status page and for the metrics.
+// Metrics of what waits to be published and of what failed for good.
 
-export interface OutboxBacklog extends Backlog {
-  failed: number;
-  last_published_at: string | null;
-  unreceived: number;
-}
-
-// Each count reads an index that contains nothing else, up to the given number of rows.
-export async function countBacklog(
-  database: Database,
-  countUpTo: number,
-): Promise<OutboxBacklog> {
-  const [backlog] = await query<OutboxBacklog>(
-    database,
-    `select ${backlogColumns(outbox)},
-       (select count(*) from (
+// Reads an index that contains nothing else.
+const failedColumn = `(select count(*) from (
           select from outbox_events where not unfinished and published_at is null
-          order by event_id limit $1) as found) as failed,
-       (select ${utc("published_at")}
-        from outbox_events
-        where published_at is not null
-        order by outbox_events.published_at desc
-        limit 1) as last_published_at,
-       (select count(*) from (select from unreceived_events limit $1) as found) as unreceived`,
-    [countUpTo],
-  );
-  return backlog as OutboxBacklog;
-}
+          order by event_id limit $1) as found) as failed`;
 
 const backlogSize = collectedGauge(
   "entitlement_outbox_backlog_current",
@@ -47,7 +24,9 @@ const failedEvents = collectedGauge(
 );
 
 export async function backlogFigures(database: Database): Promise<Figure[]> {
-  const { waiting, oldest_waiting_seconds, failed } = await countBacklog(database, 100_000);
+  const { waiting, oldest_waiting_seconds, failed } = await countBacklog<
+    { failed: number }
+  >(database, outbox, 100_000, [failedColumn]);
   return [
     { gauge: backlogSize, value: waiting },
     { gauge: backlogAge, value: Math.max(0, oldest_waiting_seconds ?? 0) },

@@ -1,35 +1,20 @@
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { type Backlog, backlogColumns } from "@kenri/shared/queue/backlog.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { countBacklog } from "@kenri/shared/queue/backlog.ts";
 import { collectedGauge, type Figure } from "@kenri/shared/telemetry/collected.ts";
 import type { ConsumerInfo } from "nats";
 import { notifications } from "./deliveries.ts";
 
-// What waits in the stream and to be sent, and the dead letters, for the status page and the
-// metrics.
+// Metrics of what waits in the stream and to be sent, and of the dead letters.
 
-export interface DeliveryBacklog extends Backlog {
-  dead_deliveries: number;
-  dead_advisories: number;
-}
-
-// Each count reads an index that contains nothing else, up to the given number of rows.
-export async function countBacklog(
-  database: Database,
-  countUpTo: number,
-): Promise<DeliveryBacklog> {
-  const [backlog] = await query<DeliveryBacklog>(
-    database,
-    `select ${backlogColumns(notifications)},
-       (select count(*) from (
-          select from notification_dlq order by dlq_id limit $1) as found) as dead_deliveries,
-       (select count(*) from (
+// Each reads an index that contains nothing else.
+const deadColumns = [
+  `(select count(*) from (
+          select from notification_dlq order by dlq_id limit $1) as found) as dead_deliveries`,
+  `(select count(*) from (
           select from notification_nats_dlq where operation_id is null
           order by dlq_id limit $1) as found) as dead_advisories`,
-    [countUpTo],
-  );
-  return backlog as DeliveryBacklog;
-}
+];
 
 const backlogSize = collectedGauge(
   "notification_backlog_current",
@@ -46,7 +31,12 @@ const deadLetters = collectedGauge(
 );
 
 export async function backlogFigures(database: Database): Promise<Figure[]> {
-  const backlog = await countBacklog(database, 100_000);
+  const backlog = await countBacklog<{ dead_deliveries: number; dead_advisories: number }>(
+    database,
+    notifications,
+    100_000,
+    deadColumns,
+  );
   return [
     { gauge: backlogSize, value: backlog.waiting },
     { gauge: backlogAge, value: Math.max(0, backlog.oldest_waiting_seconds ?? 0) },

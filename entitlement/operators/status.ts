@@ -7,9 +7,9 @@ import {
   statusFields,
   waitingRowFields,
 } from "@kenri/shared/operators/status.ts";
-import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, utc } from "@kenri/shared/postgres/postgres.ts";
+import { countBacklog } from "@kenri/shared/queue/backlog.ts";
 import type { Handler } from "hono";
-import { countBacklog } from "../backlog.ts";
 import { outbox } from "../outbox.ts";
 import { findState } from "../reconciliation/on_demand.ts";
 
@@ -28,6 +28,16 @@ export type OutboxStatus = z.infer<typeof statusSchema>;
 
 export const statusRoute = serviceStatusRoute("entitlement", "events", statusSchema);
 
+type OwnCounts = Pick<OutboxStatus, "last_published_at" | "unreceived">;
+const ownColumns = [
+  `(select ${utc("published_at")}
+        from outbox_events
+        where published_at is not null
+        order by outbox_events.published_at desc
+        limit 1) as last_published_at`,
+  "(select count(*) from (select from unreceived_events limit $1) as found) as unreceived",
+];
+
 export function status(
   database: Database,
   tables: DeadLetters[],
@@ -35,13 +45,11 @@ export function status(
 ): Handler {
   return async () => {
     const [backlog, oldest, [state], errors] = await Promise.all([
-      countBacklog(database, countedAtMost),
+      countBacklog<OwnCounts>(database, outbox, countedAtMost, ownColumns),
       findOldestWaiting<z.infer<typeof rowSchema>>(database, outbox, "event_id"),
       findState(database),
       countErrors(tables),
     ]);
-    const { waiting, oldest_waiting_seconds, last_published_at, unreceived } = backlog;
-    const counts = { waiting, oldest_waiting_seconds, last_published_at, unreceived };
-    return Response.json({ ...counts, nats: natsIsAvailable(), errors, ...state, oldest });
+    return Response.json({ ...backlog, nats: natsIsAvailable(), errors, ...state, oldest });
   };
 }

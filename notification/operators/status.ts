@@ -9,8 +9,9 @@ import {
   waitingRowFields,
 } from "@kenri/shared/operators/status.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { countBacklog } from "@kenri/shared/queue/backlog.ts";
 import type { Handler } from "hono";
-import { consumerInfo, type ConsumerName, countBacklog } from "../backlog.ts";
+import { consumerInfo, type ConsumerName } from "../backlog.ts";
 import { notifications } from "../deliveries.ts";
 
 const rowSchema = z.object({
@@ -41,13 +42,13 @@ export function status(
 ): Handler {
   return async () => {
     const columns = "notification_id, event_id, version";
-    const [{ waiting, oldest_waiting_seconds }, oldest, errors, lag] = await Promise.all([
-      countBacklog(database, countedAtMost),
+    const [backlog, oldest, errors, lag] = await Promise.all([
+      countBacklog(database, notifications, countedAtMost),
       findOldestWaiting<z.infer<typeof rowSchema>>(database, notifications, columns),
       countErrors(tables),
       lagOf(link, consumer),
     ]);
-    return Response.json({ waiting, oldest_waiting_seconds, ...lag, errors, oldest });
+    return Response.json({ ...backlog, ...lag, errors, oldest });
   };
 }
 

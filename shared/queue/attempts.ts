@@ -32,6 +32,6 @@ export async function findAttempts(
   return new Map([...ofId].map(([id, found]) => [id, found.map(({ step }) => step)]));
 }
 
-export function withoutNulls<Row extends object>(row: Row): Row {
+function withoutNulls<Row extends object>(row: Row): Row {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Row;
 }
