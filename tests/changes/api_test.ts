@@ -1,6 +1,6 @@
 // The HTTP API of the entitlement service: rules of state, idempotency, and the form of answers.
 import assert from "node:assert/strict";
-import { lockNumber } from "../../entitlement/change_locks.ts";
+import { lockNumber } from "../../shared/commands/locks.ts";
 import { type Answer, assertError, grant, list, post, revoke, someFields } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
