@@ -1,6 +1,6 @@
 import type { Command } from "@kenri/shared/commands/command.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
-import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { query, together, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import { locksOf } from "./change_locks.ts";
 import { decide, type Effect, type Situation } from "./decide_change.ts";
@@ -37,7 +37,7 @@ async function findSituations(
   changes: Change[],
   maxPerUser: number | undefined,
 ): Promise<Situation[]> {
-  const [states, hasCapacity] = await Promise.all([
+  const [states, hasCapacity] = await together([
     findStates(tx, changes),
     maxPerUser === undefined ? undefined : findCapacity(tx, changes, maxPerUser),
   ]);

@@ -20,7 +20,7 @@ export interface Commit {
 }
 
 // Each change has both effects.
-export type Effect = Commit & { kind: "change" } | Commit & { kind: "event" };
+export type Effect = Commit & { kind: "event" } | Commit & { kind: "change" };
 
 // Only a first change needs capacity among the entitlements of its user.
 export function decide(
@@ -41,7 +41,7 @@ export function decide(
   const commit = { request, at, eventId, version: next.version };
   return {
     answer: { status: 200, body, outcome: "applied" },
-    effects: [{ kind: "change", ...commit }, { kind: "event", ...commit }],
+    effects: [{ kind: "event", ...commit }, { kind: "change", ...commit }],
   };
 }
 

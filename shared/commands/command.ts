@@ -1,6 +1,7 @@
 import {
   type Database,
   isUnavailable,
+  together,
   type Transaction,
   transaction,
 } from "../postgres/postgres.ts";
@@ -42,6 +43,10 @@ export interface Command<Input, Situation, Effect extends { kind: string }, Row 
   apply: { [Kind in Effect["kind"]]: Apply<Extract<Effect, { kind: Kind }>, Row> };
 }
 
+interface Traced {
+  traceparent: string | null;
+}
+
 // A statement may write rows that wait for a worker, at most one for each input. With a lease, it
 // writes as many of them as possible as leased to the worker of this process, and returns those.
 export type Apply<Effect, Row> = (
@@ -60,7 +65,7 @@ const maxWaiting = 1_000;
 // Gathers inputs while a commit is running. If a commit fails because of one input, each of its
 // inputs is tried alone.
 export function commandBatch<
-  Input extends { traceparent?: string | null },
+  Input extends Traced,
   Situation,
   Effect extends { kind: string },
   Row = never,
@@ -130,19 +135,19 @@ export function commit<Input, Situation, Effect extends { kind: string }, Row>(
   const identities = inputs.map((input) => command.identityOf(input));
   const keys = keysOf(identities);
   return transaction(database, async (tx) => {
-    const locked = lockNames(tx, [...keys, ...inputs.flatMap((input) => command.locksOf(input))]);
-    const [stored, situations] = await Promise.all([
+    const [_, stored, situations] = await together([
+      lockNames(tx, [...keys, ...inputs.flatMap((input) => command.locksOf(input))]),
       findAnswers(tx, keys),
       command.find(tx, inputs),
-      locked,
     ]);
+    if (situations.length !== inputs.length) throw new Error("An input has no situation");
     const decisions = inputs.map((input, i): Decision<Effect> => {
       const identity = identities[i];
       const found = identity && stored.get(identity.key);
       if (found) return { answer: replayOf(found, identity) ?? keyConflict, effects: [] };
       return command.decide(input, situations[i] as Situation);
     });
-    const [written] = await Promise.all([
+    const [written] = await together([
       applyEffects(tx, command, decisions.flatMap(({ effects }) => effects), lease),
       storeAnswers(tx, newAnswers(decisions, identities), command.answerTtlMs),
     ]);
@@ -169,7 +174,7 @@ async function applyEffects<Input, Situation, Effect extends { kind: string }, R
   lease: NewLease | undefined,
 ): Promise<Omit<Written<Row, unknown>, "result">> {
   const statements = Object.entries(command.apply) as [string, Apply<Effect, Row>][];
-  const written = await Promise.all(statements.map(async ([kind, apply]) => {
+  const written = await together(statements.map(async ([kind, apply]) => {
     const own = effects.filter((effect) => effect.kind === kind);
     const leased = own.length === 0 ? undefined : await apply(tx, own, lease);
     return { leased: leased ?? [], othersWait: !!leased && leased.length < own.length };
