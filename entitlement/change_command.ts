@@ -1,6 +1,7 @@
 import type { Command } from "@kenri/shared/commands/command.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { query, together, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import { locksOf } from "./change_locks.ts";
 import { decide, type Effect, type Situation } from "./decide_change.ts";
@@ -53,21 +54,20 @@ type State = Pick<Situation, "status" | "version" | "at">;
 function findStates(tx: Transaction, changes: Change[]): Promise<State[]> {
   return query<State>(
     tx,
-    `select entitlement.status, entitlement.version,
-       to_char(
-         greatest(clock_timestamp(), entitlement.updated_at + interval '1 microsecond')
-           at time zone 'UTC',
-         'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
-     from unnest($1::text[], $2::text[]) with ordinality
-       as wanted (user_id, stock_keeping_unit, position)
-     left join entitlements entitlement
-       on entitlement.user_id = wanted.user_id
-       and entitlement.stock_keeping_unit = wanted.stock_keeping_unit
-     order by wanted.position`,
-    [
-      changes.map(({ userId }) => userId),
-      changes.map(({ stockKeepingUnit }) => stockKeepingUnit),
-    ],
+    sql`
+    select entitlement.status, entitlement.version,
+      to_char(
+        greatest(clock_timestamp(), entitlement.updated_at + interval '1 microsecond')
+          at time zone 'UTC',
+        'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+    from unnest(
+      ${changes.map(({ userId }) => userId)}::text[],
+      ${changes.map(({ stockKeepingUnit }) => stockKeepingUnit)}::text[]
+    ) with ordinality as wanted (user_id, stock_keeping_unit, position)
+    left join entitlements entitlement
+      on entitlement.user_id = wanted.user_id
+      and entitlement.stock_keeping_unit = wanted.stock_keeping_unit
+    order by wanted.position`,
   );
 }
 
@@ -79,14 +79,15 @@ async function findCapacity(
 ): Promise<boolean[]> {
   const rows = await query<{ has_capacity: boolean }>(
     tx,
-    `select (
-       select count(*) from (
-         select from entitlements
-         where entitlements.user_id = wanted.user_id
-         limit $2) as counted) < $2 as has_capacity
-     from unnest($1::text[]) with ordinality as wanted (user_id, position)
-     order by wanted.position`,
-    [changes.map(({ userId }) => userId), maxPerUser],
+    sql`
+    select (
+      select count(*) from (
+        select from entitlements
+        where entitlements.user_id = wanted.user_id
+        limit ${maxPerUser}) as counted) < ${maxPerUser} as has_capacity
+    from unnest(${changes.map(({ userId }) => userId)}::text[])
+      with ordinality as wanted (user_id, position)
+    order by wanted.position`,
   );
   return rows.map(({ has_capacity }) => has_capacity);
 }

@@ -34,7 +34,9 @@ export interface Command<Input, Situation, Effect extends { kind: string }, Row 
   // replica, are carried out one after the other.
   locksOf(input: Input): string[];
   // All that the decisions need besides the inputs: rows, the time, new ids. Returns one situation
-  // for each input, in their order. The locks have been granted when its statements run.
+  // for each input, in their order. The locks have been granted when its statements run. Rows that
+  // are also changed without these locks, such as those of a queue, must be locked here, in the
+  // order of their ids.
   find(tx: Transaction, inputs: Input[]): Promise<Situation[]>;
   // Depends on nothing but its parameters. Effects are data; a refusal is an answer without effects.
   decide(input: Input, situation: Situation): Decision<Effect>;

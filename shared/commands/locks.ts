@@ -1,4 +1,5 @@
 import { query, type Transaction } from "../postgres/postgres.ts";
+import { sql } from "../postgres/sql.ts";
 import { sha256 } from "../process/sha256.ts";
 
 // Advisory locks by name, because what they protect may not exist yet. They are held until the
@@ -7,10 +8,12 @@ import { sha256 } from "../process/sha256.ts";
 export async function lockNames(tx: Transaction, names: string[]): Promise<void> {
   const numbers = names.map(lockNumber);
   numbers.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+  const inOrder = `{${numbers.join()}}`;
   await query(
     tx,
-    `select count(pg_advisory_xact_lock(number)) from unnest($1::bigint[]) as number`,
-    [`{${numbers.join()}}`],
+    sql`
+    select count(pg_advisory_xact_lock(number))
+    from unnest(${inOrder}::bigint[]) as number`,
   );
 }
 

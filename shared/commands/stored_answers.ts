@@ -1,4 +1,5 @@
 import { type Database, query, type Transaction } from "../postgres/postgres.ts";
+import { sql } from "../postgres/sql.ts";
 import { sha256 } from "../process/sha256.ts";
 import type { Answer } from "./answer.ts";
 
@@ -41,11 +42,11 @@ export async function findAnswers(
   if (keys.length === 0) return new Map();
   const found = await query<StoredAnswer & { idem_key: string }>(
     on,
-    `select idem_key, request_hash, response_code, response_body
-     from idempotency_keys
-     where idem_key = any($1)
-       and expires_at > now()`,
-    [keys],
+    sql`
+    select idem_key, request_hash, response_code, response_body
+    from idempotency_keys
+    where idem_key = any(${keys})
+      and expires_at > now()`,
   );
   return new Map(found.map((stored) => [stored.idem_key, stored]));
 }
@@ -82,21 +83,21 @@ export async function storeAnswers(
   }));
   const saved = await query(
     tx,
-    `insert into idempotency_keys as stored
-       (idem_key, request_hash, response_code, response_body, created_at, expires_at)
-     select idem_key, request_hash, response_code, response_body, now(),
-       now() + make_interval(secs => $2::float8 / 1000)
-     from json_to_recordset($1) as (
-       idem_key text, request_hash text, response_code smallint, response_body text)
-     on conflict (idem_key) do update set
-       request_hash = excluded.request_hash,
-       response_code = excluded.response_code,
-       response_body = excluded.response_body,
-       created_at = excluded.created_at,
-       expires_at = excluded.expires_at
-     where stored.expires_at <= now()
-     returning 1`,
-    [JSON.stringify(rows), ttlMs],
+    sql`
+    insert into idempotency_keys as stored
+      (idem_key, request_hash, response_code, response_body, created_at, expires_at)
+    select idem_key, request_hash, response_code, response_body, now(),
+      now() + make_interval(secs => ${ttlMs}::float8 / 1000)
+    from json_to_recordset(${JSON.stringify(rows)}) as (
+      idem_key text, request_hash text, response_code smallint, response_body text)
+    on conflict (idem_key) do update set
+      request_hash = excluded.request_hash,
+      response_code = excluded.response_code,
+      response_body = excluded.response_body,
+      created_at = excluded.created_at,
+      expires_at = excluded.expires_at
+    where stored.expires_at <= now()
+    returning 1`,
   );
   if (saved.length !== rows.length) {
     throw new Error("Another answer was stored under a key that was locked");

@@ -126,17 +126,13 @@ Deno.test("an input whose answer is stored in its own row is carried out once, a
 
 Deno.test("commands that lock the same names in different orders take turns and never deadlock", async () => {
   await using place = await openWallets("ann", "bob");
-  // Two batches, as in two replicas or of two commands.
-  const batches = [payments, { ...payments, name: "others" }].map((command) =>
-    commandBatch(place.database, command)
-  );
-  const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => {
-    const there = i % 3 === 0;
-    return batches[i % 2]?.add(payment({
-      ...{ from: there ? "ann" : "bob", to: there ? "bob" : "ann", amount: 7 },
-    }));
+  const others = { ...payments, name: "others" };
+  const committed = await Promise.all(Array.from({ length: 60 }, (_, i) => {
+    const [from, to] = i % 3 === 0 ? ["ann", "bob"] as const : ["bob", "ann"] as const;
+    const given = payment({ from, to, amount: 7 });
+    return commit(place.database, i % 2 === 0 ? payments : others, [given]);
   }));
-  const applied = answers.filter((answer) => answer?.outcome === "applied").length;
+  const applied = committed.filter(({ result: [answer] }) => answer?.outcome === "applied").length;
   assert.equal((await rows(place, "payments")).length, applied);
   const { ann = 0, bob = 0 } = await balances(place);
   assert.ok(ann >= 0 && bob >= 0 && ann + bob === 200, `${ann}, ${bob}`);

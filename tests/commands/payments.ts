@@ -1,10 +1,10 @@
 // A command of its own, with tables of its own: somebody pays from a wallet, perhaps to another one.
 // Standing orders are rows that are carried out without a request.
-import type { Answer, Decision } from "../../shared/commands/answer.ts";
-import { refusal } from "../../shared/commands/answer.ts";
+import { type Answer, type Decision, refusal } from "../../shared/commands/answer.ts";
 import type { Command } from "../../shared/commands/command.ts";
 import { storedKeyOf } from "../../shared/commands/stored_answers.ts";
 import { query, type Transaction } from "../../shared/postgres/postgres.ts";
+import { sql } from "../../shared/postgres/sql.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
 import { type Opened, openFresh } from "../support/databases.ts";
 
@@ -29,6 +29,8 @@ export type Effect =
   | { kind: "move"; wallet: string; amount: number }
   | { kind: "record"; from: string; amount: number; note: string }
   | { kind: "settle"; order: { id: string; token: string }; answer: Answer };
+
+type Of<Kind> = Extract<Effect, { kind: Kind }>;
 
 export const payments: Command<Payment, Situation, Effect> = {
   name: "payments",
@@ -72,58 +74,67 @@ function paid({ from, to, amount, note }: Payment, receipt: string): Decision<Ef
 const tooLittle = refusal({ TOO_LITTLE: 409 }, "state_conflict", "TOO_LITTLE", "too little money");
 const notHeld = refusal({ NOT_HELD: 409 }, "state_conflict", "NOT_HELD", "decided by another");
 
+// A worker claims standing orders without the locks of this command.
 async function find(tx: Transaction, given: Payment[]): Promise<Situation[]> {
   return await query<Situation>(
     tx,
-    `select wallet.balance, gen_random_uuid()::text as receipt, held.id is not null as "holdsOrder"
-     from unnest($1::text[], $2::uuid[], $3::uuid[]) with ordinality
-       as given (wallet, id, token, position)
-     left join wallets wallet on wallet.name = given.wallet
-     left join standing_orders held on held.id = given.id and held.claim_token = given.token
-     order by given.position`,
-    [
-      given.map(({ from }) => from),
-      given.map(({ order }) => order?.id ?? null),
-      given.map(({ order }) => order?.token ?? null),
-    ],
+    sql`
+    with held as materialized (
+      select id
+      from standing_orders
+      where (id, claim_token) in (
+        select * from unnest(
+          ${given.map(({ order }) => order?.id ?? null)}::uuid[],
+          ${given.map(({ order }) => order?.token ?? null)}::uuid[]))
+      order by id
+      for update
+    )
+    select wallet.balance, gen_random_uuid()::text as receipt, held.id is not null as "holdsOrder"
+    from unnest(
+      ${given.map(({ from }) => from)}::text[],
+      ${given.map(({ order }) => order?.id ?? null)}::uuid[]
+    ) with ordinality as given (wallet, id, position)
+    left join wallets wallet on wallet.name = given.wallet
+    left join held on held.id = given.id
+    order by given.position`,
   );
 }
 
-async function move(tx: Transaction, moves: Extract<Effect, { kind: "move" }>[]): Promise<void> {
+async function move(tx: Transaction, moves: Of<"move">[]): Promise<void> {
   await query(
     tx,
-    `update wallets set balance = balance + moved.amount
-     from unnest($1::text[], $2::bigint[]) as moved (wallet, amount)
-     where wallets.name = moved.wallet`,
-    [moves.map(({ wallet }) => wallet), moves.map(({ amount }) => amount)],
+    sql`
+    update wallets set balance = balance + moved.amount
+    from unnest(
+      ${moves.map(({ wallet }) => wallet)}::text[],
+      ${moves.map(({ amount }) => amount)}::bigint[]
+    ) as moved (wallet, amount)
+    where wallets.name = moved.wallet`,
   );
 }
 
-async function record(tx: Transaction, paid: Extract<Effect, { kind: "record" }>[]): Promise<void> {
+async function record(tx: Transaction, paid: Of<"record">[]): Promise<void> {
   await query(
     tx,
-    `insert into payments (wallet, amount, note)
-     select * from unnest($1::text[], $2::bigint[], $3::text[])`,
-    [
-      paid.map(({ from }) => from),
-      paid.map(({ amount }) => amount),
-      paid.map(({ note }) => note),
-    ],
+    sql`
+    insert into payments (wallet, amount, note)
+    select * from unnest(
+      ${paid.map(({ from }) => from)}::text[],
+      ${paid.map(({ amount }) => amount)}::bigint[],
+      ${paid.map(({ note }) => note)}::text[])`,
   );
 }
 
-async function settle(tx: Transaction, done: Extract<Effect, { kind: "settle" }>[]): Promise<void> {
+async function settle(tx: Transaction, done: Of<"settle">[]): Promise<void> {
   await query(
     tx,
-    `update standing_orders held set claim_token = null, outcome = settled.outcome
-     from unnest($1::uuid[], $2::uuid[], $3::text[]) as settled (id, token, outcome)
-     where held.id = settled.id
-       and held.claim_token = settled.token`,
-    [
-      done.map(({ order }) => order.id),
-      done.map(({ order }) => order.token),
-      done.map(({ answer }) => answer.body),
-    ],
+    sql`
+    update standing_orders held set claim_token = null, outcome = settled.outcome
+    from unnest(
+      ${done.map(({ order }) => order.id)}::uuid[],
+      ${done.map(({ answer }) => answer.body)}::text[]
+    ) as settled (id, outcome)
+    where held.id = settled.id`,
   );
 }
 
