@@ -105,9 +105,7 @@ export async function transaction<Result>(
 export async function together<Statements extends readonly unknown[] | []>(
   statements: Statements,
 ): Promise<{ -readonly [At in keyof Statements]: Awaited<Statements[At]> }> {
-  for (const one of await Promise.allSettled(statements)) {
-    if (one.status === "rejected") throw one.reason;
-  }
+  await Promise.allSettled(statements);
   return await Promise.all(statements);
 }
 
