@@ -1,5 +1,5 @@
 // A change as the API hands it to the batch, and its commit.
-import { changeCommand, type CommitOptions } from "../../entitlement/change_command.ts";
+import { changeCommand, type CommitOptions } from "../../entitlement/change_entitlement.ts";
 import type { Change } from "../../entitlement/entitlement.ts";
 import type { OutboxRow } from "../../entitlement/outbox.ts";
 import type { Answer } from "../../shared/commands/answer.ts";
