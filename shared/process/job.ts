@@ -7,6 +7,8 @@ import type { Step } from "../telemetry/tracing.ts";
 export interface Claimed {
   id: string;
   key: string; // rows of one key are worked on one after the other, in the order of the claim
+  token: string; // proves the lease
+  lane?: string; // the destination, if claims are limited by destination
   attempts: number; // failed attempts so far; an expired lease counts as one
   takenOver: boolean;
 }
@@ -21,7 +23,12 @@ export type Settlement<Row, Result> =
   | { row: Row; kind: "done"; result: Result }
   | { row: Row; kind: "retry"; error: string; delayMs: number }
   | { row: Row; kind: "failed"; error: string; attempted: boolean }
-  | { row: Row; kind: "released" };
+  | { row: Row; kind: "released"; delayMs?: number };
+
+export interface Claim<Row> {
+  rows: Row[];
+  more: boolean; // due rows may be left, so it is worth claiming again at once
+}
 
 export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   name: string;
