@@ -1,6 +1,6 @@
 import { maxPerCheck } from "@kenri/proto/notification/receipts.ts";
 import { type Database, query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
-import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
+import { isUnfinishedByKey } from "@kenri/shared/queue/claims.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
 import type { AuditedRow } from "./erase_rows.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { maxEvents, readAsked, timelineRoute } from "@kenri/shared/operators/timeline.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
+import { isUnfinishedByKey } from "@kenri/shared/queue/claims.ts";
 import type { Handler } from "hono";
 import { findTimelines } from "./event_timelines.ts";
 

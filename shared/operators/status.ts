@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
-import type { LeasedTable } from "../queue/leases.ts";
+import type { TableDescription } from "../queue/leased_table.ts";
 import { countSchema } from "./dead_letters.ts";
 
 // What an operator wants to know first about a service: does it flow, what waits, what failed
