@@ -2,7 +2,7 @@ import type { JetStreamManager } from "nats";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { StartRefused } from "@kenri/shared/process/start_refused.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
-import type { Outcome } from "@kenri/shared/process/job.ts";
+import type { Outcome } from "@kenri/shared/queue/job.ts";
 import type { NatsLink, Session } from "@kenri/shared/nats/link.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
@@ -15,13 +15,7 @@ import { type EventMessage, toMessage, traceIdOf } from "./event.ts";
 import { UnreadablePayload } from "@kenri/proto/entitlement/encode.ts";
 import { repairLostEvents } from "./lost_events.ts";
 import { observePublished } from "./metrics.ts";
-import {
-  claimEventsRepeatedly,
-  keepEvents,
-  type OutboxRow,
-  type Published,
-  settleEvents,
-} from "./outbox.ts";
+import { outbox, type OutboxRow, type Published } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
 import { republishLost } from "./republish/republish_lost.ts";
 import { sealed } from "@kenri/proto/entitlement/seal.ts";
@@ -106,19 +100,20 @@ async function relayRound(
   const streamChanged = new AbortController();
   const until = AbortSignal.any([session.signal, streamChanged.signal]);
   const { database, log, abandon } = parts;
+  const claim = outbox.claimRepeatedly(database, options);
   const worker = new Worker<OutboxRow, Published>(
     {
       name: "relay",
       ...options,
-      claim: claimEventsRepeatedly(database, options),
+      claim: async (limit) => (await claim(limit, { tokens: [], lanes: [] })).rows,
       work: (row, traceparent) =>
         publishRow(publisher, row, { ...round, sealKey: options.sealKey }, traceparent),
       settle: async (settled) => {
-        const owned = await settleEvents(database, settled);
+        const owned = await outbox.settle(database, settled);
         observePublished(settled, owned);
         return owned;
       },
-      extend: (rows) => keepEvents(database, rows, options.leaseMs),
+      extend: (rows) => outbox.extend(database, rows, options.leaseMs),
       step: { name: `publish ${options.stream.subject}`, kind: "producer" },
       traceparentOf: (row) => row.content.traceparent,
       about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),

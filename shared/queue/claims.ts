@@ -1,8 +1,8 @@
 import { type Database, query } from "../postgres/postgres.ts";
 import { literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
-import type { Claim } from "../process/job.ts";
+import type { Claim, ClaimContext } from "./job.ts";
 import { type Lease, type LeasedRow, leasedRow, listOf, type ReturnedRow } from "./leased_row.ts";
-import type { InHand, TableDescription } from "./leased_table.ts";
+import type { TableDescription } from "./leased_table.ts";
 import { recordsAttempt } from "./settlements.ts";
 
 // The claim: how the rows of a table are leased to a worker. The expanded statements are in
@@ -13,7 +13,7 @@ export interface Scan {
   limit: number; // how many rows it leases at most
   window: number; // how many due rows it looks at
   since: Since;
-  inHand: InHand;
+  inHand: ClaimContext;
 }
 
 // Where a scan of the index of unfinished rows begins: at a time, as PostgreSQL writes it, or some
@@ -68,14 +68,16 @@ export function claimStatement<Content>(
     array_agg(place order by position) as places,
     array_agg(position order by position) as positions,
     array_agg(turn order by position) as turns,${
-    lane && sql`
+    lane
+      ? sql`
     min(lane) as lane,`
+      : nothing
   }
     max(position) as last
   from seen
   group by aggregate_key
 ), ${lane ? name("unblocked") : name("free")} as materialized (
-  select row.place, row.turn, row.nth, line.aggregate_key${!lane ? nothing : sql`, line.lane`}
+  select one.place, one.turn, one.nth, line.aggregate_key${lane ? sql`, line.lane` : nothing}
   from line
   left join lateral (
     select earlier.${order.position} as position
@@ -89,14 +91,14 @@ export function claimStatement<Content>(
     limit 1
   ) as blocking on true
   cross join lateral unnest(line.places, line.positions, line.turns)
-    with ordinality as row (place, position, turn, nth)
-  where (blocking.position is null or row.position < blocking.position)${
+    with ordinality as one (place, position, turn, nth)
+  where (blocking.position is null or one.position < blocking.position)${
     lane
       ? sql`
     and line.lane <> all(${inHand.lanes})
 )${ofEachLane(lane.most, limit)}`
       : sql`
-  order by row.turn, row.nth
+  order by one.turn, one.nth
   limit ${limit}
 ), cut as (select null::timestamptz as turn)`
   }, found as materialized (
@@ -147,7 +149,7 @@ from (
 ) as scan
 left join (
   select true as is_leased, ${id} as id, aggregate_key, attempt_count, taken_over,
-    ${order.position} as position, ${!lane ? nothing : sql`${lane.of} as lane, `}${table.content}
+    ${order.position} as position, ${lane ? sql`${lane.of} as lane, ` : nothing}${table.content}
   from claimed
 ) as leased on true
 order by leased.position`;
@@ -193,13 +195,13 @@ function seenRows<Content>(table: TableDescription<Content>, since: Since, windo
 ), seen as (
   select place, aggregate_key, position,
     max(turn) over (partition by aggregate_key order by position) as turn${
-    !lane ? nothing : sql`, lane`
+    table.lane ? sql`, lane` : nothing
   }
-  from (select * from oldest union all select * from earlier) as both
+  from (select * from oldest union all select * from earlier) as due
 )`;
 }
 
-// Only so many rows of each lane; \`cut\` is the turn of the first row that is left out for that.
+// Only so many rows of each lane; `cut` is the turn of the first row that is left out for that.
 function ofEachLane(most: number, limit: number): Sql {
   return sql`, numbered as materialized (
   select *, row_number() over (partition by lane order by turn, nth) as of_lane

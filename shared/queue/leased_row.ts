@@ -1,6 +1,9 @@
-import type { Claimed } from "../process/job.ts";
+import type { Claimed } from "./job.ts";
 
 export interface LeasedRow<Content> extends Claimed {
+  key: string;
+  token: string;
+  lane?: string | undefined;
   claimedAt: number; // by performance.now(); the row's locked_at by the database's clock
   content: Content;
 }

@@ -3,7 +3,7 @@ import { list, name, type Sql } from "../postgres/sql.ts";
 import { everything, leaseRows, nextDueMs } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import { type ClaimOptions, claimRepeatedly, type RepeatedClaim } from "./repeated_claims.ts";
-import type { Settlement } from "../process/job.ts";
+import type { ClaimContext, Settlement } from "./job.ts";
 import { newLease, type NewRow } from "./new_lease.ts";
 import { extendLeases, markDone, settleEach } from "./settlements.ts";
 import type { NewLease } from "./handover.ts";
@@ -85,17 +85,17 @@ export interface Failed {
   also: Sql;
 }
 
-export interface InHand {
-  tokens: string[]; // of the rows that the worker has in hand: rows behind them join their lines
-  lanes: string[]; // that are paused or full
-}
-
 type Rows<Content> = LeasedRow<Content>[];
 
 export interface LeasedTable<Content, Result> {
   description: TableDescription<Content, Result>;
   // Looks at the whole table. A worker claims repeatedly.
-  claim(database: Database, lease: Lease, limit: number, inHand?: InHand): Promise<Rows<Content>>;
+  claim(
+    database: Database,
+    lease: Lease,
+    limit: number,
+    inHand?: ClaimContext,
+  ): Promise<Rows<Content>>;
   claimRepeatedly(database: Database, options: ClaimOptions): RepeatedClaim<Content>;
   // For a table by due time: when the next of its future rows is due.
   nextDueMs(database: Database): Promise<number | undefined>;
@@ -113,6 +113,9 @@ export interface LeasedTable<Content, Result> {
   // The part of an insert that leases new rows to the worker of this process.
   newLease(row: NewRow, lease: NewLease | undefined): Sql;
 }
+
+// For what needs only the description.
+export type AnyTable = Pick<LeasedTable<unknown, unknown>, "description">;
 
 export function leasedTable<Content extends object, Result>(
   table: TableDescription<Content, Result>,

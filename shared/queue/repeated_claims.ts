@@ -1,8 +1,8 @@
 import type { Database } from "../postgres/postgres.ts";
-import type { Claim } from "../process/job.ts";
+import type { Claim, ClaimContext } from "./job.ts";
 import { everything, type Leased, leaseRows, type Scan, type Since } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
-import type { InHand, TableDescription } from "./leased_table.ts";
+import type { TableDescription } from "./leased_table.ts";
 
 export interface ClaimOptions extends Lease {
   batchSize: number;
@@ -11,7 +11,7 @@ export interface ClaimOptions extends Lease {
 
 export type RepeatedClaim<Content> = (
   limit: number,
-  inHand: InHand,
+  inHand: ClaimContext,
 ) => Promise<Claim<LeasedRow<Content>>>;
 
 // The claims of a worker. Each looks at a bounded number of rows, and the next one goes on where it
@@ -49,7 +49,7 @@ class Scans {
     this.#window = options.batchSize;
   }
 
-  begin({ lanes }: InHand): Pick<Scan, "since" | "window"> {
+  begin({ lanes }: ClaimContext): Pick<Scan, "since" | "window"> {
     const from = performance.now();
     // A backlog that has to be looked at in vain takes at most a tenth of the time.
     const pauseMs = Math.max(this.#options.pollIntervalMs, 10 * this.#inVainMs);

@@ -1,6 +1,6 @@
 import { type Database, query, type Transaction } from "../postgres/postgres.ts";
 import { list, literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
-import type { Settlement } from "../process/job.ts";
+import type { Settlement } from "./job.ts";
 import { type LeasedRow, listOf } from "./leased_row.ts";
 import type { TableDescription } from "./leased_table.ts";
 
@@ -55,7 +55,7 @@ export async function markDone<Content, Result>(
     set: list([
       sql`status = ${literal(table.done.status)}`,
       ...(table.done.set ? [table.done.set] : []),
-    ]),
+    ], ",\n    "),
   });
 }
 

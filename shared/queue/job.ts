@@ -1,5 +1,5 @@
-import type { Backoff } from "../queue/backoff.ts";
-import type { LeaseOptions } from "../queue/rows_in_hand.ts";
+import type { Backoff } from "./backoff.ts";
+import type { LeaseOptions } from "./rows_in_hand.ts";
 import type { Step } from "../telemetry/tracing.ts";
 
 // What a worker does with a row, and how the work can end.
@@ -7,8 +7,6 @@ import type { Step } from "../telemetry/tracing.ts";
 export interface Claimed {
   id: string;
   key: string; // rows of one key are worked on one after the other, in the order of the claim
-  token: string; // proves the lease
-  lane?: string; // the destination, if claims are limited by destination
   attempts: number; // failed attempts so far; an expired lease counts as one
   takenOver: boolean;
 }
@@ -26,8 +24,13 @@ export type Settlement<Row, Result> =
   | { row: Row; kind: "released"; delayMs?: number };
 
 export interface Claim<Row> {
-  rows: Row[];
-  more: boolean; // due rows may be left, so it is worth claiming again at once
+  rows: Row[]; // those of one key in the order in which they are to be worked on
+  more: boolean; // due rows may be left behind, so claim again at once
+}
+
+export interface ClaimContext {
+  tokens: string[];
+  lanes: string[];
 }
 
 export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
