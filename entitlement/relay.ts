@@ -106,16 +106,24 @@ async function relayRound(
   const streamChanged = new AbortController();
   const until = AbortSignal.any([session.signal, streamChanged.signal]);
   const { database, log, abandon } = parts;
+  const claim = claimEventsRepeatedly(database, options);
+  let isBehind = false; // the claim does not find rows behind those in hand
   const worker = new Worker<OutboxRow, Published>(
     {
       name: "relay",
       ...options,
-      claim: claimEventsRepeatedly(database, options),
+      claim: async (limit, { tokens }) => {
+        isBehind = tokens.length > 0;
+        const rows = await claim(limit);
+        return { rows, more: rows.length === limit };
+      },
       work: (row, traceparent) =>
         publishRow(publisher, row, { ...round, sealKey: options.sealKey }, traceparent),
       settle: async (settled) => {
         const owned = await settleEvents(database, settled);
         observePublished(settled, owned);
+        if (isBehind) parts.toRelay.wake.trigger();
+        isBehind = false;
         return owned;
       },
       extend: (rows) => keepEvents(database, rows, options.leaseMs),

@@ -9,6 +9,7 @@ import { Worker } from "@kenri/shared/queue/worker.ts";
 import type { Channel, Send } from "./channels/channel.ts";
 import {
   keepNotifications,
+  type NotificationContent,
   type NotificationRow,
   notifications,
   type Sent,
@@ -34,11 +35,17 @@ export async function deliverNotifications(
   options: DeliveryOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  const claim = claimRepeatedly<NotificationContent>(database, notifications, options);
+  let isBehind = false; // the claim does not find rows behind those in hand
   const worker = new Worker<NotificationRow, Sent>(
     {
       name: "delivery",
       ...options,
-      claim: claimRepeatedly(database, notifications, options),
+      claim: async (limit, { tokens }) => {
+        isBehind = tokens.length > 0;
+        const rows = await claim(limit);
+        return { rows, more: rows.length === limit };
+      },
       work: ({ id, content: { event_id, user_id, type, payload } }) => {
         const send = { notification_id: id, event_id, user_id, type, payload };
         return sendInTime(channel, send, options.sendTimeoutMs);
@@ -46,6 +53,8 @@ export async function deliverNotifications(
       settle: async (settled) => {
         const owned = await settleNotifications(database, settled);
         observeDelivered(settled, owned);
+        if (isBehind) toDelivery.wake.trigger();
+        isBehind = false;
         return owned;
       },
       extend: (rows) => keepNotifications(database, rows, options.leaseMs),

@@ -16,7 +16,7 @@ export interface LeasedTable {
 }
 
 export interface LeasedRow<Content> extends Claimed {
-  token: string; // proves the lease
+  key: string;
   claimedAt: number; // by performance.now(); the row's locked_at by the database's clock
   content: Content;
 }

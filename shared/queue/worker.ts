@@ -1,22 +1,18 @@
-import { backoffMs } from "./backoff.ts";
 import { Batch } from "./batch.ts";
 import { reasonOf } from "../process/reason.ts";
 import type { Handover, Offer } from "./handover.ts";
 import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
+import { type Finished, Lines } from "./lines.ts";
 import type { Log } from "../process/log.ts";
 import { isUnavailable } from "../postgres/postgres.ts";
 import { type InHand, RowsInHand } from "./rows_in_hand.ts";
 import { pause, Wakeup } from "../process/signals.ts";
 import { inSpan, linked, tracing } from "../telemetry/tracing.ts";
+import { settlementOf } from "./settlement.ts";
 import { secondsSince, WorkerReport } from "./worker_report.ts";
 
 // Claim → work → settle, for rows that wait in a table. A claim leases rows to this worker under a
 // fresh token; each settle presents the token, so a worker that lost its lease changes nothing.
-
-interface Finished<Row, Result> {
-  held: InHand<Row>;
-  settlement: Settlement<Row, Result>;
-}
 
 // While one batch is being worked on, one is being claimed and one settled.
 const batchesInHand = 4;
@@ -26,10 +22,9 @@ export class Worker<Row extends Claimed, Result> {
   readonly #abandon: AbortSignal;
   readonly #held: RowsInHand<Row>;
   readonly #capacity = new Wakeup();
-  readonly #settling: Batch<Finished<Row, Result>, void>;
+  readonly #lines: Lines<Row, Result>;
+  readonly #settling: Batch<Finished<Row, Result>, boolean>;
   readonly #report: WorkerReport<Row, Result>;
-  #wake: Wakeup | undefined;
-  #wakeWhenSettled = false;
   #destinationError: string | undefined; // set while the destination is unavailable
   #keepsUp = false; // the last claim succeeded and left no due row behind
   #offered = 0;
@@ -40,6 +35,10 @@ export class Worker<Row extends Claimed, Result> {
     this.#abandon = abandon;
     this.#held = new RowsInHand(job);
     this.#report = new WorkerReport(job, log);
+    this.#lines = new Lines({
+      work: (held) => this.#workOn(held),
+      settle: (finished) => this.#finish(finished),
+    });
     this.#settling = new Batch({
       flush: (finished) => this.#settle(finished),
       mayBeOneItem: (error) => !isUnavailable(error),
@@ -51,7 +50,7 @@ export class Worker<Row extends Claimed, Result> {
 
   // Claims and works until the signal, then finishes the rows in hand.
   async run(handover: Handover<Row>, signal: AbortSignal): Promise<void> {
-    const wake = this.#wake = handover.wake;
+    const { wake } = handover;
     handover.taker = this;
     const ended = new AbortController();
     const heartbeat = this.#keepLeases(ended.signal);
@@ -82,10 +81,8 @@ export class Worker<Row extends Claimed, Result> {
     }
     const probing = this.#destinationError !== undefined;
     const limit = probing ? 1 : batchSize; // one row is enough to find out whether the destination is back
-    // Skips rows whose predecessors are in hand; the next claim finds them once these are settled.
-    this.#wakeWhenSettled = this.#held.size > 0;
-    const claimed = await this.#claim(limit);
-    return claimed === limit && !probing ? 0 : pollIntervalMs;
+    const more = await this.#claim(limit);
+    return more && !probing ? 0 : pollIntervalMs;
   }
 
   // A lease for rows that are about to be written, if this worker would start on them at once.
@@ -94,77 +91,60 @@ export class Worker<Row extends Claimed, Result> {
     const capacity = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
     if (rows > capacity || !this.#keepsUp || this.#destinationError) return undefined;
     this.#offered += rows;
+    const claim = this.#lines.begin();
     const leasedFrom = performance.now();
     return {
       lease: { worker, leaseMs, token: crypto.randomUUID() },
       take: (written) => {
         this.#offered -= rows;
-        this.#report.claimed(written);
-        this.#start(this.#held.add(written, leasedFrom));
+        this.#start(claim, written, leasedFrom);
         this.#capacity.trigger();
       },
     };
   }
 
-  async #claim(limit: number): Promise<number> {
+  async #claim(limit: number): Promise<boolean> {
+    const claim = this.#lines.begin();
+    let [rows, more]: [Row[], boolean] = [[], false];
+    let leasedFrom = performance.now();
     try {
       if (this.#held.anyRanOut) await this.#held.renew(); // so that we don't take over our own rows
-      const leasedFrom = performance.now();
-      const rows = await this.#job.claim(limit);
+      leasedFrom = performance.now();
+      ({ rows, more } = await this.#job.claim(limit, { tokens: this.#tokens(), lanes: [] }));
       this.#report.table.works("claim");
       this.#report.claimSeconds.observe(secondsSince(leasedFrom));
-      this.#report.claimed(rows);
-      this.#keepsUp = rows.length < limit;
-      this.#start(this.#held.add(rows, leasedFrom));
-      return rows.length;
+      this.#keepsUp = !more;
     } catch (error) {
       this.#keepsUp = false; // there may be a backlog, which new rows must not overtake
       this.#report.table.fails("claim", error);
-      return 0;
     }
+    this.#start(claim, rows, leasedFrom);
+    return more;
   }
 
-  #start(claimed: InHand<Row>[]): void {
+  #tokens(): string[] {
+    const rows = this.#held.rows().filter((row) => this.#lines.mayBeJoined(row));
+    return [...new Set(rows.map(({ token }) => token))];
+  }
+
+  #start(claim: number, rows: Row[], leasedFrom: number): void {
+    this.#report.claimed(rows);
+    const held = this.#held.add(rows, leasedFrom);
     this.#report.inHand(this.#held.size);
-    const byKey = Map.groupBy(claimed, ({ row }) => row.key);
-    for (const rows of byKey.values()) void this.#workOn(rows);
+    this.#lines.join(claim, held);
   }
 
-  // A row that has to wait holds back the later rows of its key; one that failed for good does not.
-  async #workOn(rows: InHand<Row>[]): Promise<void> {
-    let waits = false;
-    for (const held of rows) {
-      waits ||= !(this.#held.isLeased(held) || await this.#isLeasedAgain(held));
-      const settlement: Settlement<Row, Result> = waits
-        ? { row: held.row, kind: "released" }
-        : await this.#workOnOne(held.row);
-      waits = settlement.kind === "retry" || settlement.kind === "released";
-      this.#finish({ held, settlement });
-    }
-  }
-
-  async #workOnOne(row: Row): Promise<Settlement<Row, Result>> {
-    const { maxAttempts, backoff } = this.#job;
-    if (row.attempts >= maxAttempts) {
+  async #workOn(held: InHand<Row>): Promise<Settlement<Row, Result>> {
+    const { row } = held;
+    const isLeased = this.#held.isLeased(held) || await this.#isLeasedAgain(held);
+    if (!isLeased) return { row, kind: "released" };
+    if (row.attempts >= this.#job.maxAttempts) {
       const error = "Lease expired too often; this row may be crashing its worker";
       return { row, kind: "failed", error, attempted: false };
     }
     const outcome = await this.#outcomeOf(row);
     this.#destinationError = outcome.kind === "unavailable" ? outcome.error : undefined;
-    switch (outcome.kind) {
-      case "done":
-        return { row, kind: "done", result: outcome.result };
-      case "failed":
-        return { row, kind: "failed", error: outcome.error, attempted: true };
-      case "unavailable":
-        return { row, kind: "released" };
-      case "retry": {
-        const attempt = row.attempts + 1;
-        return attempt < maxAttempts
-          ? { row, ...outcome, delayMs: backoffMs(backoff, attempt) }
-          : { row, kind: "failed", error: outcome.error, attempted: true };
-      }
-    }
+    return settlementOf(row, outcome, this.#job);
   }
 
   // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
@@ -182,17 +162,20 @@ export class Worker<Row extends Claimed, Result> {
   }
 
   // An outcome is kept until the table has it, so that finished work is not repeated.
-  #finish(finished: Finished<Row, Result>): void {
+  async #finish(finished: Finished<Row, Result>): Promise<boolean> {
     const { held } = finished;
-    if (!this.#held.has(held)) return; // released meanwhile
-    this.#settling.add(finished).catch(async (error) => {
-      this.#report.table.fails(held.row.id, error);
-      await pause(this.#job.pollIntervalMs, this.#abandon);
-      this.#finish(finished);
-    });
+    while (this.#held.has(held)) { // else it was released meanwhile
+      try {
+        return await this.#settling.add(finished);
+      } catch (error) {
+        this.#report.table.fails(held.row.id, error);
+        await pause(this.#job.pollIntervalMs, this.#abandon);
+      }
+    }
+    return false;
   }
 
-  async #settle(finished: Finished<Row, Result>[]): Promise<void[]> {
+  async #settle(finished: Finished<Row, Result>[]): Promise<boolean[]> {
     const settlements = finished.map(({ settlement }) => settlement);
     const from = performance.now();
     const owned = await linked(
@@ -208,11 +191,7 @@ export class Worker<Row extends Claimed, Result> {
     }
     this.#report.inHand(this.#held.size);
     this.#capacity.trigger();
-    if (this.#wakeWhenSettled && settlements.some(({ kind }) => kind !== "released")) {
-      this.#wakeWhenSettled = false;
-      this.#wake?.trigger();
-    }
-    return Array.from(finished, () => undefined);
+    return finished.map(({ held }) => owned.has(held.row.id));
   }
 
   async #keepLeases(signal: AbortSignal): Promise<void> {

@@ -40,7 +40,7 @@ Deno.test("each outcome becomes the settlement of its row", async () => {
 Deno.test("rows of one key are worked on one after the other, rows of other keys at the same time", async () => {
   const table = new Table(["a1", "b1", "a2", "b2", "a3"], (id) => id.slice(0, 1));
   const done: string[] = [];
-  const underWay = new Set<string>();
+  const underWay = new Set<string | null>();
   let together = 0;
   const run = start(table, async ({ id, key }) => {
     assert.ok(!underWay.has(key));
@@ -193,20 +193,26 @@ Deno.test("a row that could not be tried holds back the later rows of its key", 
   ]);
 });
 
-Deno.test("rows behind rows in hand are claimed as soon as these are settled", async () => {
-  const table = new Table(["1"]);
+Deno.test("a row that is written behind a row in hand is claimed at once, and worked on after it", async () => {
+  const table = new Table(["1"], () => "a");
   const gate = Promise.withResolvers<void>();
+  const worked: string[] = [];
   const run = start(table, async ({ id }) => {
+    worked.push(id);
     if (id === "1") await gate.promise;
     return { kind: "done", result: id };
   }, { pollIntervalMs: 60_000 });
   await table.until(() => table.limits.length === 1);
-  run.handover.wake.trigger();
-  await table.until(() => table.limits.length === 2); // finds nothing, as long as that one is in hand
   table.write("2");
+  run.handover.wake.trigger();
+  await table.until(() => table.row("2").lease !== undefined);
+  await turns(5);
+  assert.deepEqual(worked, ["1"]);
   gate.resolve();
   await table.untilSettled(2);
   await run.stop();
+  assert.deepEqual(worked, ["1", "2"]);
+  assert.equal(table.limits.length, 2);
 });
 
 Deno.test("while the table is unavailable a settle is tried as a whole and not row by row", async () => {
