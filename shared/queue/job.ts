@@ -24,6 +24,9 @@ export interface ClaimContext {
   // these join the line of their key in memory (lines.ts).
   tokens: string[];
   lanes: string[]; // whose rows are not to be claimed: they are paused or full (lanes.ts)
+  // Earlier claims got no tokens although rows were in hand, so they passed over rows that may join
+  // now. This claim is to begin at the oldest row.
+  fromOldest: boolean;
 }
 
 export type Outcome<Result> =

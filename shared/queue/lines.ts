@@ -51,6 +51,11 @@ export class Lines<Row extends Claimed, Result> {
     this.#options = options;
   }
 
+  // The rows behind those under work.
+  get waiting(): number {
+    return this.#lines.values().reduce((rows, line) => rows + line.length, 0);
+  }
+
   // A claim begins, or an offer. It must end with `join`.
   begin(): number {
     this.#claims.add(++this.#lastClaim);
