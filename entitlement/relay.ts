@@ -100,12 +100,11 @@ async function relayRound(
   const streamChanged = new AbortController();
   const until = AbortSignal.any([session.signal, streamChanged.signal]);
   const { database, log, abandon } = parts;
-  const claim = outbox.claimRepeatedly(database, options);
   const worker = new Worker<OutboxRow, Published>(
     {
       name: "relay",
       ...options,
-      claim: async (limit) => (await claim(limit, { tokens: [], lanes: [] })).rows,
+      claim: outbox.claimRepeatedly(database, options),
       work: (row, traceparent) =>
         publishRow(publisher, row, { ...round, sealKey: options.sealKey }, traceparent),
       settle: async (settled) => {

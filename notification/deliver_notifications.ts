@@ -27,12 +27,11 @@ export async function deliverNotifications(
   options: DeliveryOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const claim = notifications.claimRepeatedly(database, options);
   const worker = new Worker<NotificationRow, Sent>(
     {
       name: "delivery",
       ...options,
-      claim: async (limit) => (await claim(limit, { tokens: [], lanes: [] })).rows,
+      claim: notifications.claimRepeatedly(database, options),
       work: ({ id, content: { event_id, user_id, type, payload } }) => {
         const send = { notification_id: id, event_id, user_id, type, payload };
         return sendInTime(channel, send, options.sendTimeoutMs);

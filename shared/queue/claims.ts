@@ -13,7 +13,7 @@ export interface Scan {
   limit: number; // how many rows it leases at most
   window: number; // how many due rows it looks at
   since: Since;
-  inHand: ClaimContext;
+  context: ClaimContext;
 }
 
 // Where a scan of the index of unfinished rows begins: at a time, as PostgreSQL writes it, or some
@@ -59,7 +59,7 @@ export async function leaseRows<Content extends object>(
 export function claimStatement<Content>(
   table: TableDescription<Content>,
   { worker, leaseMs, token }: Lease & { token: string },
-  { limit, window, since, inHand }: Scan,
+  { limit, window, since, context }: Scan,
 ): Sql {
   const { order, lane, claimSets } = table;
   const [rows, id, working] = [name(table.name), name(table.id), literal(table.working)];
@@ -85,7 +85,7 @@ export function claimStatement<Content>(
     where ${isUnfinishedByKey("earlier")}
       and earlier.aggregate_key = line.aggregate_key
       and earlier.${order.position} < line.last
-      and (earlier.claim_token = any(${listOf(inHand.tokens)}::uuid[])) is not true
+      and (earlier.claim_token = any(${listOf(context.tokens)}::uuid[])) is not true
       and earlier.ctid not in (select place from seen)
     order by earlier.${order.position}
     limit 1
@@ -95,7 +95,7 @@ export function claimStatement<Content>(
   where (blocking.position is null or one.position < blocking.position)${
     lane
       ? sql`
-    and line.lane <> all(${inHand.lanes})
+    and line.lane <> all(${context.lanes})
 )${ofEachLane(lane.most, limit)}`
       : sql`
   order by one.turn, one.nth

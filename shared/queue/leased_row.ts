@@ -2,8 +2,6 @@ import type { Claimed } from "./job.ts";
 
 export interface LeasedRow<Content> extends Claimed {
   key: string;
-  token: string;
-  lane?: string | undefined;
   claimedAt: number; // by performance.now(); the row's locked_at by the database's clock
   content: Content;
 }

@@ -3,7 +3,7 @@ import { list, name, type Sql } from "../postgres/sql.ts";
 import { everything, leaseRows, nextDueMs } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import { type ClaimOptions, claimRepeatedly, type RepeatedClaim } from "./repeated_claims.ts";
-import type { ClaimContext, Settlement } from "./job.ts";
+import { type ClaimContext, nothingInHand, type Settlement } from "./job.ts";
 import { newLease, type NewRow } from "./new_lease.ts";
 import { extendLeases, markDone, settleEach } from "./settlements.ts";
 import type { NewLease } from "./handover.ts";
@@ -94,7 +94,7 @@ export interface LeasedTable<Content, Result> {
     database: Database,
     lease: Lease,
     limit: number,
-    inHand?: ClaimContext,
+    context?: ClaimContext,
   ): Promise<Rows<Content>>;
   claimRepeatedly(database: Database, options: ClaimOptions): RepeatedClaim<Content>;
   // For a table by due time: when the next of its future rows is due.
@@ -122,8 +122,8 @@ export function leasedTable<Content extends object, Result>(
 ): LeasedTable<Content, Result> {
   return {
     description: table,
-    claim: async (database, lease, limit, inHand = { tokens: [], lanes: [] }) => {
-      const scan = { limit, window: 10 * limit, since: everything, inHand };
+    claim: async (database, lease, limit, context = nothingInHand) => {
+      const scan = { limit, window: 10 * limit, since: everything, context };
       return (await leaseRows(database, table, lease, scan)).rows;
     },
     claimRepeatedly: (database, options) => claimRepeatedly(database, table, options),

@@ -1,5 +1,5 @@
 import type { Database } from "../postgres/postgres.ts";
-import type { Claim, ClaimContext } from "./job.ts";
+import { type Claim, type ClaimContext, nothingInHand } from "./job.ts";
 import { everything, type Leased, leaseRows, type Scan, type Since } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import type { TableDescription } from "./leased_table.ts";
@@ -11,7 +11,7 @@ export interface ClaimOptions extends Lease {
 
 export type RepeatedClaim<Content> = (
   limit: number,
-  inHand: ClaimContext,
+  context?: ClaimContext,
 ) => Promise<Claim<LeasedRow<Content>>>;
 
 // The claims of a worker. Each looks at a bounded number of rows, and the next one goes on where it
@@ -24,8 +24,8 @@ export function claimRepeatedly<Content extends object>(
   options: ClaimOptions,
 ): RepeatedClaim<Content> {
   const scans = new Scans(options);
-  return async (limit, inHand) => {
-    const scan = { limit, inHand, ...scans.begin(inHand) };
+  return async (limit, context = nothingInHand) => {
+    const scan = { limit, context, ...scans.begin(context) };
     const claim = await leaseRows<Content>(database, table, options, scan);
     scans.end(claim, limit);
     return claim;
@@ -49,13 +49,13 @@ class Scans {
     this.#window = options.batchSize;
   }
 
-  begin({ lanes }: ClaimContext): Pick<Scan, "since" | "window"> {
+  begin({ lanes, fromOldest }: ClaimContext): Pick<Scan, "since" | "window"> {
     const from = performance.now();
     // A backlog that has to be looked at in vain takes at most a tenth of the time.
     const pauseMs = Math.max(this.#options.pollIntervalMs, 10 * this.#inVainMs);
     const hasNewRoom = this.#lanes.some((lane) => !lanes.includes(lane));
     this.#lanes = lanes;
-    if (hasNewRoom || from >= this.#beganAt + pauseMs) {
+    if (fromOldest || hasNewRoom || from >= this.#beganAt + pauseMs) {
       this.#beganAt = from;
       this.#inVainMs = 0;
       this.#since = () => everything;

@@ -168,7 +168,7 @@ async function readByClaims(
   const claim = outbox.claimRepeatedly(database, options);
   await ask(ownerUrl, "select pg_stat_reset()");
   try {
-    await work(database, async (limit) => (await claim(limit, { tokens: [], lanes: [] })).rows);
+    await work(database, async (limit) => (await claim(limit)).rows);
   } finally {
     await database.end(); // the counters are complete once the sessions have ended
   }

@@ -87,7 +87,7 @@ for (const [what, younger] of commits) {
       batchSize: 10,
       pollIntervalMs: 3_600_000,
     });
-    const claim = async (limit: number) => (await claims(limit, { tokens: [], lanes: [] })).rows;
+    const claim = async (limit: number) => (await claims(limit)).rows;
     for (let i = 0; i < younger; i++) await insertedAgo(ownerUrl, "young:book", 0);
     const found = await claim(10);
     assert.equal(found.length, younger);
