@@ -1,7 +1,7 @@
 // The relay of the real service publishes waiting events: from the table to the stream to PUBLISHED.
 import type pg from "pg";
 import { headers, type NatsConnection } from "nats";
-import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
 import { type EventMessage, toMessage } from "../../entitlement/event.ts";
 import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
@@ -187,7 +187,7 @@ async function publishAlone(
 async function messagesOf(database: DatabaseUrls, events: number): Promise<EventMessage[]> {
   await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
-  const rows = await claimEvents(pool, lease, events);
+  const rows = await outbox.claim(pool, lease, events);
   await pool.end();
   return rows.map((row) => toMessage(row));
 }
@@ -201,11 +201,11 @@ async function settleAlone(database: DatabaseUrls, events: number): Promise<numb
   const perSecond = await timed(events, async () => {
     let settling: Promise<unknown> = Promise.resolve();
     for (;;) {
-      const rows = await claimEvents(pool, lease, batchSize);
+      const rows = await outbox.claim(pool, lease, batchSize);
       await settling;
       if (rows.length === 0) return;
       const ackedAt = performance.now();
-      settling = settleEvents(
+      settling = outbox.settle(
         pool,
         rows.map((row, sequence) => ({
           row,
