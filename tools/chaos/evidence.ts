@@ -3,6 +3,7 @@
 import { ask } from "../servers/asking.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import type { SentRequest } from "./clients.ts";
+import type { Healing } from "./heal.ts";
 import type { Injected } from "./inject.ts";
 import { marker, type Poison } from "./messages.ts";
 import type { Run } from "./replica.ts";
@@ -16,6 +17,7 @@ export interface Evidence {
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
+  healing: Healing;
   /** The stalls of the run's own process. */
   stalls: Stall[];
   poison: Poison[];

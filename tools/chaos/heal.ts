@@ -16,6 +16,8 @@ export interface Healing {
   ms: number;
   /** What was still wrong at the end; undefined when the system healed. */
   still: string | undefined;
+  /** What took longest. */
+  last: string | undefined;
 }
 
 export async function untilHealed(
@@ -24,12 +26,14 @@ export async function untilHealed(
   clientsDone: () => boolean,
 ): Promise<Healing> {
   const from = performance.now();
+  let last: string | undefined;
   for (;;) {
     const still = await remainingProblem(stack, poison, clientsDone).catch((error) =>
       String(error)
     );
     const ms = Math.round(performance.now() - from);
-    if (!still || ms > healWithinMs) return { ms, still };
+    if (!still || ms > healWithinMs) return { ms, still, last };
+    last = still;
     await new Promise((again) => setTimeout(again, 250));
   }
 }

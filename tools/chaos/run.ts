@@ -16,6 +16,7 @@ import { timelinesOf } from "./timeline.ts";
 
 export interface RunOptions extends PlanOptions {
   changesPerSecond: number;
+  users: number | undefined;
   /** Gets the plan, the log of all services, the report, and the violations. */
   folder: string;
   say: (line: string) => void;
@@ -25,7 +26,7 @@ export interface RunOptions extends PlanOptions {
 }
 
 export async function run(options: RunOptions): Promise<Report> {
-  const { seed, minutes, changesPerSecond, folder, say, quiet, stop } = options;
+  const { seed, minutes, changesPerSecond, users, folder, say, quiet, stop } = options;
   const plan = planOf(options);
   await Deno.writeTextFile(`${folder}/plan.txt`, plan.map(textOf).join("\n"));
   const logFile = `${folder}/services.log`;
@@ -33,7 +34,7 @@ export async function run(options: RunOptions): Promise<Report> {
   const stalls: Stall[] = [];
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   const messages = new Messages(stack.nats.server.url, seed);
-  const load = startLoad({ urls: stack.clientUrls, changesPerSecond, seed });
+  const load = startLoad({ urls: stack.clientUrls, changesPerSecond, users, seed });
   const { injected, done } = injectFaults(
     plan,
     stack,
@@ -60,12 +61,13 @@ export async function run(options: RunOptions): Promise<Report> {
     givenUp: await readGivenUp(stack.owners.notification),
     log: await readServiceLog(logFile),
     injected,
+    healing,
     stalls,
     poison: messages.poison,
     runs: replicas.flatMap(({ runs }) => runs),
     said,
   };
-  const ended = { seed, minutes: minutesDone, evidence, sentAgain: messages.sentAgain, healing };
+  const ended = { seed, minutes: minutesDone, evidence, sentAgain: messages.sentAgain };
   const report = reportOf(ended, check(evidence));
   await keepReport(folder, report);
   if (!isGood(report)) {
