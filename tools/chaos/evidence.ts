@@ -44,7 +44,7 @@ export function readGivenUp(notificationUrl: string): Promise<GivenUp[]> {
 
 export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
   const said: Evidence["said"] = {};
-  for (const { name, url } of Object.values(stack.replicas)) {
+  for (const { name, url } of stack.replicas) {
     said[`metrics of ${name}`] = await fetch(`${url}/metrics`).then((answer) => answer.text());
   }
   const errors = {
@@ -56,7 +56,7 @@ export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
       union select reason from notification_nats_dlq where reason is not null`,
   };
   for (const service of ["entitlement", "notification"] as const) {
-    const rows = await ask<{ error: string }>(stack.owners[service], errors[service]);
+    const rows = await ask<{ error: string }>(stack.ownerUrl(service), errors[service]);
     said[`errors of ${service}`] = rows.map(({ error }) => error).join("\n");
   }
   return said;

@@ -14,14 +14,14 @@ export interface Ports {
   nats: number;
 }
 
-export function databaseUrl(port: number, service: ServiceName, user = "postgres"): string {
+export function databaseUrl(port: number, service: string, user = "postgres"): string {
   return withPlanted(`postgres://${user}@127.0.0.1:${port}/${service}`, user);
 }
 
 /** The longest lease of all that replicas have. */
 export const leaseMs = 3_000;
 
-export const serviceUser = (service: ServiceName): string => `${service}:${plantedPassword}`;
+export const serviceUser = (service: string): string => `${service}:${plantedPassword}`;
 
 export function settingsOf(service: ServiceName, ports: Ports): Record<string, string> {
   const natsUrl = withPlanted(`nats://127.0.0.1:${ports.nats}`, "kenri");
