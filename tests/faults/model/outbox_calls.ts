@@ -3,7 +3,7 @@ import type { Commit } from "../../../entitlement/decide_change.ts";
 import { republishLost } from "../../../entitlement/republish/republish_lost.ts";
 import { republishUnreceived } from "../../../entitlement/republish/republish_unreceived.ts";
 import type { AuditedEvent } from "../../../entitlement/reconciliation/check.ts";
-import { claimEvents, keepEvents, settleEvents } from "../../../entitlement/outbox.ts";
+import { outbox } from "../../../entitlement/outbox.ts";
 import { storeEvents } from "../../../entitlement/store_changes.ts";
 import { newOperation } from "../../../shared/operators/operations.ts";
 import { query, type Transaction } from "../../../shared/postgres/postgres.ts";
@@ -63,9 +63,9 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
   return {
     real,
     ...leasedCalls(real, {
-      claim: claimEvents,
-      keep: keepEvents,
-      settle: settleEvents,
+      claim: outbox.claim,
+      keep: outbox.extend,
+      settle: outbox.settle,
       resultAt: (place) => ({ ...place ?? { generation: 0, sequence: 0 }, ackedAt: 0 }),
     }, { ofClaims: withoutPlaces, ofRow: onlyRow }),
     commit: (outbox, event, offered) =>
