@@ -3,11 +3,11 @@
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import { AckPolicy, type NatsConnection } from "nats";
-import { openPublisher } from "../../entitlement/publisher.ts";
 import { encodeEvent } from "../../proto/entitlement/encode.ts";
 import { consumeEvents } from "../../notification/consume_events.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
+import { openPublisher } from "../../shared/outbox/publisher.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { connectTo } from "../servers/nats_client.ts";
@@ -114,10 +114,10 @@ export async function publishEvents(
   subject: string,
   events: number,
 ): Promise<void> {
-  const publisher = openPublisher(connection, subject);
+  const publisher = openPublisher(connection, "bench");
   const results = await Promise.all(Array.from({ length: events }, (_, i) => {
     const id = crypto.randomUUID();
-    return publisher.publish({ id, headers: {}, body: encodeEvent(id, grantOf(i)) });
+    return publisher.publish({ id, subject, body: encodeEvent(id, grantOf(i)) });
   }));
   publisher.close();
   const lost = results.filter(({ kind }) => kind !== "acked").length;
