@@ -12,7 +12,7 @@ import type { OutboxRow, OutboxTable } from "@kenri/shared/outbox/outbox_table.t
 import type { Published } from "@kenri/shared/outbox/source.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
-import type { Settlement } from "@kenri/shared/process/job.ts";
+import type { Settlement } from "@kenri/shared/queue/job.ts";
 
 // The states of an outbox row and every move between them:
 //   PENDING → IN_FLIGHT      claimed (or inserted as IN_FLIGHT, for the relay of the same process)

@@ -1,4 +1,4 @@
-import type { Claimed } from "../process/job.ts";
+import type { Claimed } from "../queue/job.ts";
 import { reasonOf } from "../process/reason.ts";
 
 // The registry of a service: where the relay publishes each type of event, and how the event

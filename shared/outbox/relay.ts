@@ -2,7 +2,7 @@ import type { JetStreamManager } from "nats";
 import type { NatsLink, Session } from "../nats/link.ts";
 import { eachSession } from "../nats/sessions.ts";
 import { ensureStream, type WantedStream } from "../nats/streams.ts";
-import type { Outcome } from "../process/job.ts";
+import type { Outcome } from "../queue/job.ts";
 import type { Log } from "../process/log.ts";
 import { pause } from "../process/signals.ts";
 import type { Handover } from "../queue/handover.ts";

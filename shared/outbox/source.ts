@@ -1,4 +1,4 @@
-import type { Settlement } from "../process/job.ts";
+import type { Settlement } from "../queue/job.ts";
 import type { EventRow } from "./event_types.ts";
 import type { Server } from "./lost_events.ts";
 
