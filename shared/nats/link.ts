@@ -28,6 +28,7 @@ export class NatsLink {
   // The loops whose stream or consumer is missing or has other settings (provisions.ts).
   readonly unprovisioned: Set<string> = new Set();
 
+  readonly name: string; // of the service, which is also its NATS user
   readonly #servers: NatsServers;
   readonly #log: Log;
   #session: Session | undefined;
