@@ -27,7 +27,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const { database, link, authenticator, checks, natsIsAvailable, close } = parts;
   const toRelay = new Handover<OutboxRow>();
   const wakeRelay = toRelay.wake;
-  const ask = receiverOver(link, stream.subject);
+  const ask = receiverOver(link, stream.subjects[0]);
   const operators = {
     database,
     wakeRelay,
@@ -54,7 +54,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     run: (signal: AbortSignal) =>
       runRelay(
         { source: eventSource(database, outbox, log), link, toRelay, log, abandon },
-        { ...outbox, stream, types: eventTypes(stream.subject, config.sealKeys[0]) },
+        { ...outbox, stream, types: eventTypes(stream.subjects[0], config.sealKeys[0]) },
         signal,
       ),
   };

@@ -24,7 +24,6 @@ const retryMs = 500;
 const reportEveryMs = 30_000;
 
 export class NatsLink {
-  readonly name: string; // of the service
   // The loops whose stream or consumer is missing or has other settings (provisions.ts).
   readonly unprovisioned: Set<string> = new Set();
 

@@ -89,7 +89,7 @@ async function relayRound<Row extends EventRow>(
       work: (row, traceparent) => publishRow(publisher, row, how, traceparent),
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
-      step: { name: `publish ${options.stream.subject}`, kind: "producer" },
+      step: { name: `publish ${options.stream.subjects.join(", ")}`, kind: "producer" },
       traceparentOf: (row) => row.content.traceparent,
       about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),
     },

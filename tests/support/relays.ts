@@ -4,6 +4,7 @@ import { eventSource } from "../../entitlement/event_source.ts";
 import { eventTypes } from "../../entitlement/event_types.ts";
 import { type RelayOptions, runRelay } from "../../shared/outbox/relay.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
+import type { WantedStream } from "../../shared/nats/streams.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
@@ -35,16 +36,16 @@ export function startRelay(
   const toRelay = new Handover<OutboxRow>();
   const stopping = new AbortController();
   const abandon = new AbortController();
-  const stream = {
+  const stream: WantedStream = {
     name: place.stream,
-    subject: place.subject,
+    subjects: [place.subject],
     duplicateWindowMs: 120_000,
     replicas: 1,
   };
   const given = { ...quick, ...options };
   const running = runRelay(
     { source: eventSource(database, given, log), link, toRelay, log, abandon: abandon.signal },
-    { ...given, stream, types: eventTypes(stream.subject, undefined) },
+    { ...given, stream, types: eventTypes(place.subject, undefined) },
     stopping.signal,
   );
   let stopped: Promise<void> | undefined;

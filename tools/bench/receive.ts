@@ -61,7 +61,7 @@ export async function startReceiveDrain(
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
   const stream = await makeStream(connection, name);
-  await publishEvents(connection, stream.subject, messages);
+  await publishEvents(connection, stream.subjects[0], messages);
   let rounds = 0;
   return {
     database,
@@ -107,7 +107,11 @@ async function forget(owner: pg.Client, keepOthers: boolean): Promise<void> {
 
 export async function makeStream(connection: NatsConnection, name: string): Promise<WantedStream> {
   const settings = { duplicateWindowMs: 120_000, replicas: 1 };
-  const stream = { name: `bench-${name}`, subject: `bench.${name}`, ...settings };
+  const stream: WantedStream = {
+    name: `bench-${name}`,
+    subjects: [`bench.${name}`],
+    ...settings,
+  };
   await ensureStream(await connection.jetstreamManager(), stream);
   return stream;
 }

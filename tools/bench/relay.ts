@@ -168,11 +168,16 @@ async function publishAlone(
   database: DatabaseUrls,
   events: number,
 ): Promise<number> {
-  const stream = { name: "bench-publish", subject: "bench.publish" };
+  const [name, subject] = ["bench-publish", "bench.publish"];
   const manager = await connection.jetstreamManager();
-  await ensureStream(manager, { ...stream, duplicateWindowMs: 120_000, replicas: 1 });
-  const before = await storedIn(connection, stream.name);
-  const messages = await messagesOf(database, events, stream.subject);
+  await ensureStream(manager, {
+    name,
+    subjects: [subject],
+    duplicateWindowMs: 120_000,
+    replicas: 1,
+  });
+  const before = await storedIn(connection, name);
+  const messages = await messagesOf(database, events, subject);
   const jetstream = connection.jetstream();
   const perSecond = await timed(events, () =>
     shared(events, 200, (i) => {
@@ -181,7 +186,7 @@ async function publishAlone(
       for (const [name, value] of Object.entries(given)) sent.set(name, value);
       return jetstream.publish(subject, body, { msgID: id, headers: sent });
     }));
-  assertStored(await storedIn(connection, stream.name) - before, events);
+  assertStored(await storedIn(connection, name) - before, events);
   return perSecond;
 }
 
