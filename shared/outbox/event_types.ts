@@ -2,7 +2,7 @@ import type { Claimed } from "../queue/job.ts";
 import { reasonOf } from "../process/reason.ts";
 
 // The registry of a service: where the relay publishes each type of event, and how the event
-// becomes a message. An event of another type ends FAILED.
+// becomes a message.
 
 export type EventTypes = ReadonlyMap<string, EventType>; // by the names that the rows use
 
@@ -37,14 +37,10 @@ export class Unpublishable extends Error {
 
 export function toMessage(
   row: EventRow,
-  types: EventTypes,
+  type: EventType,
   traceparent: string | null = row.content.traceparent,
 ): EventMessage {
   const { payload, event_type } = row.content;
-  const type = types.get(event_type);
-  if (!type) {
-    throw new Unpublishable(`The event type ${JSON.stringify(event_type)} is not registered`);
-  }
   if (!isObject(payload)) throw new Unpublishable("The payload is not an object");
   const { body, headers } = encoded(type, row.id, payload);
   return {

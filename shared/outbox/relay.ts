@@ -110,9 +110,15 @@ async function publishRow(
   { generation, types }: { generation: number; types: EventTypes },
   traceparent?: string,
 ): Promise<Outcome<Published>> {
+  const { event_type } = row.content;
+  const type = types.get(event_type);
+  if (!type) {
+    // A newer replica may have written the event, and know the type.
+    return { kind: "retry", error: `This version does not know the event type "${event_type}"` };
+  }
   let message: EventMessage;
   try {
-    message = toMessage(row, types, traceparent);
+    message = toMessage(row, type, traceparent);
   } catch (error) {
     if (!(error instanceof Unpublishable)) throw error;
     return { kind: "failed", error: error.message };

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { headers, type NatsConnection } from "nats";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
 import { eventTypes } from "../../entitlement/event_types.ts";
-import { type EventMessage, toMessage } from "../../shared/outbox/event_types.ts";
+import { type EventMessage, type EventType, toMessage } from "../../shared/outbox/event_types.ts";
 import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { startService } from "../servers/service_process.ts";
@@ -199,8 +199,8 @@ async function messagesOf(
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await claimEvents(pool, lease, events);
   await pool.end();
-  const types = eventTypes(subject, undefined);
-  return rows.map((row) => toMessage(row, types));
+  const type = eventTypes(subject, undefined).get("EntitlementGranted") as EventType;
+  return rows.map((row) => toMessage(row, type));
 }
 
 const lease = { worker: "bench", leaseMs: 60_000 };
