@@ -36,14 +36,17 @@ export interface RepublishCounts extends Record<string, unknown> {
 // still in the state in which they were found.
 export function republishes(outbox: OutboxTable, cause: Cause, operation?: Operation): Sql {
   const { outcome, kind, shows } = causes[cause];
-  const item = sql`jsonb_build_object('event_id', event_id, ${shows})`;
+  const recorded = {
+    kind,
+    layer: "outbox",
+    item: sql`'event_id', event_id, ${shows}`,
+    of: "chosen",
+  };
   return sql`attempts as (
        insert into ${name(outbox.attempts)} (event_id, outcome, stream_seq, operation_id)
        select event_id, ${literal(outcome)}, stream_seq, ${operation?.id}::uuid
        from chosen
-     ), ${
-    operation ? sql`${recordsOperation(operation, { kind, layer: "outbox", item })},` : nothing
-  }
+     ), ${operation ? sql`${recordsOperation(operation, recorded)},` : nothing}
      republished as (
        update ${name(outbox.name)} row
        set status = 'PENDING',
