@@ -1,190 +1,250 @@
-import {
-  isUnfinishedByKey,
-  type Lease,
-  type LeasedRow,
-  leasedRow,
-  type LeasedTable,
-  recordsAttempt,
-  type ReturnedRow,
-} from "./leases.ts";
 import { type Database, query } from "../postgres/postgres.ts";
+import { literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
+import type { Claim, ClaimContext } from "./job.ts";
+import { type Lease, type LeasedRow, leasedRow, listOf, type ReturnedRow } from "./leased_row.ts";
+import type { TableDescription } from "./leased_table.ts";
+import { recordsAttempt } from "./settlements.ts";
 
-// The claim: how the rows of a table are leased to a worker.
+// The claim: how the rows of a table are leased to a worker. The expanded statements are in
+// statements.sql.
 
-interface ClaimedRow extends ReturnedRow {
-  attempt_count: number;
-  taken_over: boolean;
-  created: string;
+// What a claim looks at.
+export interface Scan {
+  limit: number; // how many rows it leases at most
+  window: number; // how many due rows it looks at
+  since: Since;
+  context: ClaimContext;
 }
 
-export async function claimDue<Content>(
-  database: Database,
-  table: LeasedTable,
-  lease: Lease,
-  limit: number,
-): Promise<LeasedRow<Content>[]> {
-  return (await leaseDue<Content>(database, table, lease, limit, everything)).rows;
-}
-
-// Where a scan of the index of the oldest rows begins: at a time, as PostgreSQL writes it, or some
+// Where a scan of the index of unfinished rows begins: at a time, as PostgreSQL writes it, or some
 // time before now, by the database's clock.
-type Since = string | { msAgo: number };
+export type Since = string | { msAgo: number };
 
-const everything = "-infinity";
+export const everything = "-infinity";
 
-interface Leased<Content> {
-  rows: LeasedRow<Content>[];
-  oldest: string | undefined; // when the oldest was created, as PostgreSQL writes it
+export interface Leased<Content> extends Claim<LeasedRow<Content>> {
+  seen: number; // due rows that the claim looked at
+  reached: string | null; // the turn of the last of them, as PostgreSQL writes it
 }
 
-// Leases the oldest rows that are due. A row is skipped while an earlier row of its key is not due,
-// or is locked by another claim at this moment (and was therefore skipped, too).
-async function leaseDue<Content>(
+type ClaimedRow<Content> = ReturnedRow & Content & {
+  is_leased: boolean; // false in the only row of a claim that leased nothing
+  seen: number;
+  reached: string | null;
+  more: boolean;
+};
+
+export async function leaseRows<Content extends object>(
   database: Database,
-  table: LeasedTable,
-  { worker, leaseMs }: Lease,
-  limit: number,
-  since: Since,
+  table: TableDescription<Content>,
+  lease: Lease,
+  scan: Scan,
 ): Promise<Leased<Content>> {
-  const { name, id, working, positionColumn, columns, endsWithClaim } = table;
   const token = crypto.randomUUID();
-  const rows = await query<ClaimedRow & Content>(
-    database,
-    `with ${findDue(table)}, claimable as (
-       select place, taken_over
-       from found
-       where not exists (
-         select from ${name} earlier
-         where ${isUnfinishedByKey("earlier")}
-           and earlier.aggregate_key = found.aggregate_key
-           and earlier.${positionColumn} < found.${positionColumn}
-           and earlier.ctid not in (select place from found)
-         offset 0)
-       order by ${positionColumn}
-       limit $1
-     ), claimed as (
-       update ${name} row
-       set status = $5,
-         attempt_count = row.attempt_count + claimable.taken_over::int,
-         next_retry_at = null,
-         locked_by = $2,
-         locked_at = clock_timestamp(),
-         lease_until = now() + make_interval(secs => $3::float8 / 1000),
-         claim_token = $4,
-         last_error = null${endsWithClaim ? `, ${endsWithClaim}` : ""}
-       from claimable
-       where row.ctid = claimable.place
-       returning row.*, claimable.taken_over
-     ), changed as (
-       select ${id} as id, 'The lease ran out' as error from claimed where taken_over
-     ), ${recordsAttempt(table, "TAKEN_OVER")}
-     select ${id} as id, aggregate_key, attempt_count, taken_over, created_at::text as created,
-       ${columns}
-     from claimed
-     order by ${positionColumn}`,
-    [
-      limit,
-      worker,
-      leaseMs,
-      token,
-      working,
-      ...(typeof since === "string" ? [since, null] : [null, since.msAgo]),
-    ],
-  );
-  const [oldest] = rows.map(({ created }) => created).sort();
-  return {
-    oldest,
-    rows: rows.map((row) => leasedRow<Content>(row, token, row.attempt_count, row.taken_over)),
-  };
+  const statement = claimStatement(table, { ...lease, token }, scan);
+  const rows = await query<ClaimedRow<Content>>(database, statement);
+  const { seen = 0, reached = null, more = false } = rows[0] ?? {};
+  const leased = rows.filter(({ is_leased }) => is_leased);
+  return { rows: leased.map((row) => leasedRow<Content>(row, token)), seen, reached, more };
 }
 
-// The claim of a worker that claims repeatedly. While some transaction stays open, the index
-// keeps an entry for each row that was finished since, and a scan from the beginning reads them
-// all. So only one scan per poll interval begins there. The others begin where the last one found
-// its oldest row or, in a table without backlog, some time before it, because commits can overtake
-// each other. If the whole scan found nothing, they begin that long before its time.
-export function claimRepeatedly<Content>(
-  database: Database,
-  table: LeasedTable,
-  lease: Lease & { pollIntervalMs: number },
-): (limit: number) => Promise<LeasedRow<Content>[]> {
-  let since = (): Since => everything;
-  let nextWholeScan = 0;
-  return async (limit) => {
-    const from = performance.now();
-    const isWhole = from >= nextWholeScan;
-    if (isWhole) since = () => everything;
-    const { rows, oldest } = await leaseDue<Content>(database, table, lease, limit, since());
-    const now = performance.now();
-    if (isWhole) nextWholeScan = now + Math.max(lease.pollIntervalMs, 10 * (now - from));
-    if (oldest !== undefined) {
-      const found = rows.length < limit ? before(oldest) : oldest;
-      since = () => found;
-    } else if (isWhole) {
-      since = () => ({ msAgo: performance.now() - from + overtakingMs });
-    }
-    return rows;
-  };
-}
-
-const overtakingMs = 5_000;
-
-function before(created: string): string {
-  return new Date(Date.parse(created) - overtakingMs).toISOString();
-}
-
-// The rows that are due, locked, as `found`. They are identified by their place in the table
-// (ctid), which does not change while a row is locked.
+// Looks at the due rows in the order of their turns (`seen`), by key in the order of their
+// positions (`line`), and leases those that wait for no other row (`free`). A row waits for an
+// earlier one of its key if that is not due, is leased to another worker, is not among the rows
+// seen, or is locked by another claim at this moment and was therefore not `found`. The rows that
+// this worker has in hand make no row wait: its worker appends the rows behind them to their lines.
 //
-// `offset 0` makes PostgreSQL look up each key on its own. When few of many rows are unfinished,
-// the planner believes that the index of unfinished rows is empty and prefers a join with all of
-// it; the plan is kept even when thousands of rows wait. See also isUnfinishedByKey.
-function findDue({ name, positionColumn, claimOrder }: LeasedTable): string {
-  const isDue =
-    `((row.status = 'PENDING' and (row.next_retry_at is null or row.next_retry_at <= now()))
-           or (row.status = $5 and (row.lease_until is null or row.lease_until <= now())))`;
-  const columns =
-    `row.ctid as place, row.aggregate_key, row.${positionColumn}, row.status = $5 as taken_over`;
-  const oldest = `
-       select ${columns}
-       from ${name} row
-       where row.unfinished
-         and ${isDue}
-         and row.created_at >=
-           coalesce($6::timestamptz, now() - make_interval(secs => $7::float8 / 1000))
-         and not exists (
-           select from ${name} earlier
-           where ${isUnfinishedByKey("earlier")}
-             and earlier.aggregate_key = row.aggregate_key
-             and earlier.${positionColumn} < row.${positionColumn}
-             and (earlier.next_retry_at > now() or earlier.lease_until > now())
-           offset 0)
-       order by ${claimOrder}
-       limit $1
-       for update skip locked`;
-  if (claimOrder === positionColumn) return `found as materialized (${oldest})`;
-  // The oldest row of a key need not be the first by position, so the earlier ones are added.
-  // Otherwise a batch of rows that all wait for younger ones would be found again and again.
-  return `due as materialized (${oldest}
-     ), earlier as materialized (
-       select row.*
-       from (
-         select aggregate_key, max(${positionColumn}) as last from due group by aggregate_key
-       ) as by_key
-       cross join lateral (
-         select ${columns}
-         from ${name} row
-         where ${isUnfinishedByKey("row")}
-           and row.aggregate_key = by_key.aggregate_key
-           and row.${positionColumn} < by_key.last
-           and ${isDue}
-           and row.ctid not in (select place from due)
-         offset 0
-         for update skip locked
-       ) as row
-       order by row.${positionColumn}
-       limit $1
-     ), found as (
-       select * from due union all select * from earlier
-     )`;
+// Rows are identified by their place in the table (ctid), which does not change while a row is
+// locked.
+export function claimStatement<Content>(
+  table: TableDescription<Content>,
+  { worker, leaseMs, token }: Lease & { token: string },
+  { limit, window, since, context }: Scan,
+): Sql {
+  const { order, lane, claimSets } = table;
+  const [rows, id, working] = [name(table.name), name(table.id), literal(table.working)];
+  return sql`with ${seenRows(table, since, window)}, line as (
+  select aggregate_key,
+    array_agg(place order by position) as places,
+    array_agg(position order by position) as positions,
+    array_agg(turn order by position) as turns,${
+    lane
+      ? sql`
+    min(lane) as lane,`
+      : nothing
+  }
+    max(position) as last
+  from seen
+  group by aggregate_key
+), ${lane ? name("unblocked") : name("free")} as materialized (
+  select one.place, one.turn, one.nth, line.aggregate_key${lane ? sql`, line.lane` : nothing}
+  from line
+  left join lateral (
+    select earlier.${order.position} as position
+    from ${rows} earlier
+    where ${isUnfinishedByKey("earlier")}
+      and earlier.aggregate_key = line.aggregate_key
+      and earlier.${order.position} < line.last
+      and (earlier.claim_token = any(${listOf(context.tokens)}::uuid[])) is not true
+      and earlier.ctid not in (select place from seen)
+    order by earlier.${order.position}
+    limit 1
+  ) as blocking on true
+  cross join lateral unnest(line.places, line.positions, line.turns)
+    with ordinality as one (place, position, turn, nth)
+  where (blocking.position is null or one.position < blocking.position)${
+    lane
+      ? sql`
+    and line.lane <> all(${context.lanes})
+)${ofEachLane(lane.most, limit)}`
+      : sql`
+  order by one.turn, one.nth
+  limit ${limit}
+), cut as (select null::timestamptz as turn)`
+  }, found as materialized (
+  select row.ctid as place, free.aggregate_key, free.nth, row.status = ${working} as taken_over
+  from free
+  join ${rows} row on row.ctid = free.place
+  where ${isDue(table)}
+  for update of row skip locked
+), claimable as (
+  select place, taken_over
+  from (
+    select place, taken_over, nth,
+      row_number() over (partition by aggregate_key order by nth) as found_nth
+    from found
+  ) as numbered
+  where nth = found_nth
+), claimed as (
+  update ${rows} row
+  set status = ${working},
+    attempt_count = row.attempt_count + claimable.taken_over::int,
+    ${
+    order.isDueTime ? nothing : sql`next_retry_at = null,
+    `
+  }locked_by = ${worker},
+    locked_at = clock_timestamp(),
+    lease_until = now() + make_interval(secs => ${leaseMs}::float8 / 1000),
+    claim_token = ${token},
+    last_error = null${
+    claimSets
+      ? sql`,
+    ${claimSets}`
+      : nothing
+  }
+  from claimable
+  where row.ctid = claimable.place
+  returning row.*, claimable.taken_over
+), changed as (
+  select ${id} as id, 'The lease ran out' as error from claimed where taken_over
+), ${recordsAttempt(table, "TAKEN_OVER")}
+select scan.*, leased.*
+from (
+  select oldest.count::int as seen,
+    oldest.count >= ${window} or free.count >= ${limit} or cut.turn is not null as more,
+    least(oldest.turn, cut.turn, case when free.count >= ${limit} then free.turn end)::text as reached
+  from (select count(*), max(turn) as turn from oldest) as oldest,
+    (select count(*), max(turn) as turn from free) as free,
+    cut
+) as scan
+left join (
+  select true as is_leased, ${id} as id, aggregate_key, attempt_count, taken_over,
+    ${order.position} as position, ${lane ? sql`${lane.of} as lane, ` : nothing}${table.content}
+  from claimed
+) as leased on true
+order by leased.position`;
+}
+
+// The rows that are due, as many as the claim may look at.
+function seenRows<Content>(table: TableDescription<Content>, since: Since, window: number): Sql {
+  const { turn, position, index } = table.order;
+  const lane = table.lane ? sql`, ${table.lane.of} as lane` : nothing;
+  const columns = sql`row.ctid as place, row.aggregate_key, row.${position} as position,
+    row.${turn} as turn${lane}`;
+  const [at, msAgo] = typeof since === "string" ? [since, null] : [null, since.msAgo];
+  const oldest = sql`oldest as materialized (
+  select ${columns}
+  from ${name(table.name)} row
+  where row.unfinished
+    and row.${turn} >=
+      coalesce(${at}::timestamptz, now() - make_interval(secs => ${msAgo}::float8 / 1000))
+    and ${isDue(table)}
+  order by ${index}
+  limit ${window}
+)`;
+  if (turn.text === position.text) return sql`${oldest}, seen as (select * from oldest)`;
+  // The rows of a key are leased by position. So those before an old row are looked at with it, and
+  // a row takes its turn when all before it have had theirs. Otherwise a claim would look again and
+  // again at old rows that all wait for younger ones.
+  return sql`${oldest}, earlier as materialized (
+  select row.*
+  from (select aggregate_key, max(position) as last from oldest group by aggregate_key) as line
+  cross join lateral (
+    select ${columns}
+    from ${name(table.name)} row
+    where ${isUnfinishedByKey("row")}
+      and row.aggregate_key = line.aggregate_key
+      and row.${position} < line.last
+      and ${isDue(table)}
+      and row.ctid not in (select place from oldest)
+    order by row.${position}
+    limit ${window}
+  ) as row
+  order by row.position
+  limit ${window}
+), seen as (
+  select place, aggregate_key, position,
+    max(turn) over (partition by aggregate_key order by position) as turn${
+    table.lane ? sql`, lane` : nothing
+  }
+  from (select * from oldest union all select * from earlier) as due
+)`;
+}
+
+// Only so many rows of each lane; `cut` is the turn of the first row that is left out for that.
+function ofEachLane(most: number, limit: number): Sql {
+  return sql`, numbered as materialized (
+  select *, row_number() over (partition by lane order by turn, nth) as of_lane
+  from unblocked
+), free as materialized (
+  select place, aggregate_key, turn, nth
+  from numbered
+  where of_lane <= ${most}
+  order by turn, nth
+  limit ${limit}
+), cut as (select min(turn) as turn from numbered where of_lane > ${most})`;
+}
+
+function isDue<Content>({ order }: TableDescription<Content>): Sql {
+  return sql`(row.next_retry_at is null or row.next_retry_at <= now())
+    and (row.lease_until is null or row.lease_until <= now())${
+    order.isDueTime
+      ? sql`
+    and row.${order.turn} <= now()`
+      : nothing
+  }`;
+}
+
+// Means \`unfinished\`, but written so that it matches only the index of keys. With \`unfinished\` the
+// planner might take the index of the claim order, which looks just as empty.
+export function isUnfinishedByKey(row: string): Sql {
+  return sql`${name(row)}.unfinished::int = 1`;
+}
+
+// How long it is until the earliest row of the future is due, by the clock of the database.
+export async function nextDueMs<Content>(
+  database: Database,
+  table: TableDescription<Content>,
+): Promise<number | undefined> {
+  const { turn } = table.order;
+  const [next] = await query<{ ms: number }>(
+    database,
+    sql`select extract(epoch from ${turn} - clock_timestamp())::float8 * 1000 as ms
+from ${name(table.name)}
+where unfinished
+  and ${turn} > now()
+order by ${turn}
+limit 1`,
+  );
+  return next?.ms;
 }

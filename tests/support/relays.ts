@@ -1,8 +1,6 @@
 // Relays in the process of the test, each with a pool and a connection of its own.
-import type { OutboxRow } from "../../entitlement/outbox.ts";
-import { eventSource } from "../../entitlement/event_source.ts";
-import { eventTypes } from "../../entitlement/event_types.ts";
-import { type RelayOptions, runRelay } from "../../shared/outbox/relay.ts";
+import { publishEvents, type PublishOptions } from "../../entitlement/publish_events.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import type { WantedStream } from "../../shared/nats/streams.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -17,11 +15,12 @@ export interface RunningRelay extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const quick: Omit<RelayOptions, "stream" | "types"> = {
+const quick: Omit<PublishOptions, "stream"> = {
   worker: "test",
   batchSize: 50,
   leaseMs: 30_000,
   pollIntervalMs: 50,
+  sealKey: undefined,
   maxAttempts: 2,
   backoff: { baseMs: 50, maxMs: 50, minMs: 50, jitterMin: 1, jitterMax: 1 },
 };
@@ -42,10 +41,9 @@ export function startRelay(
     duplicateWindowMs: 120_000,
     replicas: 1,
   };
-  const given = { ...quick, ...options };
-  const running = runRelay(
-    { source: eventSource(database, given, log), link, toRelay, log, abandon: abandon.signal },
-    { ...given, stream, types: eventTypes(place.subject, undefined) },
+  const running = publishEvents(
+    { database, link, toRelay, log, abandon: abandon.signal },
+    { ...quick, ...options, stream },
     stopping.signal,
   );
   let stopped: Promise<void> | undefined;
