@@ -1,6 +1,7 @@
 import type { Database, Transaction } from "../postgres/postgres.ts";
 import { list, name, type Sql } from "../postgres/sql.ts";
-import { everything, leaseRows, nextDueMs } from "./claims.ts";
+import { everything } from "./claim_statement.ts";
+import { leaseRows, nextDueMs } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import { type ClaimOptions, claimRepeatedly, type RepeatedClaim } from "./repeated_claims.ts";
 import { type ClaimContext, nothingInHand, type Settlement } from "./job.ts";

@@ -1,5 +1,5 @@
 import { literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
-import { isUnfinishedByKey } from "./claims.ts";
+import { isUnfinishedByKey } from "./claim_statement.ts";
 import type { NewLease } from "./handover.ts";
 import type { TableDescription } from "./leased_table.ts";
 

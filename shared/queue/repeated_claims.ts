@@ -1,6 +1,7 @@
 import type { Database } from "../postgres/postgres.ts";
 import { type Claim, type ClaimContext, nothingInHand } from "./job.ts";
-import { everything, type Leased, leaseRows, type Scan, type Since } from "./claims.ts";
+import { everything, type Scan, type Since } from "./claim_statement.ts";
+import { type Leased, leaseRows } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import type { TableDescription } from "./leased_table.ts";
 

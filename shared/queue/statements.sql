@@ -40,7 +40,8 @@ with oldest as materialized (
   where (blocking.position is null or one.position < blocking.position)
   order by one.turn, one.nth
   limit $5
-), cut as (select null::timestamptz as turn), found as materialized (
+), cut as (select null::timestamptz as turn),
+found as materialized (
   select row.ctid as place, free.aggregate_key, free.nth, row.status = 'IN_FLIGHT' as taken_over
   from free
   join outbox_events row on row.ctid = free.place
@@ -59,12 +60,11 @@ with oldest as materialized (
   update outbox_events row
   set status = 'IN_FLIGHT',
     attempt_count = row.attempt_count + claimable.taken_over::int,
-    next_retry_at = null,
     locked_by = $6,
     locked_at = clock_timestamp(),
     lease_until = now() + make_interval(secs => $7::float8 / 1000),
     claim_token = $8,
-    last_error = null
+    last_error = null, next_retry_at = null
   from claimable
   where row.ctid = claimable.place
   returning row.*, claimable.taken_over
@@ -80,7 +80,8 @@ select scan.*, leased.*
 from (
   select oldest.count::int as seen,
     oldest.count >= $9 or free.count >= $10 or cut.turn is not null as more,
-    least(oldest.turn, cut.turn, case when free.count >= $11 then free.turn end)::text as reached
+    least(oldest.turn, cut.turn, case when free.count >= $11 then free.turn end)::text
+      as reached
   from (select count(*), max(turn) as turn from oldest) as oldest,
     (select count(*), max(turn) as turn from free) as free,
     cut
@@ -247,7 +248,8 @@ with oldest as materialized (
   where (blocking.position is null or one.position < blocking.position)
   order by one.turn, one.nth
   limit $7
-), cut as (select null::timestamptz as turn), found as materialized (
+), cut as (select null::timestamptz as turn),
+found as materialized (
   select row.ctid as place, free.aggregate_key, free.nth, row.status = 'PROCESSING' as taken_over
   from free
   join notifications row on row.ctid = free.place
@@ -266,13 +268,11 @@ with oldest as materialized (
   update notifications row
   set status = 'PROCESSING',
     attempt_count = row.attempt_count + claimable.taken_over::int,
-    next_retry_at = null,
     locked_by = $8,
     locked_at = clock_timestamp(),
     lease_until = now() + make_interval(secs => $9::float8 / 1000),
     claim_token = $10,
-    last_error = null,
-    awaits_predecessor = false
+    last_error = null, next_retry_at = null, awaits_predecessor = false
   from claimable
   where row.ctid = claimable.place
   returning row.*, claimable.taken_over
@@ -288,7 +288,8 @@ select scan.*, leased.*
 from (
   select oldest.count::int as seen,
     oldest.count >= $11 or free.count >= $12 or cut.turn is not null as more,
-    least(oldest.turn, cut.turn, case when free.count >= $13 then free.turn end)::text as reached
+    least(oldest.turn, cut.turn, case when free.count >= $13 then free.turn end)::text
+      as reached
   from (select count(*), max(turn) as turn from oldest) as oldest,
     (select count(*), max(turn) as turn from free) as free,
     cut
