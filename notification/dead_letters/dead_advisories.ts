@@ -3,7 +3,9 @@ import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
+import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { type Database, isUnavailable, query } from "@kenri/shared/postgres/postgres.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { type Notification, readNotification } from "../notification.ts";
@@ -115,36 +117,28 @@ async function receiveAgain(
 async function markReceived(
   database: Database,
   done: { id: string; eventId: string }[],
-  { id, who, reason }: Operation,
+  operation: Operation,
 ): Promise<string[]> {
+  const ids = listOf(done.map(({ id }) => id));
+  const eventIds = listOf(done.map(({ eventId }) => eventId));
+  const recorded = {
+    ...{ kind: "SEND_BACK", layer: "advisory", of: "marked" },
+    item: sql`'dlq_id', dlq_id, 'event_id', event_id, 'from', kind, 'error', reason`,
+  };
   const rows = await query<{ id: string }>(
     database,
-    `with done as (
+    sql`with done as (
        select dlq_id, event_id
-       from unnest($1::bigint[], $2::uuid[]) as done (dlq_id, event_id)
+       from unnest(${ids}::bigint[], ${eventIds}::uuid[]) as done (dlq_id, event_id)
      ), marked as (
        update notification_nats_dlq dead
-       set operation_id = $3
+       set operation_id = ${operation.id}
        from done
        where dead.dlq_id = done.dlq_id
          and dead.operation_id is null
        returning dead.dlq_id, dead.kind, dead.reason, done.event_id
-     ), operation as (
-       insert into operations (operation_id, kind, layer, who, reason, items)
-       select $3, 'SEND_BACK', 'advisory', $4, $5,
-         jsonb_agg(jsonb_build_object(
-           'dlq_id', dlq_id, 'event_id', event_id, 'from', kind, 'error', reason))
-       from marked
-       having count(*) > 0
-     )
+     ), ${recordsOperation(operation, recorded)}
      select dlq_id::text as id from marked`,
-    [
-      listOf(done.map(({ id }) => id)),
-      listOf(done.map(({ eventId }) => eventId)),
-      id,
-      who,
-      reason,
-    ],
   );
   return rows.map(({ id }) => id);
 }
