@@ -6,6 +6,7 @@ import { isStorableTime } from "../http/fields.ts";
 import type { NatsLink } from "../nats/link.ts";
 import type { Log } from "../process/log.ts";
 import { type Database, query } from "../postgres/postgres.ts";
+import { storedMessage } from "../nats/stored_message.ts";
 import { eachSession } from "../nats/sessions.ts";
 import { type AdvisoryOptions, ensureAdvisories } from "./durables.ts";
 import { type Durable, pull, type Pulled } from "../nats/pull.ts";
@@ -113,23 +114,14 @@ function readAdvisory({ data }: Pulled): Advisory | undefined {
   }
 }
 
-const messageNotFound = 10037;
-const streamNotFound = 10059;
-
 // A message stored after the advisory is a different one: the stream was made anew and reuses
 // sequences.
 async function findMessage(
   manager: JetStreamManager,
-  advisory: Advisory,
+  { stream, stream_seq, timestamp }: Advisory,
 ): Promise<StoredMsg | undefined> {
-  try {
-    const message = await manager.streams.getMessage(advisory.stream, { seq: advisory.stream_seq });
-    return message.time <= new Date(advisory.timestamp) ? message : undefined;
-  } catch (error) {
-    const code = (error as { api_error?: { err_code?: number } }).api_error?.err_code;
-    if (code === messageNotFound || code === streamNotFound) return undefined;
-    throw error;
-  }
+  const message = await storedMessage(manager, stream, stream_seq);
+  return message && message.time <= new Date(timestamp) ? message : undefined;
 }
 
 async function storeAdvisory(
