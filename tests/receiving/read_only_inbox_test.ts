@@ -58,9 +58,13 @@ Deno.test("it loads again when events were dropped or the stream was made anew",
   });
   one.start();
   await until("it loads what was dropped", () => one.loads === 2);
+  await one.stop();
   await deleteStream(natsUrl, place.stream);
   await makeStream(natsUrl, place);
+  await publishSmall(place, smallEvents(5)); // more than the old stream had
+  one.start();
   await until("it loads for the new stream", () => one.loads === 3);
+  assert.equal(one.taken.size, 0);
   await publishSmall(place, smallEvents(1));
   await until("it receives", () => one.taken.size === 1);
 });
