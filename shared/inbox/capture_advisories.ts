@@ -6,6 +6,7 @@ import { isStorableTime } from "../http/fields.ts";
 import type { NatsLink } from "../nats/link.ts";
 import type { Log } from "../process/log.ts";
 import { type Database, query } from "../postgres/postgres.ts";
+import { name, sql } from "../postgres/sql.ts";
 import { storedMessage } from "../nats/stored_message.ts";
 import { eachSession } from "../nats/sessions.ts";
 import { type AdvisoryOptions, ensureAdvisories } from "./durables.ts";
@@ -18,7 +19,7 @@ import { type Durable, pull, type Pulled } from "../nats/pull.ts";
 //
 // The table has these columns: dlq_id, advisory_id (unique), kind, stream, consumer, stream_seq,
 // deliveries, reason, advised_at, message_subject, message_headers (jsonb), message_body (bytea),
-// message_stored_at.
+// message_stored_at, and operation_id for a message that was received again (dead_messages.ts).
 
 export interface CaptureParts {
   name: string; // of the loop
@@ -132,26 +133,16 @@ async function storeAdvisory(
 ): Promise<boolean> {
   const stored = await query(
     database,
-    `insert into ${table}
+    sql`insert into ${name(table)}
        (advisory_id, kind, stream, consumer, stream_seq, deliveries, reason, advised_at,
         message_subject, message_headers, message_body, message_stored_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+     values (${advisory.id}, ${kind}, ${advisory.stream}, ${advisory.consumer},
+       ${advisory.stream_seq}, ${advisory.deliveries ?? null}, ${advisory.reason ?? null},
+       ${advisory.timestamp}, ${copy ? storable(copy.subject) : null},
+       ${copy ? JSON.stringify(headersOf(copy)) : null}, ${copy ? Buffer.from(copy.data) : null},
+       ${copy?.time ?? null})
      on conflict (advisory_id) do nothing
      returning 1`,
-    [
-      advisory.id,
-      kind,
-      advisory.stream,
-      advisory.consumer,
-      advisory.stream_seq,
-      advisory.deliveries ?? null,
-      advisory.reason ?? null,
-      advisory.timestamp,
-      copy ? storable(copy.subject) : null,
-      copy ? JSON.stringify(headersOf(copy)) : null,
-      copy ? Buffer.from(copy.data) : null,
-      copy?.time ?? null,
-    ],
   );
   return stored.length > 0;
 }

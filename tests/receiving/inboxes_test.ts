@@ -1,8 +1,10 @@
 // One process receives from two streams, each with its own codec, store and dead letters.
 import assert from "node:assert/strict";
+import { deadMessages } from "../../shared/inbox/dead_messages.ts";
 import { inboxStreams } from "../../shared/inbox/durables.ts";
 import { type Inbox, inboxLoops } from "../../shared/inbox/inbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
+import { newOperation } from "../../shared/operators/operations.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { freshDatabase, type OwnDatabase, ownDatabase } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
@@ -87,6 +89,38 @@ Deno.test("an outage of one inbox's database uses up no deliveries and does not 
   ]);
 });
 
+Deno.test("a message of a table that two inboxes share is received again by its own inbox", async () => {
+  await using database = await freshDatabase("notification");
+  await using first = await openInbox("first", json, database);
+  await using second = await openInbox("second", words, database);
+  const { deadLetters } = first.inbox;
+  assert.ok(deadLetters);
+  second.inbox.deadLetters = deadLetters;
+  const stores = [first, second].map(({ inbox }) => inbox.store);
+  for (const { inbox } of [first, second]) {
+    inbox.consumer.maxDeliver = 1;
+    inbox.store = () => Promise.reject(new Error("not today"));
+  }
+  await using _running = await start([first, second]);
+  const events = smallEvents(2);
+  await publishSmall(first, events.slice(0, 1));
+  await publishSmall(second, events.slice(1));
+  await until("both are kept", async () => (await deadOf(first)).length === 2);
+  [first, second].forEach(({ inbox }, i) => inbox.store = stores[i] ?? inbox.store);
+  const dead = deadMessages(deadLetters, [first.inbox, second.inbox]);
+  const letters = await dead.find({ after: undefined, error: undefined, limit: 10 });
+  assert.deepEqual(
+    letters.map(({ event_id, payload }) => ({ event_id, payload })).sort(byId),
+    events.sort(byId),
+  );
+  const operation = newOperation({ who: "kim", reason: "the store works again" });
+  assert.equal((await dead.sendBack(letters, operation)).moved.length, 2);
+  assert.deepEqual([await textsOf(first), await textsOf(second)], [["event-0"], ["event-1"]]);
+});
+
+const byId = (a: { event_id: string | null }, b: { event_id: string | null }) =>
+  String(a.event_id) < String(b.event_id) ? -1 : 1;
+
 interface OpenInbox extends AsyncDisposable {
   inbox: Inbox<SmallEvent>;
   stream: string;
@@ -134,7 +168,8 @@ async function storeNew(
   const stored = await query<{ event_id: string }>(
     database,
     `insert into ${table} (event_id, text)
-     select event_id, text from jsonb_to_recordset($1) as event (event_id uuid, text text)
+     select event_id, payload->>'text'
+     from jsonb_to_recordset($1) as event (event_id uuid, payload jsonb)
      on conflict do nothing
      returning event_id`,
     [JSON.stringify(events)],

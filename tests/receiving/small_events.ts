@@ -5,7 +5,7 @@ import { publish } from "../support/events.ts";
 
 export interface SmallEvent {
   event_id: string;
-  text: string;
+  payload: { text: string };
 }
 
 export interface Codec {
@@ -25,18 +25,18 @@ export const json: Codec = {
 };
 
 export const words: Codec = {
-  encode: ({ event_id, text }) => new TextEncoder().encode(`${event_id} ${text}`),
+  encode: ({ event_id, payload }) => new TextEncoder().encode(`${event_id} ${payload.text}`),
   decode: ({ data }) => {
     const [event_id = "", text] = new TextDecoder().decode(data).split(" ");
     if (text === undefined) throw new UnreadableMessage("not two words");
-    return { event_id, text };
+    return { event_id, payload: { text } };
   },
 };
 
 export function smallEvents(count: number): SmallEvent[] {
   return Array.from({ length: count }, (_, i) => ({
     event_id: crypto.randomUUID(),
-    text: `event-${i}`,
+    payload: { text: `event-${i}` },
   }));
 }
 
