@@ -3,14 +3,15 @@ import {
   extendLeases,
   failsForGood,
   type Lease,
-  type LeasedRow,
-  type LeasedTable,
   leaseEnds,
   listOf,
   settleEach,
   settleRows,
 } from "@kenri/shared/queue/leases.ts";
+import type { OutboxRow, OutboxTable } from "@kenri/shared/outbox/outbox_table.ts";
+import type { Published } from "@kenri/shared/outbox/source.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { Settlement } from "@kenri/shared/queue/job.ts";
 
 // The states of an outbox row and every move between them:
@@ -22,7 +23,9 @@ import type { Settlement } from "@kenri/shared/queue/job.ts";
 //   PUBLISHED → PENDING      republished: lost by the stream, replayed, or not received
 //   FAILED → PENDING         republished: it was a dead letter
 
-export const outbox: LeasedTable = {
+export type { OutboxRow, Published };
+
+export const outbox: OutboxTable = {
   name: "outbox_events",
   id: "event_id",
   attempts: "outbox_attempts",
@@ -31,22 +34,10 @@ export const outbox: LeasedTable = {
   claimOrder: "created_at",
   columns: "event_type, payload, traceparent, " +
     "extract(epoch from locked_at - created_at)::float8 as age_seconds",
+  // A row that was finished before migration 0007 has a key of the old form, and would not be
+  // ordered with rows that were written since.
+  keyOf: sql`aggregate_key_of(row.payload->>'user_id', row.payload->>'stock_keeping_unit')`,
 };
-
-export interface OutboxContent {
-  event_type: string;
-  payload: unknown;
-  traceparent: string | null;
-  age_seconds: number; // at the time of the claim
-}
-
-export type OutboxRow = LeasedRow<OutboxContent>;
-
-export interface Published {
-  generation: number;
-  sequence: number;
-  ackedAt: number; // by performance.now()
-}
 
 export function claimEvents(database: Database, lease: Lease, limit: number): Promise<OutboxRow[]> {
   return claimDue(database, outbox, lease, limit);

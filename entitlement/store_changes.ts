@@ -10,7 +10,8 @@ import {
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import type { AnswerToStore, Commit } from "./decide_change.ts";
 import { eventTypeOf } from "./entitlement.ts";
-import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
+import type { OutboxContent, OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
+import { outbox } from "./outbox.ts";
 
 // Writes the entitlements and their audit rows, through a function that belongs to the owner of the
 // database: the service itself may write neither table. The function computes version, link and

@@ -12,7 +12,7 @@ type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas"
 export function streamOf(settings: Settings): WantedStream {
   return {
     name: settings["entitlement.nats.stream"],
-    subject: settings["entitlement.nats.subject"],
+    subjects: [settings["entitlement.nats.subject"]],
     duplicateWindowMs: settings["entitlement.nats.duplicate-window"],
     replicas: settings["nats.replicas"],
   };

@@ -53,7 +53,7 @@ export function streamsOf(settings: Settings): InboxStreams {
   return inboxStreams(
     {
       name: settings["notification.nats.stream"],
-      subject: settings["notification.nats.subject"],
+      subjects: [settings["notification.nats.subject"]],
       duplicateWindowMs: settings["notification.nats.duplicate-window"],
       replicas: settings["nats.replicas"],
     },

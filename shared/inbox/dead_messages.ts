@@ -1,6 +1,7 @@
 import type { DeadLetter } from "../operators/dead_letters.ts";
 import { deadRows } from "../operators/dead_rows.ts";
 import type { Operation } from "../operators/operations.ts";
+import { recordsOperation } from "../operators/record_operation.ts";
 import type { SendBack } from "../operators/send_back.ts";
 import { type Database, isUnavailable, query } from "../postgres/postgres.ts";
 import { name, sql } from "../postgres/sql.ts";
@@ -129,29 +130,27 @@ async function markReceived(
   database: Database,
   table: string,
   done: Received[],
-  { id, who, reason }: Operation,
+  operation: Operation,
 ): Promise<string[]> {
+  const ids = listOf(done.map(({ id }) => id));
+  const eventIds = listOf(done.map(({ eventId }) => eventId));
+  const recorded = {
+    ...{ kind: "SEND_BACK", layer: "advisory", of: "marked" },
+    item: sql`'dlq_id', dlq_id, 'event_id', event_id, 'from', kind, 'error', reason`,
+  };
   const rows = await query<{ id: string }>(
     database,
     sql`with done as (
        select dlq_id, event_id
-       from unnest(${listOf(done.map(({ id }) => id))}::bigint[],
-         ${listOf(done.map(({ eventId }) => eventId))}::uuid[]) as done (dlq_id, event_id)
+       from unnest(${ids}::bigint[], ${eventIds}::uuid[]) as done (dlq_id, event_id)
      ), marked as (
        update ${name(table)} dead
-       set operation_id = ${id}
+       set operation_id = ${operation.id}
        from done
        where dead.dlq_id = done.dlq_id
          and dead.operation_id is null
        returning dead.dlq_id, dead.kind, dead.reason, done.event_id
-     ), operation as (
-       insert into operations (operation_id, kind, layer, who, reason, items)
-       select ${id}, 'SEND_BACK', 'advisory', ${who}, ${reason},
-         jsonb_agg(jsonb_build_object(
-           'dlq_id', dlq_id, 'event_id', event_id, 'from', kind, 'error', reason))
-       from marked
-       having count(*) > 0
-     )
+     ), ${recordsOperation(operation, recorded)}
      select dlq_id::text as id from marked`,
   );
   return rows.map(({ id }) => id);

@@ -181,7 +181,12 @@ async function deadAdvisory(): Promise<Layer> {
   }
   const { database } = tables;
   const toDelivery = new Handover<NotificationRow>();
-  const stream = { name: "s", subject: "s.events", duplicateWindowMs: 1, replicas: 1 };
+  const stream = {
+    name: "s",
+    subjects: ["s.events"] as [string],
+    duplicateWindowMs: 1,
+    replicas: 1,
+  };
   const consumer = { durable: "c", ackWaitMs: 1_000, maxDeliver: 1 };
   const streams = { ...inboxStreams(stream, consumer), predecessorWaitMs: 1_000 };
   const received = eventInbox({ database, toDelivery }, streams);

@@ -1,5 +1,6 @@
 // One process receives from two streams, each with its own codec, store and dead letters.
 import assert from "node:assert/strict";
+import { bySubject } from "../../shared/inbox/by_subject.ts";
 import { deadMessages } from "../../shared/inbox/dead_messages.ts";
 import { inboxStreams } from "../../shared/inbox/durables.ts";
 import { type Inbox, inboxLoops } from "../../shared/inbox/inbox.ts";
@@ -89,6 +90,20 @@ Deno.test("an outage of one inbox's database uses up no deliveries and does not 
   ]);
 });
 
+Deno.test("a stream with two subjects has a decoder for each", async () => {
+  await using database = await freshDatabase("notification");
+  await using both = await openInbox("both", json, database);
+  const { inbox, subject } = both;
+  const other = `${subject}.other`;
+  inbox.stream.subjects.push(other);
+  inbox.decode = bySubject([subject, json.decode], [other, words.decode]);
+  await using _running = await start([both]);
+  await publishSmall(both, smallEvents(3));
+  await publishSmall({ url: natsUrl, subject: other, codec: words }, smallEvents(3));
+  await until("all are stored", async () => (await textsOf(both)).length === 6);
+  assert.deepEqual(both.counted, { handled: 6, duplicate: 0, unreadable: 0, failed: 0 });
+});
+
 Deno.test("a message of a table that two inboxes share is received again by its own inbox", async () => {
   await using database = await freshDatabase("notification");
   await using first = await openInbox("first", json, database);
@@ -146,7 +161,7 @@ async function openInbox(
     name,
     batch: name,
     ...inboxStreams(
-      { name: stream, subject, duplicateWindowMs: 120_000, replicas: 1 },
+      { name: stream, subjects: [subject], duplicateWindowMs: 120_000, replicas: 1 },
       { durable, ackWaitMs: 1_000, maxDeliver: 3 },
     ),
     decode: codec.decode,

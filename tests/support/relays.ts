@@ -1,7 +1,10 @@
 // Relays in the process of the test, each with a pool and a connection of its own.
 import type { OutboxRow } from "../../entitlement/outbox.ts";
-import { type RelayOptions, runRelay } from "../../entitlement/relay.ts";
+import { eventSource } from "../../entitlement/event_source.ts";
+import { eventTypes } from "../../entitlement/event_types.ts";
+import { type RelayOptions, runRelay } from "../../shared/outbox/relay.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
+import type { WantedStream } from "../../shared/nats/streams.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
@@ -14,7 +17,7 @@ export interface RunningRelay extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const quick: Omit<RelayOptions, "stream"> = {
+const quick: Omit<RelayOptions, "stream" | "types"> = {
   worker: "test",
   batchSize: 50,
   leaseMs: 30_000,
@@ -25,7 +28,7 @@ const quick: Omit<RelayOptions, "stream"> = {
 
 export function startRelay(
   place: Omit<Place, "ownerUrl">,
-  options: Partial<Omit<RelayOptions, "stream">> = {},
+  options: Partial<typeof quick> = {},
 ): RunningRelay {
   const { log, lines } = collectingLog();
   const database = openDatabase(place.serviceUrl, "relay");
@@ -33,15 +36,16 @@ export function startRelay(
   const toRelay = new Handover<OutboxRow>();
   const stopping = new AbortController();
   const abandon = new AbortController();
-  const stream = {
+  const stream: WantedStream = {
     name: place.stream,
-    subject: place.subject,
+    subjects: [place.subject],
     duplicateWindowMs: 120_000,
     replicas: 1,
   };
+  const given = { ...quick, ...options };
   const running = runRelay(
-    { database, link, toRelay, log, abandon: abandon.signal },
-    { ...quick, ...options, stream },
+    { source: eventSource(database, given, log), link, toRelay, log, abandon: abandon.signal },
+    { ...given, stream, types: eventTypes(place.subject, undefined) },
     stopping.signal,
   );
   let stopped: Promise<void> | undefined;

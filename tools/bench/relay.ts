@@ -2,7 +2,8 @@
 import type pg from "pg";
 import { headers, type NatsConnection } from "nats";
 import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
-import { type EventMessage, toMessage } from "../../entitlement/event.ts";
+import { eventTypes } from "../../entitlement/event_types.ts";
+import { type EventMessage, type EventType, toMessage } from "../../shared/outbox/event_types.ts";
 import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { startService } from "../servers/service_process.ts";
@@ -167,29 +168,39 @@ async function publishAlone(
   database: DatabaseUrls,
   events: number,
 ): Promise<number> {
-  const stream = { name: "bench-publish", subject: "bench.publish" };
+  const [name, subject] = ["bench-publish", "bench.publish"];
   const manager = await connection.jetstreamManager();
-  await ensureStream(manager, { ...stream, duplicateWindowMs: 120_000, replicas: 1 });
-  const before = await storedIn(connection, stream.name);
-  const messages = await messagesOf(database, events);
+  await ensureStream(manager, {
+    name,
+    subjects: [subject],
+    duplicateWindowMs: 120_000,
+    replicas: 1,
+  });
+  const before = await storedIn(connection, name);
+  const messages = await messagesOf(database, events, subject);
   const jetstream = connection.jetstream();
   const perSecond = await timed(events, () =>
     shared(events, 200, (i) => {
-      const { id, headers: given, body } = messages[i] as EventMessage;
+      const { id, subject, headers: given = {}, body } = messages[i] as EventMessage;
       const sent = headers();
       for (const [name, value] of Object.entries(given)) sent.set(name, value);
-      return jetstream.publish(stream.subject, body, { msgID: id, headers: sent });
+      return jetstream.publish(subject, body, { msgID: id, headers: sent });
     }));
-  assertStored(await storedIn(connection, stream.name) - before, events);
+  assertStored(await storedIn(connection, name) - before, events);
   return perSecond;
 }
 
-async function messagesOf(database: DatabaseUrls, events: number): Promise<EventMessage[]> {
+async function messagesOf(
+  database: DatabaseUrls,
+  events: number,
+  subject: string,
+): Promise<EventMessage[]> {
   await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await claimEvents(pool, lease, events);
   await pool.end();
-  return rows.map((row) => toMessage(row));
+  const type = eventTypes(subject, undefined).get("EntitlementGranted") as EventType;
+  return rows.map((row) => toMessage(row, type));
 }
 
 const lease = { worker: "bench", leaseMs: 60_000 };

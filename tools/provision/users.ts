@@ -10,9 +10,9 @@ export function usersFile({ published, consumed }: Omit<ProvisionConfig, "nats">
     ...advisories.map(({ stream, durable }) => ({ stream: stream.name, durable })),
   ];
   const streams = [...new Set([published.name, ...durables.map(({ stream }) => stream)])];
-  const check = `${published.subject}.check`;
+  const check = `${published.subjects[0]}.check`;
   return `# The users of NATS. Each service has only the permissions that it needs, for the stream
-# ${quoted(stream.name)}, the subject ${quoted(stream.subject)} and the durable
+# ${quoted(stream.name)}, the subject ${stream.subjects.map(quoted).join(", ")} and the durable
 # ${quoted(consumer.durable)}. For other names \`deno task provision --users\`
 # prints this file.
 #
@@ -24,7 +24,7 @@ authorization {
   users: [
 ${
     user("entitlement", [
-      published.subject,
+      ...published.subjects,
       check,
       "$JS.API.INFO",
       `$JS.API.STREAM.INFO.${published.name}`,

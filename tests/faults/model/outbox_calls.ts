@@ -1,9 +1,14 @@
 // The entitlement database of the model, and the real functions that change it.
 import type { Commit } from "../../../entitlement/decide_change.ts";
-import { republishLost } from "../../../entitlement/republish/republish_lost.ts";
-import { republishUnreceived } from "../../../entitlement/republish/republish_unreceived.ts";
+import { republishUnreceived } from "../../../entitlement/reconciliation/republish_unreceived.ts";
+import { republishLost } from "../../../shared/outbox/republish_lost.ts";
 import type { AuditedEvent } from "../../../entitlement/reconciliation/check.ts";
-import { claimEvents, keepEvents, settleEvents } from "../../../entitlement/outbox.ts";
+import {
+  claimEvents,
+  keepEvents,
+  outbox as table,
+  settleEvents,
+} from "../../../entitlement/outbox.ts";
 import { storeEvents } from "../../../entitlement/store_changes.ts";
 import { newOperation } from "../../../shared/operators/operations.ts";
 import { query, type Transaction } from "../../../shared/postgres/postgres.ts";
@@ -91,7 +96,7 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
       real.after(
         outbox,
         "republish lost",
-        (database) => republishLost(database, log),
+        (database) => republishLost(database, table, log),
         { view: onlyPublished },
       ),
     republishMissing: (outbox, missing) =>
