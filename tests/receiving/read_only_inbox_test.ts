@@ -99,6 +99,31 @@ Deno.test("an event that can't be read is left out, reported once, and holds up 
   ]);
 });
 
+for (const [what, subscriptions] of [["and its subject", 1], ["but not its subject", 0]]) {
+  Deno.test(`it receives as a user that may read one stream ${what}, and nothing else`, async () => {
+    const { stream, subject } = freshStreamNames();
+    const publish = ["$JS.API.INFO", `$JS.API.STREAM.INFO.${stream}`]
+      .concat(`$JS.API.STREAM.MSG.GET.${stream}`);
+    const subscribe = [subject].slice(0, Number(subscriptions)).concat("_INBOX.replica.>");
+    const permissions = JSON.stringify({ publish, subscribe });
+    await using nats = await startNats({
+      users: `authorization { users: [
+        { user: reader, password: "secret", permissions: ${permissions} }
+        { user: owner, password: "secret" }
+      ] }`,
+    });
+    const urlOf = (user: string) => `nats://${user}:secret@127.0.0.1:${nats.port}`;
+    const place = { stream, subject, url: urlOf("owner"), codec: json };
+    await makeStream(place.url, place);
+    await using one = replica({ ...place, url: urlOf("reader") });
+    await until("it has loaded", () => one.inbox.ageMs < 5_000);
+    await publishSmall(place, smallEvents(150));
+    await until("it has them", () => one.taken.size === 150);
+    const refusals = one.log.filter((line) => /NATS does not permit/.test(line));
+    assert.equal(refusals.length, 1 - Number(subscriptions));
+  });
+}
+
 interface Place {
   url: string;
   stream: string;
