@@ -11,18 +11,15 @@ WORKDIR /kenri
 # Downloads the packages, and the bundler that Deno needs. This layer is cached until the lock changes.
 # The secret "ca" contains certificates, for networks with a certificate authority of their own.
 COPY deno.json deno.lock ./
-COPY entitlement/deno.json entitlement/
-COPY notification/deno.json notification/
 COPY shared/deno.json shared/
-COPY proto/deno.json proto/
 COPY client/deno.json client/
-COPY ops/deno.json ops/
 RUN --mount=type=secret,id=ca \
   if [ -s /run/secrets/ca ]; then export DENO_CERT=/run/secrets/ca; fi; \
   deno install --quiet --frozen \
   && echo 'export {}' > empty.ts \
   && deno bundle --quiet --platform deno --output empty.js empty.ts
 
+COPY services.ts ./
 COPY entitlement entitlement
 COPY notification notification
 COPY shared shared

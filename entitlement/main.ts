@@ -13,12 +13,9 @@ import { program } from "./program.ts";
 import { runRelay } from "./relay.ts";
 import { cleanEntitlement } from "./retention.ts";
 
-const schemaVersion = 8; // the newest of migrations/entitlement
-
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { outbox, reconcile, retention, stream } = config;
-  const parts = openParts(program.name, config, log, {
-    schemaVersion,
+  const parts = openParts(program, config, log, {
     needsNats: outbox.enabled, // only the relay connects
     figures: backlogFigures,
   });

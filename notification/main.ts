@@ -17,12 +17,9 @@ import { deliverNotifications } from "./deliver_notifications.ts";
 import { program } from "./program.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 7; // the newest of migrations/notification
-
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { retention } = config;
-  const parts = openParts(program.name, config, log, {
-    schemaVersion,
+  const parts = openParts(program, config, log, {
     needsNats: true,
     figures: backlogFigures,
   });

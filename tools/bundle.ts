@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { foreignModules, isOurFile, modulesBesideItself } from "./module_graph.ts";
-import { type ProgramName, programs } from "./services.ts";
+import { type ProgramName, programs, serviceNames } from "./services.ts";
 
 const root = new URL("../", import.meta.url);
 
@@ -24,7 +24,7 @@ export async function bundleAll(folder: string, say: (line: string) => void): Pr
     say(`${file} (${(size / 1e6).toFixed(1)} MB)`);
   }
   // migrate.js looks for its SQL beside itself, as migrations/migrate.ts does.
-  for (const service of ["entitlement", "notification"]) {
+  for (const service of serviceNames) {
     await copySql(fileURLToPath(new URL(`migrations/${service}`, root)), `${folder}/${service}`);
   }
 }

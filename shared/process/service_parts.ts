@@ -6,6 +6,7 @@ import { observePool } from "../postgres/pool_metrics.ts";
 import { type Database, openDatabase, schemaIsCurrent } from "../postgres/postgres.ts";
 import { collectFromDatabase, type Figure } from "../telemetry/collected.ts";
 import type { Log } from "./log.ts";
+import type { Service } from "./program.ts";
 import type { ServiceConfig } from "./service_settings.ts";
 
 // What every service needs before its own parts: its database, its connection to NATS, and who may
@@ -21,29 +22,28 @@ export interface ServiceParts {
 }
 
 interface Needs {
-  schemaVersion: number; // the newest migration that the service relies on
   needsNats: boolean; // whether it is ready only while it is connected to NATS
   figures: (database: Database) => Promise<Figure[]>; // what a scrape reads from the tables
 }
 
 export function openParts(
-  service: string,
+  { name, database: tables }: Service,
   config: ServiceConfig,
   log: Log,
-  { schemaVersion, needsNats, figures }: Needs,
+  { needsNats, figures }: Needs,
 ): ServiceParts {
-  const database = openDatabase(config.databaseUrl, service, config.databaseTls);
-  const link = new NatsLink(config.nats, service, log);
+  const database = openDatabase(config.databaseUrl, name, config.databaseTls);
+  const link = new NatsLink(config.nats, name, log);
   const natsIsAvailable = () => link.connected || !needsNats;
   observePool(database);
   collectFromDatabase(() => figures(database), log);
   return {
     database,
     link,
-    authenticator: rateLimited(authenticatorOf(service, config.access, log), config.rate),
+    authenticator: rateLimited(authenticatorOf(name, config.access, log), config.rate),
     checks: {
       "the database can't be reached or lacks migrations": () =>
-        schemaIsCurrent(database, schemaVersion),
+        schemaIsCurrent(database, tables?.schemaVersion ?? 0),
       "NATS can't be reached": natsIsAvailable,
       "NATS lacks a stream or consumer, or has it with other settings": () =>
         !link.connected || link.unprovisioned.size === 0,

@@ -130,7 +130,7 @@ Deno.test("a refusal, a service that can't be reached and disabled routes are re
 Deno.test("ops looks for the services where their settings say, with the same defaults", () => {
   const urlsOf = (environment: Record<string, string>) =>
     Object.values(readSettings((name) => environment[name]).urls);
-  const listen = [entitlement, notification].map(({ http }) => `http://127.0.0.1:${http?.port}`);
+  const listen = [entitlement, notification].map(({ port }) => `http://127.0.0.1:${port}`);
   assert.deepEqual(urlsOf({}), listen);
   const elsewhere = { ENTITLEMENT_HTTP_HOST: "::1", NOTIFICATION_HTTP_PORT: "99" };
   assert.deepEqual(urlsOf(elsewhere), ["http://[::1]:8080", "http://127.0.0.1:99"]);

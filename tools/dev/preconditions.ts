@@ -1,23 +1,21 @@
 // Problems that can be found before any server is started.
 import { checkSettings as checkSettingsOf } from "../check_settings.ts";
-import type { ServiceName } from "../services.ts";
+import { serviceNames } from "../services.ts";
 import { devSettings, futureServers } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
 
-const services: ServiceName[] = ["entitlement", "notification"];
-
 // Throws SettingsError with all problems.
 export function checkSettings(read: Read): void {
   const settings = devSettings(read, futureServers);
-  for (const service of services) {
+  for (const service of serviceNames) {
     checkSettingsOf(service, (name) => settings[name] ?? read(name));
   }
 }
 
 export function checkPorts(read: Read): void {
   const settings = devSettings(read, {});
-  for (const service of services) {
+  for (const service of serviceNames) {
     const name = `${service.toUpperCase()}_HTTP`;
     const hostname = settings[`${name}_HOST`] ?? "";
     const port = Number(settings[`${name}_PORT`]);

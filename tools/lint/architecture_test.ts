@@ -32,6 +32,8 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["ops/status.ts", 'const m = await import("@kenri/notification/operators/status.ts");'],
       ["ops/settings.ts", 'import { devSettings } from "../tools/dev/settings.ts";'],
       ["entitlement/main.ts", 'import type { T } from "@kenri/ops/routes.ts";'],
+      ["entitlement/main.ts", 'import * as services from "@kenri/services.ts";'],
+      ["shared/console/layout.tsx", 'import * as services from "@kenri/services.ts";'],
     ],
     accepts: [
       ["entitlement/relay.ts", 'import { f } from "./outbox.ts";'],
@@ -41,6 +43,7 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["shared/nats/link.ts", 'import { connect } from "nats";'],
       ["ops/routes.ts", 'import type { T } from "@kenri/entitlement/operators/status.ts";'],
       ["ops/routes.ts", 'type T = import("@kenri/notification/operators/status.ts").T;'],
+      ["ops/settings.ts", 'import * as services from "@kenri/services.ts";'],
       ["ops/text.ts", 'import { age } from "@kenri/shared/console/text.ts";'],
       ["tests/flow_test.ts", 'import { f } from "../notification/app.ts";'],
       ["tools/dev.ts", 'import { main } from "@kenri/entitlement/main.ts";'],
