@@ -4,7 +4,7 @@ import { settings } from "./setting_names.ts";
 export const program: Service = {
   name: "entitlement",
   port: 8080,
-  database: { schemaVersion: 8 },
+  database: { schemaVersion: 8, ownerSettings: { "retention.audit-months": "13" } },
   usesNats: true,
   dev: {
     ENTITLEMENT_NATS_STREAM: "entitlement-events",

@@ -1,7 +1,6 @@
 // The programs, and the arguments with which `deno run` starts each with exactly the permissions
 // that follow from its settings. It imports no package: the launcher runs it before any sandbox
 // exists.
-import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { program as migrate } from "../migrations/program.ts";
 import * as services from "../services.ts";
@@ -13,6 +12,8 @@ import {
   type Service,
 } from "../shared/process/program.ts";
 import { program as provision } from "./provision/program.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 
 interface Start {
   program: Program;
@@ -62,13 +63,13 @@ export function runArguments(name: ProgramName, read: Read): string[] {
   return [
     ...["run", "--cached-only", "--no-remote", "--no-prompt"],
     ...(isService ? [v8Flags, `--preload=${attached}`] : []),
-    ...permissionFlags(program, read, dirname(file)),
+    ...permissionFlags(program, read, root),
     file,
   ];
 }
 
 export function mainFile(name: ProgramName): string {
-  return fileURLToPath(new URL(`../${programs[name].main}`, import.meta.url));
+  return `${root}/${programs[name].main}`;
 }
 
 // A bundle is self-contained: it uses no deno.json, which would enable Deno.cron, and loads no

@@ -4,15 +4,13 @@
 import { fileURLToPath } from "node:url";
 import type { z } from "zod";
 import { schema as entitlement } from "../entitlement/config.ts";
-import { schema as migrations } from "../migrations/config.ts";
 import { schema as notification } from "../notification/config.ts";
 import { schema as provision } from "./provision/config.ts";
-import { environmentName } from "../shared/process/settings.ts";
+import { environmentName } from "../shared/process/program.ts";
 
 const schemas: Record<string, z.ZodObject> = {
   entitlement,
   notification,
-  migrations,
   "tools/provision": provision,
 };
 

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { schema as entitlement } from "../entitlement/config.ts";
 import { schema as migrations } from "../migrations/config.ts";
 import { schema as notification } from "../notification/config.ts";
-import { environmentName } from "../shared/process/settings.ts";
+import { environmentName } from "../shared/process/program.ts";
 import { tableOf, writeTables } from "./page_tables.ts";
 import { schema as provision } from "./provision/config.ts";
 

@@ -4,13 +4,22 @@
 
 export type Read = (name: string) => string | undefined;
 
+/** The key `entitlement.outbox.poll-interval` in capitals, with `.` and `-` as `_`. */
+export function environmentName(key: string): string {
+  return key.toUpperCase().replaceAll(/[.-]/g, "_");
+}
+
 /** What the tools know of a service. The names of its settings begin with its own name. */
 export interface Service {
   name: string;
   /** It listens on this port unless NAME_HTTP_PORT says otherwise. */
   port: number;
   /** Its tables are in NAME_DATABASE_URL. It is ready when they have this version or a newer one. */
-  database?: { schemaVersion: number };
+  database?: {
+    schemaVersion: number;
+    /** Whole numbers with their defaults for owner_settings.sql, which only `migrate` may write. */
+    ownerSettings?: Record<string, string>;
+  };
   usesNats?: boolean;
   /** More settings that contain the url of a server. */
   servers?: readonly string[];
@@ -34,14 +43,9 @@ export interface Program {
   folders?: readonly string[];
 }
 
-/** The beginning of the names of a service's own settings. */
-export function prefixOf({ name }: Pick<Service, "name">): string {
-  return name.toUpperCase();
-}
-
 export function programOf(service: Service): Program {
   const { name, port, database, usesNats, servers = [], settings } = service;
-  const prefix = prefixOf(service);
+  const prefix = environmentName(name);
   return {
     name,
     settings,

@@ -10,7 +10,7 @@ import {
   readConfig as notificationConfig,
   schema as notificationSchema,
 } from "../../notification/config.ts";
-import { environmentName } from "../../shared/process/settings.ts";
+import { environmentName } from "../../shared/process/program.ts";
 import {
   readConfig as provisionConfig,
   schema as provisionSchema,

@@ -8,7 +8,8 @@ import {
   streamsOf,
 } from "../../notification/stream_settings.ts";
 import { number } from "../../shared/process/setting_kinds.ts";
-import { environmentName, parseSettings, prefixed } from "../../shared/process/settings.ts";
+import { environmentName } from "../../shared/process/program.ts";
+import { parseSettings, prefixed } from "../../shared/process/settings.ts";
 import type { NatsServers } from "../../shared/nats/connection.ts";
 import { natsUrls } from "../../shared/process/server_urls.ts";
 import type { WantedStream } from "../../shared/nats/streams.ts";
