@@ -6,11 +6,12 @@ import {
   serviceSettings,
 } from "@kenri/shared/process/service_settings.ts";
 import { count, duration, flag, maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
+import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { z } from "zod";
 import type { DeliveryOptions } from "./deliver_notifications.ts";
 import type { RetentionOptions } from "./retention.ts";
-import { type StreamOptions, streamSettings, streamsOf } from "./stream_settings.ts";
+import { streamSettings, streamsOf } from "./stream_settings.ts";
 
 const injection = "notification.delivery.failure-injection.enabled";
 const injectionPrefix = "notification.delivery.failure-injection.user-id-prefix";
@@ -61,7 +62,7 @@ export const schema = z.object({
   prefixNeedsInjection,
 );
 
-export interface Config extends ServiceConfig, StreamOptions {
+export interface Config extends ServiceConfig, InboxStreams {
   delivery: DeliveryOptions;
   predecessorWaitMs: number;
   failingUserIdPrefix: string;

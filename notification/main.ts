@@ -1,3 +1,4 @@
+import { inboxLoops } from "@kenri/shared/inbox/inbox.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
@@ -6,12 +7,11 @@ import { collectFromStream } from "@kenri/shared/telemetry/collected.ts";
 import { answerChecks } from "./answer_checks.ts";
 import { notificationApp } from "./app.ts";
 import { backlogFigures, streamFigures } from "./backlog.ts";
-import { captureAdvisories } from "./dead_letters/capture_advisories.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
 import { addNotificationConsole } from "./operators/console.tsx";
-import { consumeEvents } from "./consume_events.ts";
+import { eventInbox } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
 import { program } from "./program.ts";
@@ -50,11 +50,10 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     app,
     loops: [
       ...console,
-      {
-        name: "consumer",
-        run: (signal: AbortSignal) =>
-          consumeEvents({ database, link, toDelivery, log, abandon }, config, signal),
-      },
+      ...inboxLoops(
+        { link, log, abandon },
+        eventInbox({ database, toDelivery }, config),
+      ),
       {
         name: "delivery",
         run: (signal: AbortSignal) =>
@@ -68,10 +67,6 @@ await runService(program, readConfig, (config, { log, abandon }) => {
         name: "checks",
         run: (signal: AbortSignal) => answerChecks({ database, link, log }, config, signal),
       },
-      ...config.advisories.map((advisory) => ({
-        name: `capture of ${advisory.kind}`,
-        run: (signal: AbortSignal) => captureAdvisories({ database, link, log }, advisory, signal),
-      })),
       ...retentionLoops(
         retention,
         (signal) => cleanNotification(database, retention, log, signal),

@@ -6,9 +6,9 @@ import {
   natsName,
   natsSubject,
 } from "@kenri/shared/process/setting_kinds.ts";
+import { type InboxStreams, inboxStreams } from "@kenri/shared/inbox/durables.ts";
 import { eventStreamSettings } from "@kenri/shared/nats/stream_settings.ts";
 import type { z } from "zod";
-import type { AdvisoryOptions, EventOptions } from "./durables.ts";
 
 // The settings of streams and consumers. `deno task provision` reads them as well.
 
@@ -44,38 +44,24 @@ export const streamSettings = prefixed("notification.nats", {
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
 
-export interface StreamOptions extends EventOptions {
-  advisories: AdvisoryOptions[];
-}
-
-export function streamsOf(settings: Settings): StreamOptions {
-  const stream = settings["notification.nats.stream"];
-  const durable = settings["notification.nats.durable"];
-  const ackWaitMs = settings["notification.nats.ack-wait"];
-  const common = {
-    duplicateWindowMs: settings["notification.nats.duplicate-window"],
-    replicas: settings["nats.replicas"],
-  };
-  return {
-    stream: { name: stream, subject: settings["notification.nats.subject"], ...common },
-    consumer: { durable, ackWaitMs, maxDeliver: settings["notification.nats.max-deliver"] },
-    advisories:
-      ([["advisory", "MAX_DELIVERIES"], ["terminated-advisory", "MSG_TERMINATED"]] as const)
-        .map(([name, kind]) => {
-          const subject = settings[`notification.nats.${name}.subject`] ??
-            `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.${durable}`;
-          const own = `${stream}-${durable}-${kind.toLowerCase().replace("_", "-")}`;
-          return {
-            kind,
-            stream: {
-              name: settings[`notification.nats.${name}.stream`] ?? own,
-              subject,
-              ...common,
-            },
-            durable: settings[`notification.nats.${name}.durable`] ?? own,
-            ackWaitMs,
-            of: stream,
-          };
-        }),
-  };
+export function streamsOf(settings: Settings): InboxStreams {
+  const named = (kind: "advisory" | "terminated-advisory") => ({
+    subject: settings[`notification.nats.${kind}.subject`],
+    stream: settings[`notification.nats.${kind}.stream`],
+    durable: settings[`notification.nats.${kind}.durable`],
+  });
+  return inboxStreams(
+    {
+      name: settings["notification.nats.stream"],
+      subject: settings["notification.nats.subject"],
+      duplicateWindowMs: settings["notification.nats.duplicate-window"],
+      replicas: settings["nats.replicas"],
+    },
+    {
+      durable: settings["notification.nats.durable"],
+      ackWaitMs: settings["notification.nats.ack-wait"],
+      maxDeliver: settings["notification.nats.max-deliver"],
+    },
+    { MAX_DELIVERIES: named("advisory"), MSG_TERMINATED: named("terminated-advisory") },
+  );
 }

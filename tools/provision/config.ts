@@ -3,10 +3,10 @@ import {
   streamSettings as entitlementSettings,
 } from "../../entitlement/stream_settings.ts";
 import {
-  type StreamOptions,
   streamSettings as notificationSettings,
   streamsOf,
 } from "../../notification/stream_settings.ts";
+import type { InboxStreams } from "../../shared/inbox/durables.ts";
 import { number } from "../../shared/process/setting_kinds.ts";
 import { environmentName } from "../../shared/process/program.ts";
 import { parseSettings, prefixed } from "../../shared/process/settings.ts";
@@ -58,7 +58,7 @@ export const schema = z.object({
 export interface ProvisionConfig {
   nats: Required<NatsServers>;
   published: WantedStream; // as the entitlement service wants it
-  consumed: StreamOptions; // and the notification service
+  consumed: InboxStreams; // and the notification service
 }
 
 export function readConfig(

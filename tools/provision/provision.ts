@@ -4,7 +4,7 @@
 // settings.
 import { ErrorCode, type JetStreamManager, NatsError } from "nats";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ensureAdvisories, ensureEvents } from "../../notification/durables.ts";
+import { ensureAdvisories, ensureInbox } from "../../shared/inbox/durables.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
 import { reasonOf } from "../../shared/process/reason.ts";
 import { StartRefused } from "../../shared/process/start_refused.ts";
@@ -54,7 +54,7 @@ async function ensureAll(
   say: Say,
 ): Promise<void> {
   await ensureStream(manager, published);
-  await ensureEvents(manager, consumed);
+  await ensureInbox(manager, consumed);
   for (const advisory of consumed.advisories) await ensureAdvisories(manager, advisory);
   const ready = [
     [published.name],
