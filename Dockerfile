@@ -1,7 +1,8 @@
-# One image for both services, the migrations and the provisioning of NATS. The command of a container
+# One image for all services, the migrations and the provisioning of NATS. The command of a container
 # consists of the permissions that its settings need, which permissions.js prints, and the program
 # (docs/deploy.md):
-#   --allow-net=… entitlement.js | notification.js | migrate.js | provision.js
+#   --allow-net=… migrate.js | provision.js | NAME.js of a service
+# `deno task services` writes what depends on the list of services.
 # The base images are pinned by version; build arguments can pin them by digest.
 ARG DENO_BUILD_IMAGE=denoland/deno:debian-2.9.6
 ARG DENO_IMAGE=denoland/deno:distroless-2.9.6

@@ -19,7 +19,7 @@ import { z } from "zod";
 import type { CommitOptions } from "./commit_changes.ts";
 import type { ReconcileOptions } from "./reconciliation/run.ts";
 import type { RetentionOptions } from "./retention.ts";
-import { streamOf, streamSettings } from "./stream_settings.ts";
+import { streamOfEvents, streamSettings } from "./stream_settings.ts";
 
 export const schema = z.object({
   ...serviceSettings("entitlement", "outbox", 8080),
@@ -67,7 +67,7 @@ export function readConfig(
   const { worker, ...service } = serviceConfig("entitlement", "outbox", settings);
   return {
     ...service,
-    stream: streamOf(settings),
+    stream: streamOfEvents(settings),
     sealKeys: settings["entitlement.seal-key"] ?? [],
     commit: {
       idempotencyTtlMs: settings["entitlement.idempotency.ttl"],

@@ -1,10 +1,10 @@
 import type { Service } from "@kenri/shared/process/program.ts";
-import { settings } from "./setting_names.ts";
+import { schemaVersion, settings } from "./derived.ts";
 
 export const program: Service = {
   name: "entitlement",
   port: 8080,
-  database: { schemaVersion: 8, ownerSettings: { "retention.audit-months": "13" } },
+  database: { schemaVersion, ownerSettings: { "retention.audit-months": "13" } },
   usesNats: true,
   dev: {
     ENTITLEMENT_NATS_STREAM: "entitlement-events",

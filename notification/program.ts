@@ -1,10 +1,10 @@
 import type { Service } from "@kenri/shared/process/program.ts";
-import { settings } from "./setting_names.ts";
+import { schemaVersion, settings } from "./derived.ts";
 
 export const program: Service = {
   name: "notification",
   port: 8081,
-  database: { schemaVersion: 7 },
+  database: { schemaVersion },
   usesNats: true,
   dev: {
     NOTIFICATION_NATS_STREAM: "entitlement-events",

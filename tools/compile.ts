@@ -11,7 +11,7 @@ import { SettingsError } from "../shared/process/settings.ts";
 import { bundleAll } from "./bundle.ts";
 import { type Build, compileArguments } from "./compile_arguments.ts";
 import { devSettings, futureServers } from "./dev/settings.ts";
-import { checkSettings } from "./check_settings.ts";
+import { configs } from "./service_configs.ts";
 import { type ServiceName, serviceNames } from "./services.ts";
 
 // Windows is left out, because it has no SIGTERM, which stops a service.
@@ -44,7 +44,7 @@ async function compileAll(wanted: string[]): Promise<void> {
   }
   const bin = fileURLToPath(new URL("../dist/bin", import.meta.url));
   const read = (name: string) => Deno.env.get(name);
-  for (const service of serviceNames) checkSettings(service, read); // before anything is made
+  for (const service of serviceNames) configs[service]?.readConfig(read); // before anything is made
   await withBundles(async (bundles) => {
     for (const target of wanted.length > 0 ? wanted : targets) {
       for (const service of serviceNames) {

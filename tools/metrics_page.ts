@@ -43,5 +43,5 @@ await writeTables("metrics.md", {
   ...Object.fromEntries(
     serviceNames.map((service) => [service, tableFor((name) => serviceOf(name) === service)]),
   ),
-  "both services": tableFor((name) => !serviceOf(name)),
+  "all services": tableFor((name) => !serviceOf(name)),
 }, "metrics:page");
