@@ -1,7 +1,7 @@
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
-import { openParts } from "@kenri/shared/process/service_parts.ts";
+import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/process/service_parts.ts";
 import { entitlementApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
@@ -15,11 +15,10 @@ import { cleanEntitlement } from "./retention.ts";
 
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { outbox, reconcile, retention, stream } = config;
-  const parts = openParts(program, config, log, {
-    needsNats: outbox.enabled, // only the relay connects
-    figures: backlogFigures,
-  });
-  const { database, link, authenticator, checks, natsIsAvailable, close } = parts;
+  const tables = openTables(program, config, log, backlogFigures);
+  const nats = openNats(program, config, log, { needsNats: outbox.enabled }); // only the relay connects
+  const authenticator = openAccess(program, config, log);
+  const [{ database }, { link, natsIsAvailable }] = [tables, nats];
   const toRelay = new Handover<OutboxRow>();
   const wakeRelay = toRelay.wake;
   const ask = receiverOver(link, stream.subject);
@@ -35,7 +34,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       database,
       toRelay,
       operators: config.debug ? operators : undefined,
-      checks,
+      checks: { ...tables.checks, ...nats.checks },
       authenticator,
       log,
     },
@@ -70,6 +69,6 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       ...(outbox.enabled && reconcile.enabled ? [reconciliation] : []),
       ...console,
     ],
-    close,
+    close: () => closeAll(nats, tables),
   };
 });

@@ -2,7 +2,7 @@ import { inboxLoops } from "@kenri/shared/inbox/inbox.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
-import { openParts } from "@kenri/shared/process/service_parts.ts";
+import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/process/service_parts.ts";
 import { collectFromStream } from "@kenri/shared/telemetry/collected.ts";
 import { answerChecks } from "./answer_checks.ts";
 import { notificationApp } from "./app.ts";
@@ -19,11 +19,10 @@ import { cleanNotification } from "./retention.ts";
 
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { retention } = config;
-  const parts = openParts(program, config, log, {
-    needsNats: true,
-    figures: backlogFigures,
-  });
-  const { database, link, authenticator, checks, close } = parts;
+  const tables = openTables(program, config, log, backlogFigures);
+  const nats = openNats(program, config, log, { needsNats: true });
+  const authenticator = openAccess(program, config, log);
+  const [{ database }, { link }] = [tables, nats];
   const consumer = { stream: config.stream.name, durable: config.consumer.durable };
   collectFromStream(() => streamFigures(link, consumer));
   const toDelivery = new Handover<NotificationRow>();
@@ -39,7 +38,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   };
   const app = notificationApp({
     operators: config.debug ? operators : undefined,
-    checks,
+    checks: { ...tables.checks, ...nats.checks },
     authenticator,
     log,
   });
@@ -73,6 +72,6 @@ await runService(program, readConfig, (config, { log, abandon }) => {
         log,
       ),
     ],
-    close,
+    close: () => closeAll(nats, tables),
   };
 });
