@@ -9,6 +9,16 @@ export function environmentName(key: string): string {
   return key.toUpperCase().replaceAll(/[.-]/g, "_");
 }
 
+/** What `deno task dev` does with a service. */
+interface Dev {
+  /** Where the environment does not set them. */
+  settings: Record<string, string>;
+  /** What to look at first; the API description unless it is given. */
+  page?: string;
+  /** A command to try it out, when it listens at the url. */
+  tryOut?: (url: string) => string;
+}
+
 /** What the tools know of a service. The names of its settings begin with its own name. */
 export interface Service {
   name: string;
@@ -25,8 +35,7 @@ export interface Service {
   servers?: readonly string[];
   /** The environment names of all its settings; `deno task services` writes them. */
   settings: readonly string[];
-  /** What `deno task dev` sets where the environment does not. */
-  dev?: Record<string, string>;
+  dev?: Dev;
 }
 
 export interface Program {
