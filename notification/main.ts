@@ -1,3 +1,4 @@
+import { addConsole } from "@kenri/shared/console/console.tsx";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
@@ -10,7 +11,7 @@ import { captureAdvisories } from "./dead_letters/capture_advisories.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
-import { addNotificationConsole } from "./operators/console.tsx";
+import { notificationConsole } from "./operators/console.tsx";
 import { consumeEvents } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
@@ -47,7 +48,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     log,
   });
   const console = config.debug
-    ? [addNotificationConsole(app, authenticator, config.consolePeerUrl)]
+    ? [addConsole(app, authenticator, notificationConsole, config.consolePeers)]
     : [];
   return {
     app,

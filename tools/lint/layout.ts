@@ -14,7 +14,7 @@ const imports: Record<string, Reach> = {
   notification: { code: ["shared", "proto"] },
   // It calls the services over HTTP and uses the types of their answers; `import type` loads no
   // code.
-  ops: { code: ["shared", "proto"], types: ["entitlement", "notification"] },
+  ops: { code: ["shared", "proto", "services.ts"] },
   shared: { code: ["proto"] },
   proto: { code: [] },
   client: { code: [] }, // it is published and used without the rest of the project
