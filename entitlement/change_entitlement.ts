@@ -13,8 +13,8 @@ import { readJson } from "@kenri/shared/http/body.ts";
 import { statusOf } from "@kenri/shared/http/error_answers.ts";
 import { activeTraceparent } from "@kenri/shared/telemetry/tracing.ts";
 import { countCommand } from "./metrics.ts";
-import { sha256 } from "./sha256.ts";
-import { type Trace, traceOf } from "./trace.ts";
+import { sha256 } from "@kenri/shared/process/sha256.ts";
+import { type Trace, traceOf } from "@kenri/shared/http/trace.ts";
 
 export const changeSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user whose entitlement is changed" }),

@@ -1,7 +1,7 @@
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import type { ChangeRequest } from "./decide_change.ts";
 import { type Change, storedKeyOf } from "./entitlement.ts";
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "@kenri/shared/process/sha256.ts";
 
 // A change takes an advisory lock for its idempotency key and one for its entitlement, whose row
 // may not exist yet. Where the entitlements of a user are counted, the user has a lock as well, so

@@ -16,7 +16,7 @@ import {
 } from "./decide_change.ts";
 import { type Change, storedKeyOf } from "./entitlement.ts";
 import type { OutboxRow } from "./outbox.ts";
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "@kenri/shared/process/sha256.ts";
 import { appendChanges, storeAnswers, storeEvents } from "./store_changes.ts";
 
 export interface CommitOptions {

@@ -11,7 +11,7 @@ import {
   settleRows,
 } from "@kenri/shared/queue/leases.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
-import type { Settlement } from "@kenri/shared/process/job.ts";
+import type { Settlement } from "@kenri/shared/queue/job.ts";
 
 // The states of an outbox row and every move between them:
 //   PENDING → IN_FLIGHT      claimed (or inserted as IN_FLIGHT, for the relay of the same process)

@@ -2,7 +2,7 @@ import type { JetStreamManager } from "nats";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { StartRefused } from "@kenri/shared/process/start_refused.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
-import type { Outcome } from "@kenri/shared/process/job.ts";
+import type { Outcome } from "@kenri/shared/queue/job.ts";
 import type { NatsLink, Session } from "@kenri/shared/nats/link.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";

@@ -27,10 +27,7 @@ export async function answerChecks(
   options: AnswerOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  while (!stop.aborted) {
-    const session = await parts.link.session(stop);
-    if (!session) return;
-    const { connection, signal } = session;
+  for await (const { connection, signal } of parts.link.sessions(stop)) {
     const subscription = connection.subscribe(subjectOfChecks(options.stream.subject), {
       queue: options.consumer.durable,
       callback: (error, message) => {

@@ -1,9 +1,5 @@
-import { reasonOf } from "@kenri/shared/process/reason.ts";
-import { StartRefused } from "@kenri/shared/process/start_refused.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
-import { Provisions } from "@kenri/shared/nats/provisions.ts";
-import { pause } from "@kenri/shared/process/signals.ts";
-import { warnOfLoss } from "@kenri/shared/nats/streams.ts";
+import { eachSession } from "@kenri/shared/nats/sessions.ts";
 import { ensureEvents, type EventOptions } from "./durables.ts";
 import { Intake, type IntakeParts } from "./intake.ts";
 import type { Durable } from "@kenri/shared/nats/pull.ts";
@@ -17,29 +13,18 @@ export interface ConsumeOptions extends EventOptions {
   predecessorWaitMs: number;
 }
 
-const retryMs = 1_000;
-
-// From the stream to notifications. Like the relay, it starts again with each new connection, and
-// if the stream or the consumer no longer exists.
-export async function consumeEvents(
+// From the stream to notifications.
+export function consumeEvents(
   parts: ConsumeParts,
   options: ConsumeOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const { link, log } = parts;
-  const provisions = new Provisions(link, "consumer");
-  let warned = false;
-  let reported = "";
-  while (!stop.aborted) {
-    const session = await link.session(stop);
-    if (!session) return;
-    try {
-      const info = await provisions.ensure(
-        session,
-        (manager, mayMake) => ensureEvents(manager, options, mayMake),
-      );
-      if (!warned) warnOfLoss(info, log);
-      warned = true;
+  return eachSession(parts.link, {
+    name: "consumer",
+    complaint: "Events can't be consumed, trying again: {reason}",
+    log: parts.log,
+    ensure: (manager, mayMake) => ensureEvents(manager, options, mayMake),
+    work: ({ session }, works) => {
       const durable = {
         connection: session.connection,
         service: program.name,
@@ -47,17 +32,9 @@ export async function consumeEvents(
         name: options.consumer.durable,
         refused: session.refused,
       };
-      await consumeFrom(durable, parts, options, session.signal, () => reported = "");
-    } catch (error) {
-      if (error instanceof StartRefused) throw error;
-      const reason = reasonOf(error);
-      if (reason !== reported && !session.signal.aborted) {
-        log.warn("Events can't be consumed, trying again: {reason}", { reason });
-      }
-      reported = reason;
-      await pause(retryMs, stop);
-    }
-  }
+      return consumeFrom(durable, parts, options, session.signal, works);
+    },
+  }, stop);
 }
 
 async function consumeFrom(

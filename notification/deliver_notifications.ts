@@ -1,6 +1,6 @@
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
-import type { Outcome } from "@kenri/shared/process/job.ts";
+import type { Outcome } from "@kenri/shared/queue/job.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
 import { claimRepeatedly } from "@kenri/shared/queue/claims.ts";

@@ -1,5 +1,5 @@
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
-import type { Settlement } from "@kenri/shared/process/job.ts";
+import type { Settlement } from "@kenri/shared/queue/job.ts";
 import { claimDue } from "@kenri/shared/queue/claims.ts";
 import {
   extendLeases,

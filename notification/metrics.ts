@@ -1,4 +1,4 @@
-import type { Settlement } from "@kenri/shared/process/job.ts";
+import type { Settlement } from "@kenri/shared/queue/job.ts";
 import {
   counter,
   countersBy,

@@ -1,5 +1,5 @@
 import { utc } from "@kenri/shared/postgres/postgres.ts";
-import { sha256 } from "../sha256.ts";
+import { sha256 } from "@kenri/shared/process/sha256.ts";
 
 // An audit row is sealed with a hash over its content and over the hash of the previous row of the
 // same entitlement. PostgreSQL computes and checks it with these expressions; docs/audit.md lists

@@ -1,15 +1,12 @@
 import { Buffer } from "node:buffer";
 import type { JetStreamManager, StoredMsg } from "nats";
 import { z } from "zod";
-import { reasonOf } from "@kenri/shared/process/reason.ts";
-import { StartRefused } from "@kenri/shared/process/start_refused.ts";
 import { natsNamePattern } from "@kenri/shared/process/setting_kinds.ts";
 import { isStorableTime } from "@kenri/shared/http/fields.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { Provisions } from "@kenri/shared/nats/provisions.ts";
-import { pause } from "@kenri/shared/process/signals.ts";
+import { eachSession } from "@kenri/shared/nats/sessions.ts";
 import { type AdvisoryOptions, ensureAdvisories } from "../durables.ts";
 import { type Durable, pull, type Pulled } from "@kenri/shared/nats/pull.ts";
 import { program } from "../program.ts";
@@ -24,24 +21,19 @@ export interface CaptureParts {
   log: Log;
 }
 
-const retryMs = 2_000;
 const limits = { messages: 100, bytes: 4 * 1024 * 1024 };
 
-export async function captureAdvisories(
+export function captureAdvisories(
   parts: CaptureParts,
   options: AdvisoryOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const provisions = new Provisions(parts.link, `capture of ${options.kind}`);
-  let reported = "";
-  while (!stop.aborted) {
-    const session = await parts.link.session(stop);
-    if (!session) return;
-    try {
-      const manager = await provisions.ensure(session, async (manager, mayMake) => {
-        await ensureAdvisories(manager, options, mayMake);
-        return manager;
-      });
+  return eachSession(parts.link, {
+    name: `capture of ${options.kind}`,
+    complaint: "Capturing advisories failed, retrying: {reason}",
+    log: parts.log,
+    ensure: (manager, mayMake) => ensureAdvisories(manager, options, mayMake),
+    work: async ({ session, manager }, works) => {
       const durable = {
         connection: session.connection,
         service: program.name,
@@ -50,18 +42,10 @@ export async function captureAdvisories(
         refused: session.refused,
       };
       while (!session.signal.aborted) {
-        if (await captureSome(parts, options, durable, manager) > 0) reported = "";
+        if (await captureSome(parts, options, durable, manager) > 0) works();
       }
-    } catch (error) {
-      if (error instanceof StartRefused) throw error;
-      const reason = reasonOf(error);
-      if (reason !== reported && !session.signal.aborted) {
-        parts.log.warn("Capturing advisories failed, retrying: {reason}", { reason });
-      }
-      reported = reason;
-      await pause(retryMs, stop);
-    }
-  }
+    },
+  }, stop);
 }
 
 // A failure ends the round. JetStream redelivers the remaining advisories after the ack wait.

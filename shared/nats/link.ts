@@ -66,6 +66,14 @@ export class NatsLink {
     return undefined;
   }
 
+  // One session after the other, until the service stops.
+  async *sessions(stop: AbortSignal): AsyncGenerator<Session> {
+    while (!stop.aborted) {
+      const session = await this.session(stop);
+      if (session) yield session;
+    }
+  }
+
   async close(): Promise<void> {
     await this.#session?.connection.drain().catch(() => {});
   }

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { isEncryptedDatabase } from "../process/server_urls.ts";
+import { Sql } from "./sql.ts";
 import { tlsOptions, type TlsSource } from "./tls.ts";
 
 export type Database = pg.Pool;
@@ -63,9 +64,12 @@ const names = new Map<string, string>();
 
 export async function query<Row extends pg.QueryResultRow>(
   on: Database | Transaction,
-  text: string,
-  values: unknown[] = [],
+  statement: Sql | string,
+  given: unknown[] = [],
 ): Promise<Row[]> {
+  const { text, values } = statement instanceof Sql
+    ? { text: statement.text, values: [...statement.values] }
+    : { text: statement, values: given };
   let name = names.get(text);
   if (!name) names.set(text, name = `kenri_${names.size + 1}`);
   return (await on.query<Row>({ name, text, values })).rows;

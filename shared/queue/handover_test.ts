@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Handover, NewLease } from "./handover.ts";
-import type { Claimed } from "../process/job.ts";
+import type { Claimed } from "./job.ts";
 import { start, Table, turns, type Work } from "./worker_testing.ts";
 
 const done: Work = ({ id }) => Promise.resolve({ kind: "done", result: id });

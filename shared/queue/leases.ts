@@ -1,4 +1,4 @@
-import type { Claimed, Settlement } from "../process/job.ts";
+import type { Claimed, Settlement } from "./job.ts";
 import { type Database, query } from "../postgres/postgres.ts";
 
 // The statements that all tables of leased rows share after the claim (claims.ts): retry, release,

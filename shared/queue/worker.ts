@@ -2,7 +2,7 @@ import { backoffMs } from "./backoff.ts";
 import { Batch } from "./batch.ts";
 import { reasonOf } from "../process/reason.ts";
 import type { Handover, Offer } from "./handover.ts";
-import type { Claimed, Job, Outcome, Settlement } from "../process/job.ts";
+import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
 import type { Log } from "../process/log.ts";
 import { isUnavailable } from "../postgres/postgres.ts";
 import { type InHand, RowsInHand } from "./rows_in_hand.ts";

@@ -1,6 +1,6 @@
 import type { Counter, Gauge } from "prom-client";
 import type { Series } from "../telemetry/histogram.ts";
-import type { Claimed, Job, Settlement } from "../process/job.ts";
+import type { Claimed, Job, Settlement } from "./job.ts";
 import type { Log } from "../process/log.ts";
 import {
   counter,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Outcome } from "../process/job.ts";
+import type { Outcome } from "./job.ts";
 import { start, Table, turns } from "./worker_testing.ts";
 
 Deno.test("each outcome becomes the settlement of its row", async () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Handover } from "./handover.ts";
 import type { Log } from "../process/log.ts";
-import type { Claimed, Job, Settlement } from "../process/job.ts";
+import type { Claimed, Job, Settlement } from "./job.ts";
 import { Worker } from "./worker.ts";
 
 export type Work = Job<Claimed, string>["work"];

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import pg from "pg";
 import { readConfig as readEntitlement, schema as entitlement } from "../../entitlement/config.ts";
-import { traceOf } from "../../entitlement/trace.ts";
+import { traceOf } from "../../shared/http/trace.ts";
 import {
   readConfig as readNotification,
   schema as notification,

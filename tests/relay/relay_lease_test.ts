@@ -8,7 +8,7 @@ import {
   settleEvents,
 } from "../../entitlement/outbox.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
-import type { Settlement } from "../../shared/process/job.ts";
+import type { Settlement } from "../../shared/queue/job.ts";
 import { startNats } from "../../tools/servers/nats.ts";
 import { ask, settingsOf } from "../support/entitlement.ts";
 import {

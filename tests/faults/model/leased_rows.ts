@@ -3,7 +3,7 @@
 import type { NewLease } from "../../../shared/queue/handover.ts";
 import type { Lease, LeasedRow } from "../../../shared/queue/leases.ts";
 import type { Database } from "../../../shared/postgres/postgres.ts";
-import type { Settlement } from "../../../shared/process/job.ts";
+import type { Settlement } from "../../../shared/queue/job.ts";
 import type { Changed, LeasedTables, RealCalls, View } from "./real_calls.ts";
 import { type Event, events, type Held, type Place, type Row } from "./state.ts";
 

@@ -1,6 +1,6 @@
-import { w3cTraceparent } from "@kenri/shared/telemetry/tracing.ts";
+import { w3cTraceparent } from "../telemetry/tracing.ts";
 
-// The trace id of a change goes with it through commit, event and notification.
+// The trace id of a request goes with its change through commit, event and notification.
 
 export interface Trace {
   traceId: string;

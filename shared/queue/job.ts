@@ -1,5 +1,5 @@
-import type { Backoff } from "../queue/backoff.ts";
-import type { LeaseOptions } from "../queue/rows_in_hand.ts";
+import type { Backoff } from "./backoff.ts";
+import type { LeaseOptions } from "./rows_in_hand.ts";
 import type { Step } from "../telemetry/tracing.ts";
 
 // What a worker does with a row, and how the work can end.
