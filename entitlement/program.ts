@@ -1,12 +1,16 @@
-import type { Program } from "@kenri/shared/process/program.ts";
+import type { Service } from "@kenri/shared/process/program.ts";
+import { schemaVersion, settings } from "./derived.ts";
 import { looks } from "./operators/looks.ts";
-import { settings } from "./setting_names.ts";
 
-export const program: Program = {
+export const program: Service = {
   name: "entitlement",
+  port: 8080,
+  database: { schemaVersion, ownerSettings: { "retention.audit-months": "13" } },
+  usesNats: true,
+  dev: {
+    ENTITLEMENT_NATS_STREAM: "entitlement-events",
+    ENTITLEMENT_NATS_SUBJECT: "entitlement.events",
+  },
   settings,
   looks,
-  http: { prefix: "ENTITLEMENT_HTTP", port: 8080 },
-  servers: [["ENTITLEMENT_DATABASE_URL"], ["NATS_URL"], ["ACCESS_JWT_JWKS_URL"]],
-  tls: ["ENTITLEMENT_DATABASE", "NATS"],
 };

@@ -1,12 +1,17 @@
-import type { Program } from "@kenri/shared/process/program.ts";
+import type { Service } from "@kenri/shared/process/program.ts";
+import { schemaVersion, settings } from "./derived.ts";
 import { looks } from "./operators/looks.ts";
-import { settings } from "./setting_names.ts";
 
-export const program: Program = {
+export const program: Service = {
   name: "notification",
+  port: 8081,
+  database: { schemaVersion },
+  usesNats: true,
+  dev: {
+    NOTIFICATION_NATS_STREAM: "entitlement-events",
+    NOTIFICATION_NATS_SUBJECT: "entitlement.events",
+    NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
+  },
   settings,
   looks,
-  http: { prefix: "NOTIFICATION_HTTP", port: 8081 },
-  servers: [["NOTIFICATION_DATABASE_URL"], ["NATS_URL"], ["ACCESS_JWT_JWKS_URL"]],
-  tls: ["NOTIFICATION_DATABASE", "NATS"],
 };

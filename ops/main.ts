@@ -1,7 +1,8 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { type Command, text, UsageError, type Values } from "@kenri/shared/ops/command.ts";
 import { ServiceApi, Unreachable } from "@kenri/shared/ops/service_api.ts";
-import { environmentName, SettingsError } from "@kenri/shared/process/settings.ts";
+import { environmentName } from "@kenri/shared/process/program.ts";
+import { SettingsError } from "@kenri/shared/process/settings.ts";
 import { print, printJson, printProblem } from "@kenri/shared/process/terminal.ts";
 import { type Commands, commandsOf } from "./commands.ts";
 import type { Listed, Service } from "./service.ts";

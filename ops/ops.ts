@@ -1,10 +1,10 @@
 // deno task ops: the command line for operators. It asks the services over HTTP.
-import * as programs from "@kenri/services.ts";
+import * as services from "@kenri/services.ts";
+import type { Service } from "@kenri/shared/process/program.ts";
 import { main } from "./main.ts";
-import type { Listed } from "./service.ts";
 
-const services = Object.values(programs).flatMap(({ name, http, looks }): Listed[] =>
-  http && looks ? [{ name, port: http.port, looks }] : []
+const listed = Object.values<Service>(services).flatMap(({ name, port, looks }) =>
+  looks ? [{ name, port, looks }] : []
 );
 
-Deno.exit(await main(Deno.args, services));
+Deno.exit(await main(Deno.args, listed));

@@ -1,3 +1,4 @@
+import { environmentName } from "../process/program.ts";
 import { UsageError } from "./command.ts";
 
 /**
@@ -121,7 +122,7 @@ function problemOf(
       return `refused the request: ${message}. Give a credential with --token or KENRI_TOKEN`;
     case 404:
       return "shows nothing to operators. Enable their routes with " +
-        `${service.toUpperCase()}_DEBUG_ENABLED=true`;
+        `${environmentName(`${service}.debug.enabled`)}=true`;
     default:
       return `answered with status ${status}: ${message ?? "no reason given"}`;
   }

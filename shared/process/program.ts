@@ -6,6 +6,33 @@ import type { Looks } from "../operators/looks.ts";
 
 export type Read = (name: string) => string | undefined;
 
+/** The key `entitlement.outbox.poll-interval` in capitals, with `.` and `-` as `_`. */
+export function environmentName(key: string): string {
+  return key.toUpperCase().replaceAll(/[.-]/g, "_");
+}
+
+/** What the tools know of a service. The names of its settings begin with its own name. */
+export interface Service {
+  name: string;
+  /** It listens on this port unless NAME_HTTP_PORT says otherwise. */
+  port: number;
+  /** Its tables are in NAME_DATABASE_URL. It is ready when they have this version or a newer one. */
+  database?: {
+    schemaVersion: number;
+    /** Whole numbers with their defaults for owner_settings.sql, which only `migrate` may write. */
+    ownerSettings?: Record<string, string>;
+  };
+  usesNats?: boolean;
+  /** More settings that contain the url of a server. */
+  servers?: readonly string[];
+  /** The environment names of all its settings; `deno task services` writes them. */
+  settings: readonly string[];
+  /** What operators see of it and can do with it. */
+  looks?: Looks;
+  /** What `deno task dev` sets where the environment does not. */
+  dev?: Record<string, string>;
+}
+
 export interface Program {
   name: string;
   /** The environment names of all its settings. */
@@ -18,8 +45,22 @@ export interface Program {
   tls: readonly string[];
   /** It reads these folders, which are beside it. */
   folders?: readonly string[];
-  /** What operators see of it and can do with it. */
-  looks?: Looks;
+}
+
+export function programOf(service: Service): Program {
+  const { name, port, database, usesNats, servers = [], settings } = service;
+  const prefix = environmentName(name);
+  return {
+    name,
+    settings,
+    http: { prefix: `${prefix}_HTTP`, port },
+    servers: [
+      ...(database ? [[`${prefix}_DATABASE_URL`]] : []),
+      ...(usesNats ? [["NATS_URL"]] : []),
+      ...["ACCESS_JWT_JWKS_URL", ...servers].map((setting) => [setting]),
+    ],
+    tls: [...(database ? [`${prefix}_DATABASE`] : []), ...(usesNats ? ["NATS"] : [])],
+  };
 }
 
 export interface Needs {

@@ -9,8 +9,8 @@ import {
   readConfig as readNotification,
   schema as notification,
 } from "../../notification/config.ts";
-import { environmentName, SettingsError } from "../../shared/process/settings.ts";
-import { needsOf } from "../../shared/process/program.ts";
+import { SettingsError } from "../../shared/process/settings.ts";
+import { environmentName, needsOf } from "../../shared/process/program.ts";
 import { programs } from "../../tools/services.ts";
 import { anyText, fuzz, headerText } from "./fuzz.ts";
 

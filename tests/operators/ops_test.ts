@@ -128,9 +128,9 @@ Deno.test("a refusal, a service that can't be reached and disabled routes are re
 });
 
 Deno.test("ops looks for the services where their settings say, with the same defaults", () => {
-  const listed = [entitlement, notification].map(({ name, http }) => ({
+  const listed = [entitlement, notification].map(({ name, port }) => ({
     name,
-    port: http?.port ?? 0,
+    port,
     looks: {},
   }));
   const urlsOf = (environment: Record<string, string>) =>

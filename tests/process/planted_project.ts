@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { root } from "../../tools/root.ts";
 
 const parts = ["deno.json", "deno.lock", "node_modules", "entitlement", "notification", "shared"]
-  .concat("proto", "client", "ops", "migrations", "tools");
+  .concat("proto", "client", "ops", "migrations", "tools", "services.ts");
 
 export interface PlantedProject extends AsyncDisposable {
   path: string;

@@ -5,7 +5,8 @@ import {
   readConfig as readNotificationConfig,
   schema as notificationSchema,
 } from "../../notification/config.ts";
-import { environmentName, SettingsError } from "../../shared/process/settings.ts";
+import { environmentName } from "../../shared/process/program.ts";
+import { SettingsError } from "../../shared/process/settings.ts";
 import { grant } from "../support/api.ts";
 import { settingsOf } from "../support/entitlement.ts";
 import { startService } from "../../tools/servers/service_process.ts";

@@ -10,7 +10,7 @@ import {
   readConfig as notificationConfig,
   schema as notificationSchema,
 } from "../../notification/config.ts";
-import { environmentName } from "../../shared/process/settings.ts";
+import { environmentName } from "../../shared/process/program.ts";
 import {
   readConfig as provisionConfig,
   schema as provisionSchema,
@@ -122,14 +122,10 @@ Deno.test("the streams are made as the services want them", () => {
     Object.keys(environment).filter((key) => ![...known, ...others].includes(key)),
     [],
   );
-  const { published, consumed } = provisionConfig((name) => environment[name]);
-  const configOf = (name: keyof typeof services) => {
-    const settings = environmentOf(named("Deployment", name));
-    return (variable: string) => settings[variable];
-  };
-  const { stream, consumer, advisories } = notificationConfig(configOf("notification"));
-  assert.deepEqual(published, entitlementConfig(configOf("entitlement")).stream);
-  assert.deepEqual(consumed, { stream, consumer, advisories });
+  const { uses } = provisionConfig((name) => environment[name]);
+  const deployed = Object.keys(uses).map((service) => environmentOf(named("Deployment", service)));
+  const theirs = Object.assign({ NATS_URL: natsUrls }, ...deployed);
+  assert.deepEqual(provisionConfig((name) => theirs[name]).uses, uses);
   assert.deepEqual(
     containerOf(named("Job", "provision")).args,
     imageCommand("provision", (variable) => environment[variable]),

@@ -5,7 +5,8 @@ import type pg from "pg";
 import { AckPolicy, type NatsConnection } from "nats";
 import { openPublisher } from "../../entitlement/publisher.ts";
 import { encodeEvent } from "../../proto/entitlement/encode.ts";
-import { consumeEvents } from "../../notification/consume_events.ts";
+import { eventInbox } from "../../notification/consume_events.ts";
+import { receive } from "../../shared/inbox/inbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
@@ -69,12 +70,15 @@ export async function startReceiveDrain(
       await withClient(database.ownerUrl, (owner) => forget(owner, finished > 0));
       const stop = new AbortController();
       const link = new NatsLink({ urls: servers.nats.url }, "bench", log);
-      const parts = { database: pool, toDelivery: new Handover(), log, abandon: stop.signal, link };
+      const parts = { log, abandon: stop.signal, link };
       const consumer = { durable: `bench-${++rounds}`, ackWaitMs: 30_000, maxDeliver: 10 };
-      const options = { stream, consumer, advisories: [], predecessorWaitMs: 30_000 };
+      const inbox = eventInbox(
+        { database: pool, toDelivery: new Handover() },
+        { stream, consumer, advisories: [], predecessorWaitMs: 30_000 },
+      );
       let running: Promise<void> = Promise.resolve();
       const perSecond = await timed(messages, async () => {
-        running = consumeEvents(parts, options, stop.signal);
+        running = receive(parts, inbox, stop.signal);
         while (await acked(connection, stream.name, consumer.durable) < messages) {
           await new Promise((again) => setTimeout(again, 20));
         }

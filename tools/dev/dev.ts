@@ -3,6 +3,7 @@
 // settings name are used as they are; the others get random passwords, which are in urls.env there.
 import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
+import { migrationsIn } from "../../migrations/program.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
 import { startNats } from "../servers/nats.ts";
 import { type Login, startPostgres } from "../servers/postgres.ts";
@@ -127,6 +128,6 @@ function endOf(name: string, exited: Promise<number>): Promise<never> {
 async function migrateBoth(settings: Settings): Promise<void> {
   const read = (name: string) => settings[name] ?? Deno.env.get(name);
   for (const { service, ...access } of readDatabaseUrls(read)) {
-    await migrate({ folder: `${root}migrations/${service}`, ...access, say });
+    await migrate({ folder: root + migrationsIn(service), ...access, say });
   }
 }

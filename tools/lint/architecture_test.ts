@@ -32,6 +32,8 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["ops/status.ts", 'const m = await import("@kenri/notification/operators/status.ts");'],
       ["ops/settings.ts", 'import { devSettings } from "../tools/dev/settings.ts";'],
       ["entitlement/main.ts", 'import type { T } from "@kenri/ops/routes.ts";'],
+      ["entitlement/main.ts", 'import * as services from "@kenri/services.ts";'],
+      ["shared/console/layout.tsx", 'import * as services from "@kenri/services.ts";'],
     ],
     accepts: [
       ["entitlement/relay.ts", 'import { f } from "./outbox.ts";'],

@@ -1,8 +1,8 @@
 import { AckPolicy, DeliverPolicy, type JetStreamManager, type StreamInfo } from "nats";
-import { ensureConsumer, ensureStream, type WantedStream } from "@kenri/shared/nats/streams.ts";
+import { ensureConsumer, ensureStream, type WantedStream } from "../nats/streams.ts";
 
-// The streams and durable consumers that this service needs. Its loops ensure them at start. If
-// NATS does not permit that, `deno task provision` creates them.
+// The streams and durable consumers of an inbox. Its loops ensure them at start. If NATS does not
+// permit that, `deno task provision` creates them.
 
 export interface ConsumerOptions {
   durable: string;
@@ -10,27 +10,59 @@ export interface ConsumerOptions {
   maxDeliver: number;
 }
 
+// Deliveries used up, or terminated as unreadable.
+type AdvisoryKind = "MAX_DELIVERIES" | "MSG_TERMINATED";
+
 export interface AdvisoryOptions {
-  kind: "MAX_DELIVERIES" | "MSG_TERMINATED";
+  kind: AdvisoryKind;
   stream: WantedStream;
   durable: string;
   ackWaitMs: number;
   of: string; // the stream whose messages are captured
 }
 
-export interface EventOptions {
+export interface InboxStreams {
   stream: WantedStream;
   consumer: ConsumerOptions;
-  advisories: { stream: WantedStream }[];
+  advisories: AdvisoryOptions[];
+}
+
+interface AdvisoryNames {
+  subject?: string | undefined;
+  stream?: string | undefined;
+  durable?: string | undefined;
+}
+
+// An inbox with both kinds of advisories, which have names of their own unless others are given.
+export function inboxStreams(
+  stream: WantedStream,
+  consumer: ConsumerOptions,
+  names: Record<AdvisoryKind, AdvisoryNames> = { MAX_DELIVERIES: {}, MSG_TERMINATED: {} },
+): InboxStreams {
+  const advisoriesOf = (kind: AdvisoryKind): AdvisoryOptions => {
+    const { name: of, ...settings } = stream;
+    const own = `${of}-${consumer.durable}-${kind.toLowerCase().replace("_", "-")}`;
+    const subject = `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${of}.${consumer.durable}`;
+    const given = names[kind];
+    return {
+      kind,
+      stream: { ...settings, name: given.stream ?? own, subject: given.subject ?? subject },
+      durable: given.durable ?? own,
+      ackWaitMs: consumer.ackWaitMs,
+      of,
+    };
+  };
+  const advisories = [advisoriesOf("MAX_DELIVERIES"), advisoriesOf("MSG_TERMINATED")];
+  return { stream, consumer, advisories };
 }
 
 // Messages that all replicas together may hold without an ack. A single replica may hold more than
 // the server's default of 1,000.
 const maxAckPending = 20_000;
 
-export async function ensureEvents(
+export async function ensureInbox(
   manager: JetStreamManager,
-  { stream, consumer, advisories }: EventOptions,
+  { stream, consumer, advisories }: InboxStreams,
   mayMake?: boolean,
 ): Promise<StreamInfo> {
   // These come first, because an advisory is lost if no stream stores it.

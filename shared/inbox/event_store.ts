@@ -1,55 +1,40 @@
-import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
-import type { Log } from "@kenri/shared/process/log.ts";
-import { pause } from "@kenri/shared/process/signals.ts";
-import { Trouble } from "@kenri/shared/process/trouble.ts";
-import { Batch } from "@kenri/shared/queue/batch.ts";
-import type { Handover } from "@kenri/shared/queue/handover.ts";
-import { observeBatch } from "@kenri/shared/queue/batch_metrics.ts";
-import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
-import type { NotificationRow } from "./deliveries.ts";
-import type { Notification } from "./notification.ts";
-import { receiveEvents } from "./receive_events.ts";
-
-export interface EventStoreParts {
-  database: Database;
-  toDelivery: Handover<NotificationRow>;
-  log: Log;
-  abandon: AbortSignal;
-}
+import { isUnavailable } from "../postgres/postgres.ts";
+import type { Log } from "../process/log.ts";
+import { pause } from "../process/signals.ts";
+import { Trouble } from "../process/trouble.ts";
+import { Batch } from "../queue/batch.ts";
+import { observeBatch } from "../queue/batch_metrics.ts";
+import { stepTogether } from "../telemetry/tracing.ts";
+import type { Inbox, InboxEvent } from "./inbox.ts";
 
 const maxPerInsert = 500;
 const retryMs = 1_000;
 
 /** Stores received events in batches, and holds them as long as the database is unavailable. */
-export class EventStore {
-  readonly #batch: Batch<Notification, boolean>;
+export class EventStore<Event extends InboxEvent> {
+  readonly #batch: Batch<Event, boolean>;
   readonly #abandon: AbortSignal;
   readonly #outage: Trouble;
   #isAvailable = false; // unknown before the first event
 
   constructor(
-    { database, toDelivery, log, abandon }: EventStoreParts,
-    predecessorWaitMs: number,
+    { log, abandon }: { log: Log; abandon: AbortSignal },
+    { name: inbox, batch, store }: Inbox<Event>,
   ) {
     this.#abandon = abandon;
     this.#outage = new Trouble(
-      (error) => log.error("Database unavailable, consumption paused: {error}", { error }),
-      () => log.info("Database available, consumption resumed"),
+      (error) => log.error("Database unavailable, consumption paused: {error}", { error, inbox }),
+      () => log.info("Database available, consumption resumed", { inbox }),
     );
     this.#batch = new Batch({
-      flush: (received: Notification[]) =>
-        stepTogether("receive", received, (received) =>
-          toDelivery.write(
-            received.length,
-            (lease) => receiveEvents(database, received, predecessorWaitMs, lease),
-          )),
+      flush: (events: Event[]) => stepTogether("receive", events, store),
       keysOf: ({ event_id }) => [event_id],
       mayBeOneItem: (error) => !isOutage(error),
       maxItems: maxPerInsert,
       maxFlushes: 2,
       maxWaiting: Infinity, // the intake limits how many messages it has in hand
     });
-    observeBatch("received", this.#batch);
+    observeBatch(batch, this.#batch);
   }
 
   /** Whether the database answered last time, by storing an event or by refusing it. */
@@ -58,10 +43,10 @@ export class EventStore {
   }
 
   /** Returns whether the event is new. Rejects if the database refuses it, or when the service stops. */
-  async store(notification: Notification): Promise<boolean> {
+  async store(event: Event): Promise<boolean> {
     for (;;) {
       try {
-        const isNew = await this.#batch.add(notification);
+        const isNew = await this.#batch.add(event);
         this.#noteAvailable();
         return isNew;
       } catch (error) {

@@ -1,23 +1,13 @@
-import { UnreadableMessage } from "@kenri/proto/entitlement/decode.ts";
-import {
-  type Durable,
-  expiresMs,
-  pull,
-  type Pulled,
-  type PullLimits,
-} from "@kenri/shared/nats/pull.ts";
-import { pause, Wakeup } from "@kenri/shared/process/signals.ts";
-import { tracing } from "@kenri/shared/telemetry/tracing.ts";
-import { EventStore, type EventStoreParts } from "./event_store.ts";
-import { messagesReceived } from "./metrics.ts";
-import { readNotification } from "./notification.ts";
+import { UnreadableMessage } from "@kenri/proto/unreadable.ts";
+import { type Durable, expiresMs, pull, type Pulled, type PullLimits } from "../nats/pull.ts";
+import type { Log } from "../process/log.ts";
+import { pause, Wakeup } from "../process/signals.ts";
+import { tracing } from "../telemetry/tracing.ts";
+import { EventStore } from "./event_store.ts";
+import type { Inbox, InboxEvent } from "./inbox.ts";
 
-export type IntakeParts = EventStoreParts;
-
-export interface IntakeOptions {
-  ackWaitMs: number;
-  predecessorWaitMs: number;
-}
+// What became of a message: stored, known already, terminated, or redelivered later.
+export type Outcome = "handled" | "duplicate" | "unreadable" | "failed";
 
 // The next pull begins before the last one can end, so there is always an open pull.
 const renewMs = expiresMs / 2;
@@ -27,12 +17,14 @@ const maxMessages = 1_000;
 const maxBytes = 16 * 1024 * 1024; // far above 1,000 events of a usual size
 const retryMs = 1_000;
 
-// The messages in hand, from the pull to the ack. While the database is unavailable the intake
+// The messages in hand, from the pull to the ack. While the store is unavailable the intake
 // pulls nothing and keeps the messages in hand; it reports to the server at intervals that they are
 // in progress. So an outage uses up no deliveries.
-export class Intake {
-  readonly #parts: IntakeParts;
-  readonly #store: EventStore;
+export class Intake<Event extends InboxEvent> {
+  readonly #inbox: Inbox<Event>;
+  readonly #log: Log;
+  readonly #abandon: AbortSignal;
+  readonly #store: EventStore<Event>;
   readonly #inHand = new Set<Pulled>();
   readonly #openPulls = new Set<PullLimits>(); // what each may still bring
   readonly #hasRoom = new Wakeup();
@@ -41,10 +33,12 @@ export class Intake {
   #bytesInHand = 0;
   #pullFailed: unknown;
 
-  constructor(parts: IntakeParts, { ackWaitMs, predecessorWaitMs }: IntakeOptions) {
-    this.#parts = parts;
-    this.#store = new EventStore(parts, predecessorWaitMs);
-    this.#heartbeat = this.#reportProgress(ackWaitMs / 3);
+  constructor(parts: { log: Log; abandon: AbortSignal }, inbox: Inbox<Event>) {
+    this.#inbox = inbox;
+    this.#log = parts.log;
+    this.#abandon = parts.abandon;
+    this.#store = new EventStore(parts, inbox);
+    this.#heartbeat = this.#reportProgress(inbox.consumer.ackWaitMs / 3);
   }
 
   // Waits for room and begins a pull. Returns when the pull ends or when it is time for the next
@@ -72,7 +66,7 @@ export class Intake {
     // A single message above the limit would stay in the stream for ever.
     const largest = (connection.info?.max_payload ?? 0) + 64 * 1024;
     const limits = { messages: maxMessages, bytes: Math.max(maxBytes, largest) };
-    // Until the database is known to be available, one message at a time is pulled to find out.
+    // Until the store is known to be available, one message at a time is pulled to find out.
     if (!this.#store.isAvailable) return messages === 0 ? { ...limits, messages: 1 } : undefined;
     return messages <= limits.messages && bytes <= limits.bytes ? limits : undefined;
   }
@@ -98,11 +92,11 @@ export class Intake {
     this.#inHand.add(message);
     this.#bytesInHand += message.data.length;
     try {
-      const notification = readNotification(message.data);
-      if (tracing) Object.assign(notification, { traceparent: message.header("traceparent") });
-      const isNew = await this.#store.store(notification);
+      const event = this.#inbox.decode(message);
+      if (tracing) Object.assign(event, { traceparent: message.header("traceparent") });
+      const isNew = await this.#store.store(event);
       message.ack();
-      messagesReceived[isNew ? "handled" : "duplicate"].inc();
+      this.#inbox.counts[isNew ? "handled" : "duplicate"].inc();
     } catch (error) {
       this.#refuse(message, error);
     } finally {
@@ -113,15 +107,15 @@ export class Intake {
   }
 
   #refuse(message: Pulled, error: unknown): void {
-    const { log, abandon } = this.#parts;
+    const { counts } = this.#inbox;
     const { sequence } = message;
     const about = { event_id: message.header("Nats-Msg-Id"), trace_id: message.header("trace_id") };
-    if (abandon.aborted) return message.retryIn(retryMs);
+    if (this.#abandon.aborted) return message.retryIn(retryMs);
     if (error instanceof UnreadableMessage) {
       message.terminate(error.message);
-      messagesReceived.unreadable.inc();
+      counts.unreadable.inc();
       const more = { ...about, outcome: "unreadable" };
-      return log.error("Message {sequence} can't be read and is not redelivered: {error}", {
+      return this.#log.error("Message {sequence} can't be read and is not redelivered: {error}", {
         sequence,
         error,
         ...more,
@@ -129,17 +123,20 @@ export class Intake {
     }
     // With a delay, because a nak without one would use up all deliveries within moments.
     message.retryIn(retryMs * 2 ** Math.min(message.deliveries, 6));
-    messagesReceived.failed.inc();
+    counts.failed.inc();
     const more = { ...about, outcome: "failed", deliveries: message.deliveries };
-    log.error("Message {sequence} could not be stored: {error}", { sequence, error, ...more });
+    this.#log.error("Message {sequence} could not be stored: {error}", {
+      sequence,
+      error,
+      ...more,
+    });
   }
 
   // Finishes the messages in hand and those that open pulls still bring, because a pull can't be
   // cancelled. Gives back the messages that are not finished in time.
   async empty(): Promise<void> {
-    const { abandon } = this.#parts;
-    while (this.#inHand.size + this.#openPulls.size > 0 && !abandon.aborted) {
-      await this.#hasRoom.wait(retryMs, abandon);
+    while (this.#inHand.size + this.#openPulls.size > 0 && !this.#abandon.aborted) {
+      await this.#hasRoom.wait(retryMs, this.#abandon);
     }
     for (const message of this.#inHand) message.retryIn(retryMs);
     this.#ended.abort();

@@ -1,24 +1,30 @@
 import { Buffer } from "node:buffer";
 import type { JetStreamManager, StoredMsg } from "nats";
 import { z } from "zod";
-import { natsNamePattern } from "@kenri/shared/process/setting_kinds.ts";
-import { isStorableTime } from "@kenri/shared/http/fields.ts";
-import type { NatsLink } from "@kenri/shared/nats/link.ts";
-import type { Log } from "@kenri/shared/process/log.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { eachSession } from "@kenri/shared/nats/sessions.ts";
-import { type AdvisoryOptions, ensureAdvisories } from "../durables.ts";
-import { type Durable, pull, type Pulled } from "@kenri/shared/nats/pull.ts";
-import { program } from "../program.ts";
+import { natsNamePattern } from "../process/setting_kinds.ts";
+import { isStorableTime } from "../http/fields.ts";
+import type { NatsLink } from "../nats/link.ts";
+import type { Log } from "../process/log.ts";
+import { type Database, query } from "../postgres/postgres.ts";
+import { eachSession } from "../nats/sessions.ts";
+import { type AdvisoryOptions, ensureAdvisories } from "./durables.ts";
+import { type Durable, pull, type Pulled } from "../nats/pull.ts";
 
 // When JetStream gives up delivering a message it publishes an advisory: a plain message that
 // nothing stores and that names the message only by its sequence. So a stream of our own keeps the
 // advisories, and each is stored with a copy of its message while the stream still has it.
 
+//
+// The table has these columns: dlq_id, advisory_id (unique), kind, stream, consumer, stream_seq,
+// deliveries, reason, advised_at, message_subject, message_headers (jsonb), message_body (bytea),
+// message_stored_at.
+
 export interface CaptureParts {
-  database: Database;
+  name: string; // of the loop
   link: NatsLink;
   log: Log;
+  database: Database;
+  table: string;
 }
 
 const limits = { messages: 100, bytes: 4 * 1024 * 1024 };
@@ -29,14 +35,14 @@ export function captureAdvisories(
   stop: AbortSignal,
 ): Promise<void> {
   return eachSession(parts.link, {
-    name: `capture of ${options.kind}`,
+    name: parts.name,
     complaint: "Capturing advisories failed, retrying: {reason}",
     log: parts.log,
     ensure: (manager, mayMake) => ensureAdvisories(manager, options, mayMake),
     work: async ({ session, manager }, works) => {
       const durable = {
         connection: session.connection,
-        service: program.name,
+        service: parts.link.name,
         stream: options.stream.name,
         name: options.durable,
         refused: session.refused,
@@ -62,7 +68,7 @@ async function captureSome(
 }
 
 async function capture(
-  { database, log }: CaptureParts,
+  { database, table, log }: CaptureParts,
   { kind, of }: AdvisoryOptions,
   manager: JetStreamManager,
   message: Pulled,
@@ -74,7 +80,7 @@ async function capture(
   }
   // Any NATS user may publish advisories, but this service may read only its own stream.
   const copy = advisory.stream === of ? await findMessage(manager, advisory) : undefined;
-  const isNew = await storeAdvisory(database, kind, advisory, copy);
+  const isNew = await storeAdvisory({ database, table }, kind, advisory, copy);
   message.ack();
   if (!isNew) return;
   log.error("{kind}: message {sequence} was captured as a dead letter", {
@@ -127,14 +133,14 @@ async function findMessage(
 }
 
 async function storeAdvisory(
-  database: Database,
+  { database, table }: Pick<CaptureParts, "database" | "table">,
   kind: AdvisoryOptions["kind"],
   advisory: Advisory,
   copy: StoredMsg | undefined,
 ): Promise<boolean> {
   const stored = await query(
     database,
-    `insert into notification_nats_dlq
+    `insert into ${table}
        (advisory_id, kind, stream, consumer, stream_seq, deliveries, reason, advised_at,
         message_subject, message_headers, message_body, message_stored_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
