@@ -1,3 +1,4 @@
+import { addConsole } from "@kenri/shared/console/console.tsx";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
@@ -5,7 +6,7 @@ import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/proces
 import { entitlementApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
-import { addEntitlementConsole } from "./operators/console.tsx";
+import { entitlementConsole } from "./operators/console.tsx";
 import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
@@ -41,7 +42,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     config.commit,
   );
   const console = config.debug
-    ? [addEntitlementConsole(app, authenticator, config.consolePeerUrl)]
+    ? [addConsole(app, authenticator, entitlementConsole, config.consolePeers)]
     : [];
   const relay = {
     name: "relay",

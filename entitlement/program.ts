@@ -1,5 +1,6 @@
 import type { Service } from "@kenri/shared/process/program.ts";
 import { schemaVersion, settings } from "./derived.ts";
+import { looks } from "./operators/looks.ts";
 
 export const program: Service = {
   name: "entitlement",
@@ -17,4 +18,5 @@ export const program: Service = {
       -d '{"user_id":"ann","stock_keeping_unit":"book","reason":"purchase","purchase_id":"purchase-1"}'`,
   },
   settings,
+  looks,
 };

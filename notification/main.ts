@@ -1,3 +1,4 @@
+import { addConsole } from "@kenri/shared/console/console.tsx";
 import { inboxLoops } from "@kenri/shared/inbox/inbox.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
@@ -10,10 +11,10 @@ import { backlogFigures, streamFigures } from "./backlog.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
-import { addNotificationConsole } from "./operators/console.tsx";
 import { eventInbox } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
+import { notificationConsole } from "./operators/console.tsx";
 import { program } from "./program.ts";
 import { cleanNotification } from "./retention.ts";
 
@@ -43,7 +44,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     log,
   });
   const console = config.debug
-    ? [addNotificationConsole(app, authenticator, config.consolePeerUrl)]
+    ? [addConsole(app, authenticator, notificationConsole, config.consolePeers)]
     : [];
   return {
     app,

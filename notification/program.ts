@@ -1,5 +1,6 @@
 import type { Service } from "@kenri/shared/process/program.ts";
 import { schemaVersion, settings } from "./derived.ts";
+import { looks } from "./operators/looks.ts";
 
 export const program: Service = {
   name: "notification",
@@ -16,4 +17,5 @@ export const program: Service = {
     tryOut: (url) => `curl ${url}/debug/notification/inbox/ann`,
   },
   settings,
+  looks,
 };

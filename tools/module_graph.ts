@@ -31,9 +31,16 @@ export async function foreignModules(file: string, projectRoot: URL = root): Pro
   });
 }
 
+/** The packages that are loaded with a file. An `import type` loads nothing. */
 export async function packagesOf(file: string): Promise<string[]> {
-  const { modules } = await graphOf(file, fileURLToPath(root));
-  return modules.filter(({ kind }) => kind === "npm").map(({ specifier }) => specifier);
+  const { modules, roots } = await graphOf(file, fileURLToPath(root));
+  const importsOf = new Map(modules.map(({ specifier, dependencies = [] }) => [
+    specifier,
+    dependencies.flatMap(({ code }) => code?.specifier ?? []),
+  ]));
+  const loaded = new Set(roots);
+  for (const url of loaded) for (const next of importsOf.get(url) ?? []) loaded.add(next);
+  return [...loaded].filter((url) => url.startsWith("npm:"));
 }
 
 /** A module that Deno provides itself also counts: a bundle imports only these. */

@@ -1,3 +1,5 @@
+import type { Looks } from "../operators/looks.ts";
+
 // The permissions of a program follow from its settings: its own address, the addresses of its
 // servers, its certificate files, the names of its settings. Nothing here needs a package, because
 // the launcher computes permissions before any sandbox exists (tools/run_service.ts).
@@ -35,6 +37,8 @@ export interface Service {
   servers?: readonly string[];
   /** The environment names of all its settings; `deno task services` writes them. */
   settings: readonly string[];
+  /** What operators see of it and can do with it. */
+  looks?: Looks;
   dev?: Dev;
 }
 

@@ -25,8 +25,9 @@ import {
   flag,
   host,
   maxTimerMs,
+  type NamedPage,
   number,
-  pageUrl,
+  pageUrls,
   port,
   text,
 } from "./setting_kinds.ts";
@@ -65,8 +66,8 @@ const ownSettings = (httpPort: number) => ({
   "debug.enabled": flag().prefault("false").describe(
     "Whether operators can inspect and change data, with the scopes for it",
   ),
-  "console.peer-url": pageUrl().optional().describe(
-    "URL of the other service's console, for links",
+  "console.peer-url": pageUrls().optional().describe(
+    "Consoles of other services, for links: a URL, or several as `name=URL`, separated by commas",
   ),
 });
 
@@ -88,7 +89,7 @@ export interface ServiceConfig {
   access: AccessOptions;
   rate: RateOptions | undefined;
   debug: boolean;
-  consolePeerUrl: string | undefined; // where the console of the other service is, for links
+  consolePeers: NamedPage[]; // the consoles of other services, for links
   logUserIds: UserIds;
   shutdownGraceMs: number;
 }
@@ -107,7 +108,7 @@ export function serviceConfig<Service extends string>(
     access: accessOptions(settings),
     rate: rateOf(settings),
     debug: own["debug.enabled"],
-    consolePeerUrl: own["console.peer-url"],
+    consolePeers: own["console.peer-url"] ?? [],
     logUserIds: settings["log.user-ids"],
     shutdownGraceMs: settings["shutdown.grace"],
   };

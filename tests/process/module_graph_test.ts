@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { settingsOf } from "../support/entitlement.ts";
 import { fileOfPackage, projectWith } from "./planted_project.ts";
+import { packagesOf } from "../../tools/module_graph.ts";
 import { root } from "../../tools/root.ts";
 
 const settings = {
@@ -85,12 +86,7 @@ Deno.test("a package that starts a program when it is loaded starts none", async
 
 Deno.test("the launcher, and what computes permissions, load no package", async () => {
   for (const tool of ["run_service", "permissions", "attached"]) {
-    const file = `${root}tools/${tool}.ts`;
-    const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", file] })
-      .output();
-    const { modules } = JSON.parse(new TextDecoder().decode(stdout));
-    const others = modules.filter(({ kind }: { kind: string }) => !["esm", "node"].includes(kind));
-    assert.deepEqual(others, [], tool);
+    assert.deepEqual(await packagesOf(`${root}tools/${tool}.ts`), [], tool);
   }
 });
 

@@ -28,7 +28,7 @@ export const program: Service = {
 `,
   "config.ts": `import * as capabilities from "@kenri/shared/process/service_settings.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import { workerSettings } from "@kenri/shared/queue/worker_settings.ts";
+import { type WorkerOptions, workerSettings } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import { program } from "./program.ts";
 import { streamSettings } from "./stream_settings.ts";
@@ -50,7 +50,13 @@ export const schema = z.object({
   ...capabilities.serviceChecks("greeting"),
 );
 
-export function readConfig(read = environment) {
+export interface Config
+  extends capabilities.ServiceConfig, capabilities.DatabaseConfig, capabilities.NatsConfig {
+  outbox: WorkerOptions;
+  letters: WorkerOptions;
+}
+
+export function readConfig(read: (name: string) => string | undefined = environment): Config {
   const settings = parseSettings(schema, read);
   return {
     ...serviceConfig("greeting", settings),

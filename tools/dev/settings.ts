@@ -53,7 +53,7 @@ function consoleSettings(
   const others = Object.values(services).filter((other) => other.name !== name)
     .map((other) => ({ name: other.name, url: urlOf(other, settings) }))
     .filter(({ url }) => URL.canParse(url));
-  const urls = others.map(({ name, url }) => others.length === 1 ? url : `${name}=${url}`);
+  const urls = others.map(({ name, url }) => `${name}=${url}`);
   const peers = read(setting) ?? urls.join();
   return peers === "" ? {} : { [setting]: peers };
 }

@@ -14,9 +14,8 @@ const imports: Record<string, Reach> = {
   ...Object.fromEntries(
     Object.keys(services).map((service) => [service, { code: ["shared", "proto"] }]),
   ),
-  // It calls the services over HTTP and uses the types of their answers; `import type` loads no
-  // code.
-  ops: { code: ["services.ts", "shared", "proto"], types: Object.keys(services) },
+  // It calls the services over HTTP and knows of each what its program declares.
+  ops: { code: ["services.ts", "shared", "proto"] },
   shared: { code: ["proto"] },
   proto: { code: [] },
   client: { code: [] }, // it is published and used without the rest of the project
