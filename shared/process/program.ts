@@ -6,7 +6,7 @@ import type { Looks } from "../operators/looks.ts";
 
 export type Read = (name: string) => string | undefined;
 
-/** The key `entitlement.outbox.poll-interval` in capitals, with `.` and `-` as `_`. */
+/** The key of a setting, such as `nats.tls-ca`, in capitals, with `.` and `-` as `_`. */
 export function environmentName(key: string): string {
   return key.toUpperCase().replaceAll(/[.-]/g, "_");
 }
