@@ -15,13 +15,7 @@ import { type EventMessage, toMessage, traceIdOf } from "./event.ts";
 import { UnreadablePayload } from "@kenri/proto/entitlement/encode.ts";
 import { repairLostEvents } from "./lost_events.ts";
 import { observePublished } from "./metrics.ts";
-import {
-  claimEventsRepeatedly,
-  keepEvents,
-  type OutboxRow,
-  type Published,
-  settleEvents,
-} from "./outbox.ts";
+import { outbox, type OutboxRow, type Published } from "./outbox.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
 import { republishLost } from "./republish/republish_lost.ts";
 import { sealed } from "@kenri/proto/entitlement/seal.ts";
@@ -110,15 +104,15 @@ async function relayRound(
     {
       name: "relay",
       ...options,
-      claim: claimEventsRepeatedly(database, options),
+      claim: outbox.claimRepeatedly(database, options),
       work: (row, traceparent) =>
         publishRow(publisher, row, { ...round, sealKey: options.sealKey }, traceparent),
       settle: async (settled) => {
-        const owned = await settleEvents(database, settled);
+        const owned = await outbox.settle(database, settled);
         observePublished(settled, owned);
         return owned;
       },
-      extend: (rows) => keepEvents(database, rows, options.leaseMs),
+      extend: (rows) => outbox.extend(database, rows, options.leaseMs),
       step: { name: `publish ${options.stream.subject}`, kind: "producer" },
       traceparentOf: (row) => row.content.traceparent,
       about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),

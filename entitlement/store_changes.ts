@@ -1,14 +1,10 @@
 import { aggregateKeyOf } from "@kenri/proto/entitlement/aggregate_key.ts";
 import type { NewLease } from "@kenri/shared/queue/handover.ts";
-import {
-  leaseColumns,
-  leasedRow,
-  leaseOfNew,
-  leaseValues,
-  type ReturnedRow,
-} from "@kenri/shared/queue/leases.ts";
+import { leasedRow, type ReturnedRow } from "@kenri/shared/queue/leased_row.ts";
+import { leaseColumns, leasedColumns, leaseValues } from "@kenri/shared/queue/new_lease.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
-import type { AnswerToStore, Commit } from "./decide_change.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
+import type { Commit } from "./decide_change.ts";
 import { eventTypeOf } from "./entitlement.ts";
 import { outbox, type OutboxContent, type OutboxRow } from "./outbox.ts";
 
@@ -51,75 +47,33 @@ export async function storeEvents(
     trace_id: request.traceId,
     traceparent: request.traceparent,
   }));
+  const position = sql`occurred_at`;
   const leased = await query<ReturnedRow & OutboxContent>(
     tx,
-    `with inserted as (
-       insert into outbox_events
-         (event_id, event_type, aggregate_key, payload, traceparent, created_at, ${leaseColumns})
-       select event_id, event_type, aggregate_key,
-         jsonb_build_object(
-           'event_id', event_id, 'event_type', event_type, 'occurred_at', at,
-           'user_id', user_id, 'stock_keeping_unit', stock_keeping_unit,
-           'source', source, 'source_id', source_id,
-           'version', version, 'trace_id', trace_id),
-         traceparent, occurred_at, ${leaseValues}
-       from (
-         select *, at::timestamptz as occurred_at
-         from json_to_recordset($1) as change (
-           event_id uuid, event_type text, aggregate_key text, at text, user_id text,
-           stock_keeping_unit text, source text, source_id text, version bigint, trace_id text,
-           traceparent text)
-         offset 0 -- so that the time is parsed once
-       ) as change
-       ${
-      leaseOfNew(outbox, { key: "change.aggregate_key", position: "occurred_at" }, [
-        "$2",
-        "$3",
-        "$4",
-      ])
-    }
-       returning *
-     )
-     select ${outbox.id} as id, aggregate_key, ${outbox.columns}
-     from inserted
-     where claim_token is not null`,
-    [JSON.stringify(rows), lease?.worker, lease?.leaseMs, lease?.token],
+    sql`with inserted as (
+  insert into outbox_events
+    (event_id, event_type, aggregate_key, payload, traceparent, created_at, ${leaseColumns})
+  select event_id, event_type, aggregate_key,
+    jsonb_build_object(
+      'event_id', event_id, 'event_type', event_type, 'occurred_at', at,
+      'user_id', user_id, 'stock_keeping_unit', stock_keeping_unit,
+      'source', source, 'source_id', source_id,
+      'version', version, 'trace_id', trace_id),
+    traceparent, occurred_at, ${leaseValues}
+  from (
+    select *, at::timestamptz as occurred_at
+    from json_to_recordset(${JSON.stringify(rows)}) as change (
+      event_id uuid, event_type text, aggregate_key text, at text, user_id text,
+      stock_keeping_unit text, source text, source_id text, version bigint, trace_id text,
+      traceparent text)
+    offset 0 -- so that the time is parsed once
+  ) as change
+  ${outbox.newLease({ key: sql`change.aggregate_key`, position }, lease)}
+  returning *
+)
+select ${leasedColumns(outbox.description)}
+from inserted
+where claim_token is not null`,
   );
   return leased.map((row) => leasedRow<OutboxContent>(row, lease?.token ?? ""));
-}
-
-// Only an expired answer may be overwritten. findCurrentStates has seen every other one under the
-// lock, so if a row can't be written, the lock did not hold and nothing may be committed.
-export async function storeAnswers(
-  tx: Transaction,
-  answers: AnswerToStore[],
-  ttlMs: number,
-): Promise<void> {
-  const rows = answers.map(({ request, answer }) => ({
-    idem_key: request.storedKey,
-    request_hash: request.hash,
-    response_code: answer.status,
-    response_body: answer.body,
-  }));
-  const saved = await query(
-    tx,
-    `insert into idempotency_keys as stored
-       (idem_key, request_hash, response_code, response_body, created_at, expires_at)
-     select idem_key, request_hash, response_code, response_body, now(),
-       now() + make_interval(secs => $2::float8 / 1000)
-     from json_to_recordset($1) as (
-       idem_key text, request_hash text, response_code smallint, response_body text)
-     on conflict (idem_key) do update set
-       request_hash = excluded.request_hash,
-       response_code = excluded.response_code,
-       response_body = excluded.response_body,
-       created_at = excluded.created_at,
-       expires_at = excluded.expires_at
-     where stored.expires_at <= now()
-     returning 1`,
-    [JSON.stringify(rows), ttlMs],
-  );
-  if (saved.length !== rows.length) {
-    throw new Error("Another answer was stored under a key that was locked");
-  }
 }

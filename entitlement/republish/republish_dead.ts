@@ -1,6 +1,6 @@
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import { becomesPending, recordsAttempts, recordsOperation } from "./republish.ts";
 
 // Republishes dead letters of the outbox, and returns the ids of those that were still FAILED.

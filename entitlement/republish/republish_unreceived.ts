@@ -1,6 +1,6 @@
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import { eventTypeOf } from "../entitlement.ts";
 import type { AuditedEvent } from "../reconciliation/check.ts";
 import { becomesPending, recordsAttempts, recordsOperation } from "./republish.ts";
