@@ -1,56 +1,41 @@
-import type { NatsLink } from "@kenri/shared/nats/link.ts";
-import { eachSession } from "@kenri/shared/nats/sessions.ts";
-import { ensureEvents, type EventOptions } from "./durables.ts";
-import { Intake, type IntakeParts } from "./intake.ts";
-import type { Durable } from "@kenri/shared/nats/pull.ts";
-import { program } from "./program.ts";
+import type { Inbox } from "@kenri/shared/inbox/inbox.ts";
+import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import type { NotificationRow } from "./deliveries.ts";
+import { messagesReceived } from "./metrics.ts";
+import { type Notification, readNotification } from "./notification.ts";
+import { receiveEvents } from "./receive_events.ts";
 
-export interface ConsumeParts extends IntakeParts {
-  link: NatsLink;
+export interface ConsumeParts {
+  database: Database;
+  toDelivery: Handover<NotificationRow>;
 }
 
-export interface ConsumeOptions extends EventOptions {
+export interface ConsumeOptions extends InboxStreams {
   predecessorWaitMs: number;
 }
 
-// From the stream to notifications.
-export function consumeEvents(
-  parts: ConsumeParts,
-  options: ConsumeOptions,
-  stop: AbortSignal,
-): Promise<void> {
-  return eachSession(parts.link, {
-    name: "consumer",
-    complaint: "Events can't be consumed, trying again: {reason}",
-    log: parts.log,
-    ensure: (manager, mayMake) => ensureEvents(manager, options, mayMake),
-    work: ({ session }, works) => {
-      const durable = {
-        connection: session.connection,
-        service: program.name,
-        stream: options.stream.name,
-        name: options.consumer.durable,
-        refused: session.refused,
-      };
-      return consumeFrom(durable, parts, options, session.signal, works);
-    },
-  }, stop);
-}
+export const natsDeadLetters = "notification_nats_dlq";
 
-async function consumeFrom(
-  durable: Durable,
-  parts: IntakeParts,
-  { consumer, predecessorWaitMs }: ConsumeOptions,
-  signal: AbortSignal,
-  onPulled: () => void,
-): Promise<void> {
-  const intake = new Intake(parts, { ackWaitMs: consumer.ackWaitMs, predecessorWaitMs });
-  try {
-    while (!signal.aborted) {
-      await intake.fill(durable, signal);
-      onPulled();
-    }
-  } finally {
-    await intake.empty();
-  }
+// The events of entitlements: each becomes a notification.
+export function eventInbox(
+  { database, toDelivery }: ConsumeParts,
+  { stream, consumer, advisories, predecessorWaitMs }: ConsumeOptions,
+): Inbox<Notification> {
+  return {
+    name: "consumer",
+    batch: "received",
+    stream,
+    consumer,
+    advisories,
+    decode: ({ data }) => readNotification(data),
+    store: (received) =>
+      toDelivery.write(
+        received.length,
+        (lease) => receiveEvents(database, received, predecessorWaitMs, lease),
+      ),
+    counts: messagesReceived,
+    deadLetters: { database, table: natsDeadLetters },
+  };
 }

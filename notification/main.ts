@@ -1,35 +1,33 @@
+import { addConsole } from "@kenri/shared/console/console.tsx";
+import { inboxLoops } from "@kenri/shared/inbox/inbox.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
-import { openParts } from "@kenri/shared/process/service_parts.ts";
+import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/process/service_parts.ts";
 import { collectFromStream } from "@kenri/shared/telemetry/collected.ts";
 import { answerChecks } from "./answer_checks.ts";
 import { notificationApp } from "./app.ts";
 import { backlogFigures, streamFigures } from "./backlog.ts";
-import { captureAdvisories } from "./dead_letters/capture_advisories.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
-import { addNotificationConsole } from "./operators/console.tsx";
-import { consumeEvents } from "./consume_events.ts";
+import { eventInbox } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
+import { notificationConsole } from "./operators/console.tsx";
 import { program } from "./program.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 7; // the newest of migrations/notification
-
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { retention } = config;
-  const parts = openParts(program.name, config, log, {
-    schemaVersion,
-    needsNats: true,
-    figures: backlogFigures,
-  });
-  const { database, link, authenticator, checks, close } = parts;
+  const tables = openTables(program, config, log, backlogFigures);
+  const nats = openNats(program, config, log, { needsNats: true });
+  const authenticator = openAccess(program, config, log);
+  const [{ database }, { link }] = [tables, nats];
   const consumer = { stream: config.stream.name, durable: config.consumer.durable };
   collectFromStream(() => streamFigures(link, consumer));
   const toDelivery = new Handover<NotificationRow>();
+  const received = eventInbox({ database, toDelivery }, config);
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
@@ -38,26 +36,22 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     link,
     wakeDelivery: toDelivery.wake,
     consumer,
-    predecessorWaitMs: config.predecessorWaitMs,
+    received,
   };
   const app = notificationApp({
     operators: config.debug ? operators : undefined,
-    checks,
+    checks: { ...tables.checks, ...nats.checks },
     authenticator,
     log,
   });
   const console = config.debug
-    ? [addNotificationConsole(app, authenticator, config.consolePeerUrl)]
+    ? [addConsole(app, authenticator, notificationConsole, config.consolePeers)]
     : [];
   return {
     app,
     loops: [
       ...console,
-      {
-        name: "consumer",
-        run: (signal: AbortSignal) =>
-          consumeEvents({ database, link, toDelivery, log, abandon }, config, signal),
-      },
+      ...inboxLoops({ link, log, abandon }, received),
       {
         name: "delivery",
         run: (signal: AbortSignal) =>
@@ -71,16 +65,12 @@ await runService(program, readConfig, (config, { log, abandon }) => {
         name: "checks",
         run: (signal: AbortSignal) => answerChecks({ database, link, log }, config, signal),
       },
-      ...config.advisories.map((advisory) => ({
-        name: `capture of ${advisory.kind}`,
-        run: (signal: AbortSignal) => captureAdvisories({ database, link, log }, advisory, signal),
-      })),
       ...retentionLoops(
         retention,
         (signal) => cleanNotification(database, retention, log, signal),
         log,
       ),
     ],
-    close,
+    close: () => closeAll(nats, tables),
   };
 });

@@ -2,11 +2,8 @@
 // can write anything into the stream, and NATS does not record who wrote a message.
 import type { MsgHdrs } from "nats";
 import { isSealed, sealHeader } from "@kenri/proto/entitlement/seal.ts";
-import {
-  decodeEvent,
-  type EventFields,
-  UnreadableMessage,
-} from "@kenri/proto/entitlement/decode.ts";
+import { decodeEvent, type EventFields } from "@kenri/proto/entitlement/decode.ts";
+import { UnreadableMessage } from "@kenri/proto/unreadable.ts";
 
 export interface Candidate {
   payload: EventFields;

@@ -3,6 +3,7 @@ import {
   type EntitlementEvent,
   EntitlementEventSchema,
 } from "../gen/entitlement/v1/entitlement_event_pb.ts";
+import { UnreadableMessage } from "../unreadable.ts";
 import { nameOf } from "./event_types.ts";
 
 // The fields of an event under the names of the outbox payload.
@@ -16,11 +17,6 @@ export interface EventFields extends Record<string, string | number> {
   source_id: string;
   version: number;
   trace_id: string;
-}
-
-// The message can't be decoded, and redelivering it does not help.
-export class UnreadableMessage extends Error {
-  override readonly name = "UnreadableMessage";
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -5,7 +5,8 @@ import {
   type EntitlementEvent,
   EntitlementEventSchema,
 } from "../gen/entitlement/v1/entitlement_event_pb.ts";
-import { decodeEvent, UnreadableMessage } from "./decode.ts";
+import { UnreadableMessage } from "../unreadable.ts";
+import { decodeEvent } from "./decode.ts";
 
 function bodyOf(event: Partial<Omit<EntitlementEvent, "$typeName" | "$unknown">>): Uint8Array {
   return toBinary(EntitlementEventSchema, create(EntitlementEventSchema, event as never));

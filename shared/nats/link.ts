@@ -27,8 +27,8 @@ export class NatsLink {
   // The loops whose stream or consumer is missing or has other settings (provisions.ts).
   readonly unprovisioned: Set<string> = new Set();
 
+  readonly name: string; // of the service, which is also its NATS user
   readonly #servers: NatsServers;
-  readonly #name: string;
   readonly #log: Log;
   #session: Session | undefined;
   #connecting: Promise<Session> | undefined;
@@ -36,7 +36,7 @@ export class NatsLink {
 
   constructor(servers: NatsServers, name: string, log: Log) {
     this.#servers = servers;
-    this.#name = name;
+    this.name = name;
     this.#log = log;
   }
 
@@ -81,7 +81,7 @@ export class NatsLink {
   async #connect(stop: AbortSignal): Promise<Session> {
     try {
       const connection = await connectNats(this.#servers, {
-        name: this.#name,
+        name: this.name,
         timeout: 3_000,
         pingInterval: 5_000, // a silent server is noticed after two of these
         maxPingOut: 2,

@@ -94,8 +94,15 @@ function endBy(status: Msg, ended: PromiseWithResolvers<void>): void {
   else ended.reject(cannotPull(code, description));
 }
 
+export interface Message {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  header(name: string): string | undefined;
+}
+
 // A message of a pull. Only the first answer to it counts.
-export class Pulled {
+export class Pulled implements Message {
+  readonly subject: string;
   readonly data: Uint8Array;
   readonly sequence: number; // in the stream
   readonly deliveries: number; // including this one
@@ -106,6 +113,7 @@ export class Pulled {
   constructor(message: Msg, termReasons: boolean) {
     this.#message = message;
     this.#termReasons = termReasons;
+    this.subject = message.subject;
     this.data = message.data;
     const tokens = message.reply?.split(".") ?? [];
     const deliveries = tokens.length < 11 ? 4 : 6; // the longer form names domain and account

@@ -2,8 +2,9 @@
 // events.
 import assert from "node:assert/strict";
 import { readConfig } from "../../notification/config.ts";
-import { consumeEvents } from "../../notification/consume_events.ts";
-import { captureAdvisories } from "../../notification/dead_letters/capture_advisories.ts";
+import { eventInbox } from "../../notification/consume_events.ts";
+import { captureAdvisories } from "../../shared/inbox/capture_advisories.ts";
+import { receive } from "../../shared/inbox/inbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
@@ -37,16 +38,14 @@ Deno.test("no event is consumed before the streams of advisories exist", async (
   await using place = await freshPlace();
   await makeStream(place.natsUrl, place);
   await publishRaw(place, [bad]);
-  const { stream, consumer, advisories, predecessorWaitMs } = readConfig((name) =>
-    settingsOf(place)[name]
-  );
+  const config = readConfig((name) => settingsOf(place)[name]);
   const { log } = collectingLog();
   const database = openDatabase(place.serviceUrl, "consumer");
   const link = new NatsLink({ urls: place.natsUrl }, "consumer", log);
   const stop = new AbortController();
-  const consuming = consumeEvents(
-    { database, link, toDelivery: new Handover(), log, abandon: stop.signal },
-    { stream, consumer, advisories, predecessorWaitMs },
+  const consuming = receive(
+    { link, log, abandon: stop.signal },
+    eventInbox({ database, toDelivery: new Handover() }, config),
     stop.signal,
   );
   await until(
@@ -87,7 +86,11 @@ function captureOnly(place: Place): AsyncDisposable & { stop(): Promise<void> } 
   const database = openDatabase(place.serviceUrl, "capture");
   const link = new NatsLink({ urls: place.natsUrl }, "capture", log);
   const stopping = new AbortController();
-  const capturing = captureAdvisories({ database, link, log }, terminated, stopping.signal);
+  const capturing = captureAdvisories(
+    { name: "capture", database, table: "notification_nats_dlq", link, log },
+    terminated,
+    stopping.signal,
+  );
   const stop = async () => {
     if (stopping.signal.aborted) return;
     stopping.abort();

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { AckPolicy } from "nats";
 import { connectTo } from "../../tools/servers/nats_client.ts";
-import { Intake } from "../../notification/intake.ts";
+import { readConfig } from "../../notification/config.ts";
+import { eventInbox } from "../../notification/consume_events.ts";
+import { Intake } from "../../shared/inbox/intake.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { ask } from "../support/entitlement.ts";
@@ -14,6 +16,7 @@ import {
   consumerInfo,
   freshPlace,
   publishTo,
+  settingsOf,
   startNotification,
   untilAllAcked,
   untilSent,
@@ -84,9 +87,10 @@ Deno.test("an emptied intake has no open pull and receives nothing more", async 
   const database = openDatabase(place.serviceUrl, "intake");
   const [stopping, abandon] = [new AbortController(), new AbortController()];
   const { log } = collectingLog();
+  const config = readConfig((name) => settingsOf(place)[name]);
   const intake = new Intake(
-    { database, toDelivery: new Handover(), log, abandon: abandon.signal },
-    { ackWaitMs: 10_000, predecessorWaitMs: 10_000 },
+    { log, abandon: abandon.signal },
+    eventInbox({ database, toDelivery: new Handover() }, config),
   );
   const connection = await connectTo(natsUrl, { reconnect: false });
   const { consumers } = await connection.jetstreamManager();

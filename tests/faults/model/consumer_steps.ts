@@ -1,4 +1,4 @@
-// The durable consumer and the replicas that pull from it (notification/intake.ts): store, then ack.
+// The durable consumer and the replicas that pull from it (shared/inbox/intake.ts): store, then ack.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withHeld, withTables } from "./changes.ts";
 import type { Step } from "./explore.ts";

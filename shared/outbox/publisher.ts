@@ -1,0 +1,160 @@
+import { createInbox, headers as createHeaders, type Msg, type NatsConnection } from "nats";
+import { inboxesOf } from "../nats/connection.ts";
+import { reasonOf } from "../process/reason.ts";
+import type { EventMessage } from "./event_types.ts";
+
+// Publishes to JetStream with many messages in flight. Each message has a reply subject of its own
+// below one inbox, and one subscription reads all acknowledgements. That is much less work than a
+// request for each message.
+
+export type PublishResult =
+  | { kind: "acked"; sequence: number }
+  | { kind: "refused"; error: string } // the stream accepts other messages, but not this one
+  | { kind: "unavailable"; error: string }; // the stream or NATS does not answer
+
+export interface Publisher {
+  publish(message: EventMessage): Promise<PublishResult>;
+  lastSequence(): number; // the highest that was acknowledged
+  close(): void;
+}
+
+const ackTimeoutMs = 5_000;
+const sweepMs = 250;
+const maxInFlight = 2_000; // bounds the memory; more messages in flight are not faster
+
+// NATS may permit the user of a service to subscribe only to inboxes of the service.
+export function openPublisher(connection: NatsConnection, service: string): Publisher {
+  const inbox = createInbox(inboxesOf(service));
+  const inFlight = new InFlight();
+  const subscription = connection.subscribe(`${inbox}.*`, {
+    callback: (error, message) => {
+      if (error) return inFlight.failAll(reasonOf(error));
+      inFlight.finish(message.subject.slice(inbox.length + 1), readAck(message));
+    },
+  });
+  void connection.closed().then((error) => {
+    inFlight.failAll(error ? reasonOf(error) : "The connection was closed");
+  });
+  return {
+    lastSequence: () => inFlight.lastSequence,
+    close: () => {
+      subscription.unsubscribe();
+      inFlight.failAll("The publisher was closed");
+    },
+    async publish({ id, subject, headers = {}, body }) {
+      while (inFlight.isFull) await inFlight.capacity();
+      const { token, result } = inFlight.begin();
+      try {
+        const natsHeaders = createHeaders();
+        natsHeaders.set("Nats-Msg-Id", id);
+        for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
+        connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
+      } catch (error) {
+        const kind = isClosed(connection) ? "unavailable" : "refused";
+        inFlight.finish(token, { kind, error: reasonOf(error) });
+      }
+      return result;
+    },
+  };
+}
+
+interface Pending {
+  number: number; // in the order of sending, in which the stream answers
+  sentAt: number;
+  resolve(result: PublishResult): void;
+}
+
+// The messages that are not acknowledged yet.
+class InFlight {
+  lastSequence = 0;
+  readonly #pending = new Map<string, Pending>(); // the oldest is first
+  readonly #waiting: (() => void)[] = []; // publishes that wait until fewer are in flight
+  #sent = 0;
+  #lastAcked = -1;
+  #sweeper: ReturnType<typeof setInterval> | undefined;
+
+  get isFull(): boolean {
+    return this.#pending.size >= maxInFlight;
+  }
+
+  capacity(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  begin(): { token: string; result: Promise<PublishResult> } {
+    const number = this.#sent++;
+    const token = `${number}`;
+    const { promise, resolve } = Promise.withResolvers<PublishResult>();
+    this.#pending.set(token, { number, sentAt: performance.now(), resolve });
+    this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs);
+    return { token, result: promise };
+  }
+
+  finish(token: string, result: PublishResult): void {
+    const pending = this.#pending.get(token);
+    if (!pending) return;
+    this.#pending.delete(token);
+    if (result.kind === "acked") {
+      this.#lastAcked = Math.max(this.#lastAcked, pending.number);
+      this.lastSequence = Math.max(this.lastSequence, result.sequence);
+    }
+    pending.resolve(result);
+    this.#waiting.shift()?.();
+    if (this.#pending.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  failAll(error: string): void {
+    for (const token of [...this.#pending.keys()]) {
+      this.finish(token, { kind: "unavailable", error });
+    }
+  }
+
+  // A message that is not acknowledged in time counts as refused only if a message that was sent
+  // after it was acknowledged. Otherwise the stream answers nobody.
+  #sweep(): void {
+    const oldest = performance.now() - ackTimeoutMs;
+    const error = "The stream did not acknowledge the message in time";
+    for (const [token, { number, sentAt }] of this.#pending) {
+      if (sentAt > oldest) break;
+      this.finish(token, { kind: number < this.#lastAcked ? "refused" : "unavailable", error });
+    }
+  }
+}
+
+function isClosed(connection: NatsConnection): boolean {
+  return connection.isClosed() || connection.isDraining();
+}
+
+interface PubAck {
+  seq?: number;
+  error?: { code: number; err_code?: number; description: string };
+}
+
+function readAck(message: Msg): PublishResult {
+  if (message.data.length === 0) {
+    // 503: the subject belongs to no stream, or its stream has no leader.
+    return {
+      kind: "unavailable",
+      error: `No stream answers (${message.headers?.code ?? "empty"})`,
+    };
+  }
+  try {
+    const { seq, error } = message.json<PubAck>();
+    if (error) return { kind: kindOf(error), error: error.description };
+    if (seq) return { kind: "acked", sequence: seq };
+  } catch {
+    // The answer is not JSON, and so it is no acknowledgement.
+  }
+  return { kind: "unavailable", error: "The acknowledgement can't be read" };
+}
+
+const messageTooLarge = 10054;
+const headersTooLarge = 10097;
+
+// Errors of the server are about its state (no space, no leader, sealed, too slow), except for the
+// two that are about the message.
+function kindOf({ err_code }: { err_code?: number }): "refused" | "unavailable" {
+  return err_code === messageTooLarge || err_code === headersTooLarge ? "refused" : "unavailable";
+}
