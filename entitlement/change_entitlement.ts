@@ -1,4 +1,3 @@
-import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { z } from "@hono/zod-openapi";
 import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute } from "@kenri/shared/commands/route.ts";
@@ -12,6 +11,7 @@ import { decide, type Effect, type Situation } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import type { ErrorCode } from "./errors.ts";
 import { countCommand } from "./metrics.ts";
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { appendChanges, storeEvents } from "./store_changes.ts";
 
 // Grants and revokes: their routes, and the command that both are.
