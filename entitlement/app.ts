@@ -1,3 +1,4 @@
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { Batch } from "@kenri/shared/queue/batch.ts";
@@ -16,7 +17,6 @@ import type { Change } from "./entitlement.ts";
 import { statusOfCode } from "./errors.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
-import type { OutboxRow } from "./outbox.ts";
 
 export interface AppParts {
   database: Database;

@@ -1,3 +1,4 @@
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import {
   type Database,
   query,
@@ -15,7 +16,6 @@ import {
   type StoredAnswer,
 } from "./decide_change.ts";
 import { type Change, storedKeyOf } from "./entitlement.ts";
-import type { OutboxRow } from "./outbox.ts";
 import { sha256 } from "@kenri/shared/process/sha256.ts";
 import { appendChanges, storeAnswers, storeEvents } from "./store_changes.ts";
 

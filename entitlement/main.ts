@@ -1,18 +1,16 @@
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
-import { runRelay } from "@kenri/shared/outbox/relay.ts";
 import { runService } from "@kenri/shared/process/service.ts";
 import { openParts } from "@kenri/shared/process/service_parts.ts";
 import { entitlementApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
-import { eventSource } from "./event_source.ts";
-import { eventTypes } from "./event_types.ts";
 import { addEntitlementConsole } from "./operators/console.tsx";
-import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
 import { program } from "./program.ts";
+import { publishEvents } from "./publish_events.ts";
 import { cleanEntitlement } from "./retention.ts";
 
 const schemaVersion = 8; // the newest of migrations/entitlement
@@ -52,9 +50,9 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
-      runRelay(
-        { source: eventSource(database, outbox, log), link, toRelay, log, abandon },
-        { ...outbox, stream, types: eventTypes(stream.subjects[0], config.sealKeys[0]) },
+      publishEvents(
+        { database, link, toRelay, log, abandon },
+        { ...outbox, stream, sealKey: config.sealKeys[0] },
         signal,
       ),
   };

@@ -7,7 +7,7 @@ import {
 } from "@kenri/shared/operators/timeline.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { findAttempts } from "@kenri/shared/queue/attempts.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import { eventTypeOf } from "../entitlement.ts";
 
 // The steps of an event in this service, from the change to the stream: by its outbox row, its

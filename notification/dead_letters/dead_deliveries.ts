@@ -1,6 +1,6 @@
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";

@@ -10,7 +10,7 @@ import {
 } from "@kenri/shared/operators/timeline.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { findAttempts } from "@kenri/shared/queue/attempts.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Handler } from "hono";
 
 // The timelines of events in this service, from the stream to the send.

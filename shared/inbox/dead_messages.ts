@@ -6,7 +6,7 @@ import type { SendBack } from "../operators/send_back.ts";
 import { type Database, isUnavailable, query } from "../postgres/postgres.ts";
 import { name, sql } from "../postgres/sql.ts";
 import { reasonOf } from "../process/reason.ts";
-import { listOf } from "../queue/leases.ts";
+import { listOf } from "../queue/leased_row.ts";
 import type { DeadLetters, Inbox, InboxEvent } from "./inbox.ts";
 
 // The dead letters of the inboxes that share a table: messages that JetStream no longer delivers.

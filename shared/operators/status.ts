@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
-import type { LeasedTable } from "../queue/leases.ts";
+import type { AnyTable } from "../queue/leased_table.ts";
 import { countSchema } from "./dead_letters.ts";
 
 // What an operator wants to know first about a service: does it flow, what waits, what failed
@@ -52,7 +52,7 @@ export function serviceStatusRoute(
 // The rows that have waited longest: the given columns, and those of waitingRowFields.
 export function findOldestWaiting<Row extends Record<string, unknown>>(
   database: Database,
-  { name, claimOrder }: LeasedTable,
+  { description: { name, order } }: AnyTable,
   columns: string,
 ): Promise<Row[]> {
   return query<Row>(
@@ -60,7 +60,7 @@ export function findOldestWaiting<Row extends Record<string, unknown>>(
     `select ${columns}, aggregate_key, status, ${utc("created_at")} as created_at, attempt_count,
        ${utc("next_retry_at")} as next_retry_at, locked_by, ${utc("lease_until")} as lease_until,
        last_error
-     from (select * from ${name} where unfinished order by ${claimOrder} limit $1) as oldest`,
+     from (select * from ${name} where unfinished order by ${order.index.text} limit $1) as oldest`,
     [shownAtMost],
   );
 }

@@ -49,7 +49,7 @@ export function toMessage(
     body,
     headers: {
       event_type,
-      aggregate_key: row.key,
+      ...(row.key === null ? {} : { aggregate_key: row.key }),
       occurred_at: `${payload["occurred_at"]}`,
       trace_id: `${payload["trace_id"]}`,
       ...(traceparent ? { traceparent } : {}),

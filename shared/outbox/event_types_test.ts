@@ -14,7 +14,7 @@ const counted: EventType = {
 
 function rowOf(content: Partial<EventRow["content"]>): EventRow {
   const event = { event_type: "Counted", payload, traceparent: null, ...content };
-  return { id, key: "ann:book", attempts: 0, takenOver: false, content: event };
+  return { id, key: "ann:book", token: "", attempts: 0, takenOver: false, content: event };
 }
 
 Deno.test("the headers contain what a consumer may need before it decodes the body", () => {

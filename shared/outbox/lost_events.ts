@@ -1,6 +1,6 @@
 import type { JetStreamManager, StreamInfo } from "nats";
 import { type Database, query } from "../postgres/postgres.ts";
-import { name, sql } from "../postgres/sql.ts";
+import { sql } from "../postgres/sql.ts";
 import type { Log } from "../process/log.ts";
 import type { OutboxTable } from "./outbox_table.ts";
 import { republishLost } from "./republish_lost.ts";
@@ -104,7 +104,7 @@ async function findLastRecorded(
   const rows = await query<{ stream_seq: number }>(
     database,
     sql`select stream_seq
-     from ${name(outbox.name)}
+     from ${outbox.table}
      where status = 'PUBLISHED' and stream_generation = ${generation} and stream_seq is not null
      order by stream_seq desc
      limit 1`,

@@ -17,7 +17,7 @@ import {
   Unpublishable,
 } from "./event_types.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
-import type { EventSource, LossCheck, Published } from "./source.ts";
+import type { EventSource, Published } from "./source.ts";
 
 export interface RelayOptions extends WorkerOptions {
   stream: WantedStream;
@@ -26,7 +26,7 @@ export interface RelayOptions extends WorkerOptions {
 }
 
 export interface RelayParts<Row extends EventRow> {
-  source: EventSource<Row>;
+  openSource(): EventSource<Row>; // for each round, so that its first claim looks at all events
   link: NatsLink;
   toRelay: Handover<Row>;
   log: Log;
@@ -53,18 +53,17 @@ export async function runRelay<Row extends EventRow>(
     ensure: (manager, mayMake) => ensureStream(manager, options.stream, mayMake),
     work: async ({ session, manager, info }, works) => {
       const server = { manager, serverId: session.connection.info?.server_id ?? "" };
-      const generation = await parts.source.loss?.compare(server, options.stream.name) ?? 0;
+      const source = parts.openSource();
+      const generation = await source.loss?.compare(server, options.stream.name) ?? 0;
       works();
-      await relayRound(parts, options, session, {
-        manager,
-        generation,
-        createdAt: `${info.created}`,
-      });
+      const createdAt = `${info.created}`;
+      await relayRound(parts, options, session, { source, manager, generation, createdAt });
     },
   }, stop);
 }
 
-interface Round {
+interface Round<Row extends EventRow> {
+  source: EventSource<Row>;
   manager: JetStreamManager;
   generation: number;
   createdAt: string;
@@ -74,31 +73,31 @@ async function relayRound<Row extends EventRow>(
   parts: RelayParts<Row>,
   options: RelayOptions,
   { connection, signal }: Session,
-  round: Round,
+  round: Round<Row>,
 ): Promise<void> {
-  const { source, toRelay, log, abandon } = parts;
+  const { source, generation } = round;
   const publisher = openPublisher(connection, parts.link.name);
-  const how = { types: options.types, generation: round.generation };
   const streamChanged = new AbortController();
   const until = AbortSignal.any([signal, streamChanged.signal]);
   const worker = new Worker<Row, Published>(
     {
       name: "relay",
       ...options,
-      claim: (limit) => source.claim(limit),
-      work: (row, traceparent) => publishRow(publisher, row, how, traceparent),
+      claim: (limit, context) => source.claim(limit, context),
+      work: (row, traceparent) =>
+        publishRow(publisher, row, options.types, generation, traceparent),
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
       step: { name: `publish ${options.stream.subjects.join(", ")}`, kind: "producer" },
       traceparentOf: (row) => row.content.traceparent,
       about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),
     },
-    log,
-    abandon,
+    parts.log,
+    parts.abandon,
   );
-  const watching = watchStream(source.loss, options.stream.name, round, publisher, until)
+  const watching = watchStream(round, options.stream.name, publisher, until)
     .then(() => streamChanged.abort());
-  await worker.run(toRelay, until);
+  await worker.run(parts.toRelay, until);
   publisher.close();
   streamChanged.abort();
   await watching;
@@ -107,7 +106,8 @@ async function relayRound<Row extends EventRow>(
 async function publishRow(
   publisher: Publisher,
   row: EventRow,
-  { generation, types }: { generation: number; types: EventTypes },
+  types: EventTypes,
+  generation: number,
   traceparent?: string,
 ): Promise<Outcome<Published>> {
   const { event_type } = row.content;
@@ -139,10 +139,9 @@ async function publishRow(
 
 // Returns when the stream was created anew, or when its last sequence is below one that it has
 // acknowledged. Both can happen without the connection being lost.
-async function watchStream(
-  loss: LossCheck | undefined,
+async function watchStream<Row extends EventRow>(
+  { source, manager, createdAt }: Round<Row>,
   stream: string,
-  { manager, createdAt }: Round,
   publisher: Publisher,
   until: AbortSignal,
 ): Promise<void> {
@@ -158,6 +157,6 @@ async function watchStream(
     }
     // A relay that did not notice the loss may have settled events since, and have ended. An error
     // is ignored here because the claims report a database that fails.
-    await loss?.republishLate().catch(() => {});
+    await source.loss?.republishLate().catch(() => {});
   }
 }

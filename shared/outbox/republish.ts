@@ -1,6 +1,6 @@
 import type { Operation } from "../operators/operations.ts";
 import { recordsOperation } from "../operators/record_operation.ts";
-import { literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
+import { literal, nothing, type Sql, sql } from "../postgres/sql.ts";
 import type { OutboxTable } from "./outbox_table.ts";
 
 // To republish an event is to put it back to PENDING, so that a relay publishes it again. Receivers
@@ -43,19 +43,19 @@ export function republishes(outbox: OutboxTable, cause: Cause, operation?: Opera
     of: "chosen",
   };
   return sql`attempts as (
-       insert into ${name(outbox.attempts)} (event_id, outcome, stream_seq, operation_id)
+       insert into ${outbox.attempts} (event_id, outcome, stream_seq, operation_id)
        select event_id, ${literal(outcome)}, stream_seq, ${operation?.id}::uuid
        from chosen
      ), ${operation ? sql`${recordsOperation(operation, recorded)},` : nothing}
      republished as (
-       update ${name(outbox.name)} row
+       update ${outbox.table} row
        set status = 'PENDING',
          attempt_count = 0,
          next_retry_at = null,
          published_at = null,
          stream_generation = null,
          stream_seq = null,
-         aggregate_key = coalesce(${outbox.keyOf ?? sql`null`}, row.aggregate_key),
+         aggregate_key = ${outbox.keyOf},
          last_error = ${cause === "lost" ? sql`'lost by the stream'` : sql`row.last_error`}
        from chosen
        where row.event_id = chosen.event_id

@@ -1,7 +1,7 @@
 import type { Operation } from "../operators/operations.ts";
 import { type Database, query } from "../postgres/postgres.ts";
-import { name, sql } from "../postgres/sql.ts";
-import { listOf } from "../queue/leases.ts";
+import { sql } from "../postgres/sql.ts";
+import { listOf } from "../queue/leased_row.ts";
 import type { OutboxTable } from "./outbox_table.ts";
 import { republishes } from "./republish.ts";
 
@@ -16,7 +16,7 @@ export async function republishDead(
     database,
     sql`with chosen as (
        select event_id, status as state, stream_seq, last_error
-       from ${name(outbox.name)}
+       from ${outbox.table}
        where event_id = any(${listOf(ids)}::uuid[])
          and status = 'FAILED'
        order by event_id

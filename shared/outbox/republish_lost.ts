@@ -1,5 +1,5 @@
 import { type Database, query } from "../postgres/postgres.ts";
-import { name, sql } from "../postgres/sql.ts";
+import { sql } from "../postgres/sql.ts";
 import type { Log } from "../process/log.ts";
 import type { OutboxTable } from "./outbox_table.ts";
 import { type RepublishCounts, republishes } from "./republish.ts";
@@ -29,7 +29,6 @@ async function republishLostBatch(
   database: Database,
   outbox: OutboxTable,
 ): Promise<RepublishCounts> {
-  const table = name(outbox.name);
   const [counts] = await query<RepublishCounts>(
     database,
     sql`with ended as (
@@ -39,7 +38,7 @@ async function republishLostBatch(
      ), found as materialized (
        select row.event_id, row.stream_generation
        from ended
-       join ${table} row
+       join ${outbox.table} row
          on row.status = 'PUBLISHED'
          and row.stream_generation = ended.generation
          and row.stream_seq > ended.kept_up_to
@@ -47,7 +46,7 @@ async function republishLostBatch(
      ), chosen as (
        select row.event_id, row.status as state, row.stream_seq
        from found
-       join ${table} row
+       join ${outbox.table} row
          on row.event_id = found.event_id
          and row.status = 'PUBLISHED'
          and row.stream_generation = found.stream_generation

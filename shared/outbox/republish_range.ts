@@ -1,6 +1,6 @@
 import type { Operation } from "../operators/operations.ts";
 import { type Database, query } from "../postgres/postgres.ts";
-import { name, sql } from "../postgres/sql.ts";
+import { sql } from "../postgres/sql.ts";
 import type { OutboxTable } from "./outbox_table.ts";
 import { type RepublishCounts, republishes } from "./republish.ts";
 
@@ -32,12 +32,11 @@ async function republishRangeBatch(
   { from, to, limit }: PublishedRange,
   operation: Operation,
 ): Promise<RepublishCounts> {
-  const table = name(outbox.name);
   const [counts] = await query<RepublishCounts>(
     database,
     sql`with found as materialized (
        select event_id
-       from ${table}
+       from ${outbox.table}
        where status = 'PUBLISHED'
          and published_at >= ${from} and published_at <= ${to}
        order by published_at
@@ -45,7 +44,7 @@ async function republishRangeBatch(
      ), chosen as (
        select row.event_id, row.status as state, row.stream_seq
        from found
-       join ${table} row
+       join ${outbox.table} row
          on row.event_id = found.event_id
          and row.status = 'PUBLISHED'
          and row.published_at >= ${from} and row.published_at <= ${to}

@@ -1,20 +1,17 @@
-import type { Settlement } from "../queue/job.ts";
+import type { Job } from "../queue/job.ts";
 import type { EventRow } from "./event_types.ts";
 import type { Server } from "./lost_events.ts";
 
 // Where a relay gets its events from: a leased table (table_source.ts), or anything else that can
 // lease events and keep them until they are settled, such as a Redis stream with a consumer group.
-export interface EventSource<Row extends EventRow> {
-  claim(limit: number): Promise<Row[]>;
-  // Both return the ids of the rows that were still leased to this worker.
-  settle(settlements: Settlement<Row, Published>[]): Promise<Set<string>>;
-  extend(rows: Row[]): Promise<Set<string>>;
+export interface EventSource<Row extends EventRow>
+  extends Pick<Job<Row, Published>, "claim" | "settle" | "extend"> {
   // Only a source that keeps what it has published can find out what the stream has lost.
   loss?: LossCheck;
 }
 
 export interface Published {
-  generation: number; // 0 without a check for loss
+  generation: number; // of the stream; 0 without a check for loss
   sequence: number;
   ackedAt: number; // by performance.now()
 }

@@ -1,5 +1,5 @@
 import { type Database, query } from "../postgres/postgres.ts";
-import type { LeasedTable } from "./leases.ts";
+import type { AnyTable } from "./leased_table.ts";
 
 export interface Backlog {
   waiting: number;
@@ -10,15 +10,15 @@ export interface Backlog {
 // oldest. Both read only the index of unfinished rows. The owner may ask for columns of its own.
 export async function countBacklog<Own>(
   database: Database,
-  { name, claimOrder }: LeasedTable,
+  { description: { name, order } }: AnyTable,
   countUpTo: number,
   ownColumns: string[] = [],
 ): Promise<Backlog & Own> {
   const columns = [
     `(select count(*) from (
-          select from ${name} where unfinished order by ${claimOrder} limit $1) as found) as waiting`,
+          select from ${name} where unfinished order by ${order.index.text} limit $1) as found) as waiting`,
     `(select extract(epoch from now() - created_at)::float8
-        from ${name} where unfinished order by ${claimOrder} limit 1) as oldest_waiting_seconds`,
+        from ${name} where unfinished order by ${order.index.text} limit 1) as oldest_waiting_seconds`,
     ...ownColumns,
   ];
   const [backlog] = await query<Record<string, unknown>>(

@@ -1,7 +1,7 @@
 // From PENDING to SENT: the loop of the delivery, with a channel that writes nothing.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
-import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
+import { notifications } from "../../notification/deliveries.ts";
 import { deliverNotifications } from "../../notification/deliver_notifications.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
@@ -39,11 +39,11 @@ export async function startDeliver(bench: Bench): Promise<Work> {
         const perSecond = await timed(items, async () => {
           let settling: Promise<unknown> = Promise.resolve();
           for (;;) {
-            const rows = await claimNotifications(pool, lease, batchSize);
+            const rows = await notifications.claim(pool, lease, batchSize);
             await settling;
             if (rows.length === 0) return;
             const result = { sentAt: performance.now() };
-            settling = settleNotifications(
+            settling = notifications.settle(
               pool,
               rows.map((row) => ({ row, kind: "done", result })),
             );

@@ -1,8 +1,8 @@
 // The relay of the real service publishes waiting events: from the table to the stream to PUBLISHED.
 import type pg from "pg";
 import { headers, type NatsConnection } from "nats";
-import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
-import { eventTypes } from "../../entitlement/event_types.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import { eventTypes } from "../../entitlement/publish_events.ts";
 import { type EventMessage, type EventType, toMessage } from "../../shared/outbox/event_types.ts";
 import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
@@ -197,7 +197,7 @@ async function messagesOf(
 ): Promise<EventMessage[]> {
   await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
-  const rows = await claimEvents(pool, lease, events);
+  const rows = await outbox.claim(pool, lease, events);
   await pool.end();
   const type = eventTypes(subject, undefined).get("EntitlementGranted") as EventType;
   return rows.map((row) => toMessage(row, type));
@@ -212,11 +212,11 @@ async function settleAlone(database: DatabaseUrls, events: number): Promise<numb
   const perSecond = await timed(events, async () => {
     let settling: Promise<unknown> = Promise.resolve();
     for (;;) {
-      const rows = await claimEvents(pool, lease, batchSize);
+      const rows = await outbox.claim(pool, lease, batchSize);
       await settling;
       if (rows.length === 0) return;
       const ackedAt = performance.now();
-      settling = settleEvents(
+      settling = outbox.settle(
         pool,
         rows.map((row, sequence) => ({
           row,

@@ -3,12 +3,7 @@ import type { Commit } from "../../../entitlement/decide_change.ts";
 import { republishUnreceived } from "../../../entitlement/reconciliation/republish_unreceived.ts";
 import { republishLost } from "../../../shared/outbox/republish_lost.ts";
 import type { AuditedEvent } from "../../../entitlement/reconciliation/check.ts";
-import {
-  claimEvents,
-  keepEvents,
-  outbox as table,
-  settleEvents,
-} from "../../../entitlement/outbox.ts";
+import { outbox as table } from "../../../entitlement/outbox.ts";
 import { storeEvents } from "../../../entitlement/store_changes.ts";
 import { newOperation } from "../../../shared/operators/operations.ts";
 import { query, type Transaction } from "../../../shared/postgres/postgres.ts";
@@ -68,9 +63,9 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
   return {
     real,
     ...leasedCalls(real, {
-      claim: claimEvents,
-      keep: keepEvents,
-      settle: settleEvents,
+      claim: table.claim,
+      keep: table.extend,
+      settle: table.settle,
       resultAt: (place) => ({ ...place ?? { generation: 0, sequence: 0 }, ackedAt: 0 }),
     }, { ofClaims: withoutPlaces, ofRow: onlyRow }),
     commit: (outbox, event, offered) =>

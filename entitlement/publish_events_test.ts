@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { encodeEvent } from "@kenri/proto/entitlement/encode.ts";
 import { isSealed } from "@kenri/proto/entitlement/seal.ts";
-import { eventTypes } from "./event_types.ts";
+import { eventTypes } from "./publish_events.ts";
 
 const id = "0192d4e0-7b6a-7c31-8f2e-5d8a4b6c9e10";
 const payload = {
