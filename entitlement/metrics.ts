@@ -6,6 +6,7 @@ import {
   gauge,
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
+import type { Result } from "@kenri/shared/commands/route.ts";
 import type { Action } from "./entitlement.ts";
 
 const commands = counter(
@@ -27,7 +28,7 @@ const commandsOf = {
 // A change over the limit of its user counts as a state conflict.
 export function countCommand(
   action: Action,
-  result: (typeof results)[number] | "over_limit",
+  result: Result,
 ): void {
   if (result === "over_limit") countRefusal("entitlements_per_user");
   commandsOf[action][result === "over_limit" ? "state_conflict" : result].inc();

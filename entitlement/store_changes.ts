@@ -5,7 +5,7 @@ import { announce } from "@kenri/shared/outbox/announce.ts";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
-import type { AnswerToStore, Commit } from "./decide_change.ts";
+import type { Commit } from "./decide_change.ts";
 import { eventTypeOf } from "./entitlement.ts";
 import { outbox } from "./outbox.ts";
 
@@ -74,40 +74,4 @@ export async function announceChanges(
       stock_keeping_unit text, source text, source_id text, version bigint, trace_id text,
       traceparent text)`;
   return await announce(tx, outbox, events, lease);
-}
-
-// Only an expired answer may be overwritten. findCurrentStates has seen every other one under the
-// lock, so if a row can't be written, the lock did not hold and nothing may be committed.
-export async function storeAnswers(
-  tx: Transaction,
-  answers: AnswerToStore[],
-  ttlMs: number,
-): Promise<void> {
-  const rows = answers.map(({ request, answer }) => ({
-    idem_key: request.storedKey,
-    request_hash: request.hash,
-    response_code: answer.status,
-    response_body: answer.body,
-  }));
-  const saved = await query(
-    tx,
-    `insert into idempotency_keys as stored
-       (idem_key, request_hash, response_code, response_body, created_at, expires_at)
-     select idem_key, request_hash, response_code, response_body, now(),
-       now() + make_interval(secs => $2::float8 / 1000)
-     from json_to_recordset($1) as (
-       idem_key text, request_hash text, response_code smallint, response_body text)
-     on conflict (idem_key) do update set
-       request_hash = excluded.request_hash,
-       response_code = excluded.response_code,
-       response_body = excluded.response_body,
-       created_at = excluded.created_at,
-       expires_at = excluded.expires_at
-     where stored.expires_at <= now()
-     returning 1`,
-    [JSON.stringify(rows), ttlMs],
-  );
-  if (saved.length !== rows.length) {
-    throw new Error("Another answer was stored under a key that was locked");
-  }
 }

@@ -1,14 +1,13 @@
 // Rows that are written as already leased, to the worker of the process that writes them, are as
 // safe as rows that were claimed, and worked on in the same order.
 import assert from "node:assert/strict";
-import { commitChanges } from "../../entitlement/commit_changes.ts";
 import { outbox } from "../../entitlement/outbox.ts";
 import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { notifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
-import { changeOf } from "../changes/change.ts";
+import { changeOf, commitChanges } from "../changes/change.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf } from "../support/events.ts";

@@ -1,7 +1,8 @@
 // How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
 import type pg from "pg";
 import { ensureStream } from "../../shared/nats/streams.ts";
-import { grant, type HttpRequest, toHttp } from "../load/change_request.ts";
+import { grant, toHttp } from "../load/change_request.ts";
+import type { HttpRequest } from "../load/http_request.ts";
 import { attempt } from "../load/repeating_client.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";

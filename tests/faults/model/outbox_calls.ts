@@ -117,19 +117,11 @@ function asAudited(event: Event): AuditedEvent {
 function commitOf(event: Event): Commit {
   const { key = "", version = 0 } = events[event] ?? {};
   const [userId = "", stockKeepingUnit = ""] = key.split(":");
-  const change = { userId, stockKeepingUnit, reason: "purchase", purchaseId: "p-1" };
   return {
     request: {
-      ...change,
-      action: "GRANT",
-      caller: "",
-      idempotencyKey: idOf(event),
-      storedKey: idOf(event),
-      hash: "",
-      traceId: "",
-      traceparent: null,
+      ...{ action: "GRANT", userId, stockKeepingUnit, reason: "purchase", purchaseId: "p-1" },
+      ...{ caller: "", idempotencyKey: idOf(event), traceId: "", traceparent: null },
     },
-    answer: { status: 200, body: "", outcome: "applied" },
     at: bornAt(event),
     eventId: idOf(event),
     version,
