@@ -1,6 +1,6 @@
 // Tables, lists, ages and times for a terminal.
-import { age as ageOnPages, ageOf } from "@kenri/shared/console/text.ts";
-import { printable } from "@kenri/shared/process/printable.ts";
+import { age as ageOnPages, ageOf } from "../console/text.ts";
+import { printable } from "../process/printable.ts";
 
 export { ageOf };
 
@@ -44,9 +44,19 @@ export function count(number: number, one: string): string {
   return `${number} ${one}${number === 1 ? "" : "s"}`;
 }
 
+type Values = Record<string, string | number | undefined>;
+
 /** One line for each value, with its name on the left. */
-export function list(values: Record<string, string | number | undefined>): string {
-  const rows = Object.entries(values).filter(([, value]) => value !== undefined);
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, value]) => `${name.padEnd(width)}  ${printable(`${value}`)}`).join("\n");
+export function list(values: Values, width = widthOf(values)): string {
+  return given(values)
+    .map(([name, value]) => `${name.padEnd(width)}  ${printable(`${value}`)}`).join("\n");
+}
+
+/** The width of the longest name of a value that is shown. */
+export function widthOf(values: Values): number {
+  return Math.max(0, ...given(values).map(([name]) => name.length));
+}
+
+function given(values: Values): [string, string | number | undefined][] {
+  return Object.entries(values).filter(([, value]) => value !== undefined);
 }

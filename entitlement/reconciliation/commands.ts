@@ -2,19 +2,20 @@ import {
   changeFields,
   changeHelp,
   changeOptions,
-  type Command,
   moment,
+  type OwnCommand,
   text,
   wholeNumber,
-} from "./command.ts";
-import type { Answer } from "./routes.ts";
-import { ago, count, list, table, time } from "./text.ts";
+} from "@kenri/shared/ops/command.ts";
+import { changes, type NoFields, reads } from "@kenri/shared/ops/service_api.ts";
+import { ago, count, list, table, time } from "@kenri/shared/ops/text.ts";
+import type { ReconcileAnswer, ReconcileBody, Reconciliation } from "./on_demand.ts";
 
 const shownAtMost = 50;
 const defaultReason = "reconciliation on demand";
 const states = ["RECEIVED", "IN_FLIGHT", "MISSING", "DEAD", "TOO_OLD"];
 
-export const reconcile: Command = {
+export const reconcile: OwnCommand = {
   usage: "reconcile [--since TIME] [--grace SECONDS]",
   words: 0,
   summary: "Check that every change was received, and republish missing events",
@@ -30,7 +31,7 @@ The entitlement service does the same every hour with the new changes. An event 
 republished, from the audit if the outbox has deleted it. DEAD is a dead letter: see \`ops dead\`.
 IN_FLIGHT is on its way. TOO_OLD is older than what the notification service remembers.
 Exit code 1 if something is missing or dead.`,
-  async run(call) {
+  async run(service, call) {
     const dryRun = call.values["dry-run"] === true;
     const reason = text(call.values["reason"]) ?? defaultReason;
     const body = {
@@ -39,8 +40,8 @@ Exit code 1 if something is missing or dead.`,
       ...changeFields({ ...call, values: { ...call.values, reason } }),
     };
     const counts: Counts = {};
-    const unreceived: Answer<typeof path>["unreceived"] = [];
-    for await (const page of call.api.pages(path, () => body)) {
+    const unreceived: ReconcileAnswer["unreceived"] = [];
+    for await (const page of service.pages(route, () => body)) {
       for (const [state, number] of Object.entries(page.states)) {
         counts[state] = (counts[state] ?? 0) + number;
       }
@@ -67,7 +68,7 @@ Exit code 1 if something is missing or dead.`,
   },
 };
 
-const path = "/operations/entitlement/reconcile";
+const route = changes<ReconcileBody, ReconcileAnswer>("reconcile");
 type Counts = Record<string, number>; // by state
 
 function conclusion(counts: Counts, mended: number, dryRun: boolean): string {
@@ -80,15 +81,15 @@ function conclusion(counts: Counts, mended: number, dryRun: boolean): string {
   return `${count(mended, "event")} will be republished. Check again in a minute.`;
 }
 
-export const unreceived: Command = {
+export const unreceived: OwnCommand = {
   usage: "unreceived",
   words: 0,
   summary: "List the events that the hourly check found missing, and how far it has checked",
   options: {},
   help: `
 Exit code 1 if there are any.`,
-  async run({ api }) {
-    const state = await api.ask("/debug/entitlement/reconciliation", {});
+  async run(service) {
+    const state = await service.ask(reads<NoFields, Reconciliation>("reconciliation"), {});
     const { unreceived } = state;
     return {
       problem: unreceived.length > 0,
@@ -105,9 +106,7 @@ Exit code 1 if there are any.`,
   },
 };
 
-type Unreceived =
-  | Answer<typeof path>["unreceived"]
-  | Answer<"/debug/entitlement/reconciliation">["unreceived"];
+type Unreceived = ReconcileAnswer["unreceived"] | Reconciliation["unreceived"];
 
 function unreceivedTable(unreceived: Unreceived): string {
   return table<Unreceived[number]>(unreceived, {

@@ -1,19 +1,21 @@
 import type { ParseArgsOptionsConfig } from "node:util";
-import type { Api } from "./api.ts";
+import type { ServiceApi, Unreachable } from "./service_api.ts";
 
 // What each command of `deno task ops` declares, and what it returns.
 
-export interface Command {
+export interface Command<Asked> {
   usage: string;
   words: number; // maximum number of arguments after its name, besides options
   summary: string;
   help: string;
   options: ParseArgsOptionsConfig;
-  run(call: Call): Promise<Result>;
+  run(asked: Asked, call: Call): Promise<Result>;
 }
 
+/** A command that a service adds. It asks only this service. */
+export type OwnCommand = Command<ServiceApi>;
+
 export interface Call {
-  api: Api;
   user: string | undefined; // of this machine
   positionals: string[];
   values: Values;
@@ -25,6 +27,7 @@ export interface Result {
   problem: boolean; // exit code 1: a person should act
   json: unknown;
   text: string;
+  unreachable?: Unreachable[]; // the services that are missing in it: exit code 3
 }
 
 /** Exit code 2: the arguments are wrong, and nothing was changed. */

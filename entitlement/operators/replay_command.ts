@@ -2,14 +2,18 @@ import {
   changeFields,
   changeHelp,
   changeOptions,
-  type Command,
   moment,
+  type OwnCommand,
   text,
   UsageError,
-} from "./command.ts";
-import { count, time } from "./text.ts";
+} from "@kenri/shared/ops/command.ts";
+import { changes } from "@kenri/shared/ops/service_api.ts";
+import { count, time } from "@kenri/shared/ops/text.ts";
+import type { ReplayAnswer, ReplayBody } from "./replay.ts";
 
-export const replay: Command = {
+const route = changes<ReplayBody, ReplayAnswer>("replay");
+
+export const replay: OwnCommand = {
   usage: "replay --from TIME [--to TIME]",
   words: 0,
   summary: "Republish the events of a time range",
@@ -23,7 +27,7 @@ For a consumer that lost what it had received. The outbox keeps an event for a d
 published. Every consumer receives the events again and removes those that it knows; within the
 duplicate window (2 minutes) the stream removes them. The command works in batches: it may be
 interrupted and repeated.`,
-  async run(call) {
+  async run(service, call) {
     const from = text(call.values["from"]);
     if (from === undefined) throw new UsageError("--from is required");
     const range = {
@@ -31,14 +35,13 @@ interrupted and repeated.`,
       to: moment("to", text(call.values["to"]) ?? "0s"),
       ...changeFields(call),
     };
-    const path = "/operations/entitlement/replay";
     let replayed = 0;
     let complete = false;
     while (!complete) {
-      const answer = await call.api.ask(path, range);
+      const answer = await service.ask(route, range);
       replayed += answer.replayed;
       complete = answer.complete || range.dry_run;
-      call.api.mustAdvance(path, complete || answer.replayed > 0);
+      service.mustAdvance(complete || answer.replayed > 0);
     }
     const what = count(replayed, "event");
     const between = `published from ${time(range.from)} to ${time(range.to)}`;

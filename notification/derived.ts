@@ -1,4 +1,4 @@
-// Written by `deno task settings:names`; do not edit.
+// Written by `deno task services`; do not edit.
 export const settings: readonly string[] = [
   "ACCESS_BURST",
   "ACCESS_JWT_ALGORITHMS",
@@ -55,3 +55,6 @@ export const settings: readonly string[] = [
   "NOTIFICATION_RETENTION_RETENTION_DAYS",
   "SHUTDOWN_GRACE",
 ];
+
+/** The newest file in migrations/. */
+export const schemaVersion = 7;

@@ -1,4 +1,4 @@
-// Written by `deno task settings:names`; do not edit.
+// Written by `deno task services`; do not edit.
 export const settings: readonly string[] = [
   "ACCESS_BURST",
   "ACCESS_JWT_ALGORITHMS",
@@ -49,3 +49,6 @@ export const settings: readonly string[] = [
   "NATS_URL",
   "SHUTDOWN_GRACE",
 ];
+
+/** The newest file in migrations/. */
+export const schemaVersion = 8;

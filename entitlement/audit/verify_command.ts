@@ -1,14 +1,18 @@
 import { createHash } from "node:crypto";
-import type { AuditProblem } from "@kenri/entitlement/audit/problem.ts";
 import { addSums } from "@kenri/shared/operators/hash_sums.ts";
-import type { Api } from "./api.ts";
-import { type Command, text, UsageError } from "./command.ts";
-import type { Fields } from "./routes.ts";
-import { count, list, table, time } from "./text.ts";
+import { type OwnCommand, text, UsageError } from "@kenri/shared/ops/command.ts";
+import { reads, type ServiceApi } from "@kenri/shared/ops/service_api.ts";
+import { count, list, table, time } from "@kenri/shared/ops/text.ts";
+import type { AuditProblem } from "./problem.ts";
+import type { RowsAnswer, RowsQuery } from "./stray_rows.ts";
+import type { ChainsAnswer, ChainsQuery } from "./verify.ts";
+
+const chainsRoute = reads<ChainsQuery, ChainsAnswer>("audit/chains");
+const rowsRoute = reads<RowsQuery, RowsAnswer>("audit/rows");
 
 const shownAtMost = 50;
 
-export const auditVerify: Command = {
+export const auditVerify: OwnCommand = {
   usage: "audit verify [--user USER] [--anchor | --against ANCHOR]",
   words: 0,
   summary: "Check that no audit row was changed, removed or added",
@@ -28,22 +32,22 @@ kept. It reads every row, a page at a time. Changes may continue meanwhile; only
 same time can lead to a wrong result. docs/audit.md describes what the check proves and what it
 can't.
 Exit code 1 if the audit was changed or does not contain the anchor.`,
-  async run({ api, values }) {
+  async run(service, { values }) {
     const user_id = text(values["user"]);
     const against = readAnchor(text(values["against"]));
     const wantsAnchor = values["anchor"] === true || against !== undefined;
     if (user_id !== undefined && wantsAnchor) {
       throw new UsageError("--user can't be combined with --anchor or --against");
     }
-    const query: ChainsQuery = { user_id, heads: wantsAnchor ? "true" : "false" };
-    let chains = await followChains(api, { ...query, before: against?.before });
+    const query: Query = { user_id, heads: wantsAnchor ? "true" : "false" };
+    let chains = await followChains(service, { ...query, before: against?.before });
     const { before } = chains;
-    const rows = user_id === undefined ? await countRows(api, before) : undefined;
+    const rows = user_id === undefined ? await countRows(service, before) : undefined;
     const { unhashedMarks } = chains;
     if (rows && unhashedMarks !== undefined && unhashedMarks !== rows.unhashedMarks) {
-      chains = await followChains(api, { ...query, before, search: "true" });
+      chains = await followChains(service, { ...query, before, search: "true" });
     }
-    const added = rows ? await findAdded(api, chains, rows) : [];
+    const added = rows ? await findAdded(service, chains, rows) : [];
     const problems = [...chains.problems, ...added];
     const anchor = wantsAnchor ? anchorOf(chains) : undefined;
     const isAnchored = against === undefined || against.written === anchor;
@@ -85,7 +89,7 @@ function problemTable(problems: AuditProblem[]): string {
   }, shownAtMost);
 }
 
-type ChainsQuery = Omit<Fields<"/debug/entitlement/audit/chains">, "cursor">;
+type Query = Omit<ChainsQuery, "cursor">;
 
 interface Chains {
   before: string;
@@ -99,15 +103,13 @@ interface Chains {
   heads: { count: number; sum: string };
 }
 
-async function followChains(api: Api, query: ChainsQuery): Promise<Chains> {
+async function followChains(service: ServiceApi, query: Query): Promise<Chains> {
   const chains: Chains = {
     ...{ before: "", entitlements: 0, reached: 0, marks: 0n, unhashed: 0, unhashedMarks: 0n },
     ...{ erased: 0, problems: [], heads: { count: 0, sum: "0" } },
   };
   let { before } = query;
-  for await (
-    const page of api.pages("/debug/entitlement/audit/chains", () => ({ ...query, before }))
-  ) {
+  for await (const page of service.pages(chainsRoute, () => ({ ...query, before }))) {
     chains.before = before = page.before;
     chains.entitlements += page.entitlements;
     chains.reached += page.reached;
@@ -134,9 +136,9 @@ interface Rows {
   problems: AuditProblem[];
 }
 
-async function countRows(api: Api, before: string): Promise<Rows> {
+async function countRows(service: ServiceApi, before: string): Promise<Rows> {
   const rows: Rows = { hashed: 0, marks: 0n, unhashedMarks: 0n, late: 0, problems: [] };
-  for await (const page of api.pages("/debug/entitlement/audit/rows", () => ({ before }))) {
+  for await (const page of service.pages(rowsRoute, () => ({ before }))) {
     rows.hashed += page.hashed;
     rows.marks += BigInt(page.marks);
     rows.unhashedMarks += BigInt(page.unhashed_marks);
@@ -148,14 +150,14 @@ async function countRows(api: Api, before: string): Promise<Rows> {
 
 // The search is slow, so it is done only if the sums differ or something else is wrong.
 async function findAdded(
-  api: Api,
+  service: ServiceApi,
   { before, reached, marks, problems }: Chains,
   rows: Rows,
 ): Promise<AuditProblem[]> {
   const isSame = rows.hashed === reached && rows.marks === marks && rows.late === 0;
   if (isSame && problems.length + rows.problems.length === 0) return [];
   const added: AuditProblem[] = [];
-  const pages = api.pages("/debug/entitlement/audit/rows", () => ({ before, search: "true" }));
+  const pages = service.pages(rowsRoute, () => ({ before, search: "true" as const }));
   for await (const page of pages) added.push(...page.problems);
   return added;
 }

@@ -1,30 +1,22 @@
-import type { Command } from "./command.ts";
-import type { ServiceName } from "./routes.ts";
+import type { QueueLooks, ServiceStatus } from "../operators/looks.ts";
+import type { OwnCommand } from "./command.ts";
+import { type NoFields, reads } from "./service_api.ts";
 import { ageOf, table, time } from "./text.ts";
 
-export const outbox: Command = waiting(
-  "outbox",
-  "entitlement",
-  "List the events that have waited longest to be published, and why",
-);
+const route = reads<NoFields, ServiceStatus>("status");
 
-export const deliveries: Command = waiting(
-  "deliveries",
-  "notification",
-  "List the notifications that have waited longest to be sent, and why",
-);
-
-function waiting(usage: string, service: ServiceName, summary: string): Command {
+/** The command that lists the rows that have waited longest in a queue. */
+export function waiting({ noun, until, command, of }: QueueLooks<ServiceStatus>): OwnCommand {
   return {
-    usage,
+    usage: command,
     words: 0,
-    summary,
+    summary: `List the ${noun}s that have waited longest ${until}, and why`,
     options: {},
     help: `
 A leased row is being processed by a worker. A row with a next try has failed before; LAST ERROR is
 the reason. Any other row waits for an earlier row with the same key, or for a worker.`,
-    async run({ api }) {
-      const { waiting, oldest } = await api.ask(`/debug/${service}/status`, {});
+    async run(service) {
+      const { waiting, oldest } = of(await service.ask(route, {}));
       return {
         problem: false,
         json: { waiting, oldest },
