@@ -1,3 +1,4 @@
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
 import { commandBatch } from "@kenri/shared/commands/command.ts";
@@ -14,7 +15,6 @@ import { changeCommand, changeRoute, type CommitOptions } from "./change_entitle
 import { statusOfCode } from "./errors.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
-import type { OutboxRow } from "./outbox.ts";
 
 export interface AppParts {
   database: Database;

@@ -11,7 +11,7 @@ import { decide, type Effect, type Situation } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import type { ErrorCode } from "./errors.ts";
 import { countCommand } from "./metrics.ts";
-import type { OutboxRow } from "./outbox.ts";
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { appendChanges, storeEvents } from "./store_changes.ts";
 
 // Grants and revokes: their routes, and the command that both are.

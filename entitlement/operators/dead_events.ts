@@ -1,10 +1,11 @@
 import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
 import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
+import { republishDead } from "@kenri/shared/outbox/republish_dead.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
-import { republishDead } from "../republish/republish_dead.ts";
+import { outbox } from "../outbox.ts";
 
 // The dead letters of the outbox: events that are FAILED.
 
@@ -32,7 +33,7 @@ async function sendBackEvents(
   operation: Operation,
   wakeRelay: Wakeup,
 ): Promise<SentBack> {
-  const moved = await republishDead(database, dead.map(({ id }) => id), operation);
+  const moved = await republishDead(database, outbox, dead.map(({ id }) => id), operation);
   if (moved.length > 0) wakeRelay.trigger();
   return { moved };
 }

@@ -1,7 +1,7 @@
 // A change as the API hands it to the batch, and its commit.
 import { changeCommand, type CommitOptions } from "../../entitlement/change_entitlement.ts";
 import type { Change } from "../../entitlement/entitlement.ts";
-import type { OutboxRow } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import type { Answer } from "../../shared/commands/answer.ts";
 import { commit } from "../../shared/commands/command.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";

@@ -1,7 +1,8 @@
 // PostgreSQL does the same work for a change however large the tables are, even with plans that
 // were made while they were empty.
 import assert from "node:assert/strict";
-import { outbox, type OutboxRow } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
 import { grant } from "../../tools/load/change_request.ts";
 import { sendChange, startReplicas } from "../support/changes.ts";

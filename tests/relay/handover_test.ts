@@ -1,7 +1,8 @@
 // Rows that are written as already leased, to the worker of the process that writes them, are as
 // safe as rows that were claimed, and worked on in the same order.
 import assert from "node:assert/strict";
-import { outbox, type OutboxRow } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { notifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";

@@ -1,6 +1,8 @@
 // Only the holder of its lease may settle a row. The lease is extended while the holder lives.
 import assert from "node:assert/strict";
-import { outbox, type OutboxRow, type Published } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
+import type { Published } from "../../shared/outbox/source.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import type { Settlement } from "../../shared/queue/job.ts";
 import { startNats } from "../../tools/servers/nats.ts";

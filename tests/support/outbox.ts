@@ -1,6 +1,7 @@
 // Inserts rows into the outbox as the API does, and reads their state.
 import assert from "node:assert/strict";
-import { outbox, type OutboxRow } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import { ask } from "./entitlement.ts";

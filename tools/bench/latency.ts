@@ -21,7 +21,12 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   const connection = await connectTo(servers.nats.url);
   const alone = { name: "bench-publish-alone", subject: "bench.publish.alone" };
   const manager = await connection.jetstreamManager();
-  await ensureStream(manager, { ...alone, duplicateWindowMs: 120_000, replicas: 1 });
+  await ensureStream(manager, {
+    name: alone.name,
+    subjects: [alone.subject],
+    duplicateWindowMs: 120_000,
+    replicas: 1,
+  });
   let made = 0;
   const measure = async () => {
     const seconds = await changeAtPace({ changes, perSecond }, async (i) => {

@@ -1,7 +1,8 @@
 // The relay of the real service publishes waiting events: from the table to the stream to PUBLISHED.
 import { headers, type NatsConnection } from "nats";
 import { outbox } from "../../entitlement/outbox.ts";
-import { type EventMessage, toMessage } from "../../entitlement/event.ts";
+import { eventTypes } from "../../entitlement/publish_events.ts";
+import { type EventMessage, type EventType, toMessage } from "../../shared/outbox/event_types.ts";
 import { ensureStream } from "../../shared/nats/streams.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { connectTo } from "../servers/nats_client.ts";
@@ -53,29 +54,39 @@ async function publishAlone(
   database: DatabaseUrls,
   events: number,
 ): Promise<number> {
-  const stream = { name: "bench-publish", subject: "bench.publish" };
+  const [name, subject] = ["bench-publish", "bench.publish"];
   const manager = await connection.jetstreamManager();
-  await ensureStream(manager, { ...stream, duplicateWindowMs: 120_000, replicas: 1 });
-  const before = await storedIn(manager, stream.name);
-  const messages = await messagesOf(database, events);
+  await ensureStream(manager, {
+    name,
+    subjects: [subject],
+    duplicateWindowMs: 120_000,
+    replicas: 1,
+  });
+  const before = await storedIn(manager, name);
+  const messages = await messagesOf(database, events, subject);
   const jetstream = connection.jetstream();
   const perSecond = await timed(events, () =>
     shared(events, 200, (i) => {
-      const { id, headers: given, body } = messages[i] as EventMessage;
+      const { id, subject, headers: given = {}, body } = messages[i] as EventMessage;
       const sent = headers();
       for (const [name, value] of Object.entries(given)) sent.set(name, value);
-      return jetstream.publish(stream.subject, body, { msgID: id, headers: sent });
+      return jetstream.publish(subject, body, { msgID: id, headers: sent });
     }));
-  assertStored(await storedIn(manager, stream.name) - before, events);
+  assertStored(await storedIn(manager, name) - before, events);
   return perSecond;
 }
 
-async function messagesOf(database: DatabaseUrls, events: number): Promise<EventMessage[]> {
+async function messagesOf(
+  database: DatabaseUrls,
+  events: number,
+  subject: string,
+): Promise<EventMessage[]> {
   await withClient(database.ownerUrl, (owner) => seed(owner, events));
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await outbox.claim(pool, lease, events);
   await pool.end();
-  return rows.map((row) => toMessage(row));
+  const type = eventTypes(subject, undefined).get("EntitlementGranted") as EventType;
+  return rows.map((row) => toMessage(row, type));
 }
 
 const lease = { worker: "bench", leaseMs: 60_000 };
