@@ -8,25 +8,7 @@ import { call } from "../support/api.ts";
 import { startDev } from "../project/dev.ts";
 import { dropDatabase, dropRole, uniqueName, urlOf } from "../support/databases.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
-import { type PlantedProject, projectWith } from "./planted_project.ts";
-import { gate, greeting } from "./planted_services.ts";
-
-function withGreeting(more: Record<string, string> = {}): Promise<PlantedProject> {
-  return withService("greeting", { ...greeting, ...more });
-}
-
-function withService(name: string, folder: Record<string, string>): Promise<PlantedProject> {
-  const files = Object.entries(folder).map(([file, text]) => [`${name}/${file}`, () => text]);
-  const line = `export { program as ${name} } from "./${name}/program.ts";\n`;
-  return projectWith({ ...Object.fromEntries(files), "services.ts": (list) => list + line });
-}
-
-/** What the task prints. */
-async function task(project: PlantedProject, args: string[], env: Settings = {}): Promise<string> {
-  const { code, said } = await project.run(["task", "--quiet", ...args], env);
-  assert.equal(code, 0, said);
-  return said;
-}
+import { gate, greeting, task, withService } from "./planted_services.ts";
 
 /** Settings for a database and a stream that no other test uses, for each of three services. */
 function freshSettings(): AsyncDisposable & { settings: Settings } {
@@ -54,9 +36,12 @@ function freshSettings(): AsyncDisposable & { settings: Settings } {
 }
 
 Deno.test("a service that is added by one folder and one line is migrated, provisioned and started", async () => {
-  await using project = await withGreeting();
+  await using project = await withService("greeting", greeting);
   await task(project, ["services"]);
   await task(project, ["services", "--check"]);
+  const image = await Deno.readTextFile(`${project.path}/Dockerfile`);
+  assert.match(image, /^COPY greeting greeting$/m);
+  assert.match(image, /--allow-env=ACCESS_\*,ENTITLEMENT_\*,GREETING_\*,/);
   await using fresh = freshSettings();
   const settings: Settings = { ...fresh.settings, GREETING_HTTP_PORT: "0" };
 
@@ -112,7 +97,7 @@ Deno.test({
   name: "dev starts a service that is added by one folder and one line, with the others",
   ignore: Deno.build.os !== "linux", // as in tests/project/dev_test.ts
   fn: async () => {
-    await using project = await withGreeting();
+    await using project = await withService("greeting", greeting);
     await task(project, ["services"]);
     await using fresh = freshSettings();
     const { path } = project;
@@ -129,23 +114,8 @@ Deno.test({
   },
 });
 
-Deno.test("a service that is added by one folder and one line is compiled, checked and kept apart", async () => {
-  const reaching = 'export { relay } from "@kenri/entitlement/relay.ts";\n';
-  await using project = await withGreeting({ "reaching.ts": reaching });
-  await task(project, ["services"]);
-  await task(project, ["graph:check"]);
-  const lint = await project.run(["lint", "greeting"]);
-  assert.match(lint.said, /"greeting" must not import from "entitlement"/);
-  assert.equal(lint.said.match(/^error\[/gm)?.length, 1, lint.said);
-  await Deno.remove(`${project.path}/greeting/reaching.ts`);
-  const checked = ["greeting", "services.ts", "migrations", "ops", "tools"];
-  const check = await project.run(["check", "--quiet", ...checked]);
-  assert.equal(check.code, 0, check.said);
-  assert.match(await task(project, ["compile:check"]), /Compile .*\/greeting\.js to /);
-});
-
 Deno.test("a forgotten `deno task services` is reported", async () => {
-  await using project = await withGreeting();
+  await using project = await withService("greeting", greeting);
   const { code, said } = await project.run(["task", "--quiet", "services", "--check"]);
   assert.equal(code, 1);
   for (const file of ["greeting/derived.ts", "tools/provision/services.ts", "deno.json"]) {

@@ -1,4 +1,6 @@
-// The folders of made-up services, each with the least that one needs.
+// Made-up services, each with the least that one needs, in a copy of the project.
+import assert from "node:assert/strict";
+import { type PlantedProject, projectWith } from "./planted_project.ts";
 
 /** It keeps greetings in tables and publishes them. */
 export const greeting: Record<string, string> = {
@@ -135,3 +137,21 @@ await runService(program, readConfig, (config, { log }) => {
 });
 `,
 };
+
+/** The project with this service in a folder of its own, and a line in services.ts. */
+export function withService(name: string, folder: Record<string, string>): Promise<PlantedProject> {
+  const files = Object.entries(folder).map(([file, text]) => [`${name}/${file}`, () => text]);
+  const line = `export { program as ${name} } from "./${name}/program.ts";\n`;
+  return projectWith({ ...Object.fromEntries(files), "services.ts": (list) => list + line });
+}
+
+/** What the task prints. */
+export async function task(
+  project: PlantedProject,
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const { code, said } = await project.run(["task", "--quiet", ...args], env);
+  assert.equal(code, 0, said);
+  return said;
+}
