@@ -20,7 +20,9 @@ for (const list of lists) {
   }
 }
 
-const services: Service[] = Object.values(await import("../services.ts"));
+const listed: Record<string, Service> = await import("../services.ts");
+const services = Object.values(listed);
+refuseWrong(listed);
 await write("tools/provision/services.ts", provisionedServices());
 const settings: string[] = [];
 for (const list of lists) {
@@ -40,6 +42,21 @@ await change(".dockerignore", (text) => {
   const lines = services.map(({ name }) => `!${name}\n`).join("");
   return text.replace(/(?<=^!services\.ts\n)(!\w+\n)*(?=!shared\n)/m, lines);
 });
+
+/** Folder, name and line are the same word, because names of settings and files are made of it. */
+function refuseWrong(listed: Record<string, Service>): void {
+  for (const [name, service] of Object.entries(listed)) {
+    if (service.name !== name) {
+      throw new Error(`The service "${name}" has the name "${service.name}" in its program.ts`);
+    }
+    const other = services.find(({ port }) => port === service.port);
+    if (other !== service) {
+      throw new Error(
+        `${other?.name} and ${name} have the same port: choose another in program.ts`,
+      );
+    }
+  }
+}
 
 function foldersIn(list: string, text: string): string[] {
   const lines = text.matchAll(/^export .* from "\.\/(\w+)\/program\.ts";$/gm);

@@ -122,3 +122,17 @@ Deno.test("a forgotten `deno task services` is reported", async () => {
     assert.ok(said.includes(`${file} is not up to date: run "deno task services"`), said);
   }
 });
+
+Deno.test("a service with the name or the port of another one is refused", async () => {
+  const wrong: [from: string, to: string, problem: RegExp][] = [
+    ['name: "gate"', 'name: "gates"', /The service "gate" has the name "gates"/],
+    ["port: 8098", "port: 8081", /(gate|notification) and (gate|notification) have the same port/],
+  ];
+  for (const [from, to, problem] of wrong) {
+    const program = (gate["program.ts"] ?? "").replace(from, to);
+    await using project = await withService("gate", { ...gate, "program.ts": program });
+    const { code, said } = await project.run(["task", "--quiet", "services"]);
+    assert.equal(code, 1);
+    assert.match(said, problem);
+  }
+});
