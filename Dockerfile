@@ -1,7 +1,8 @@
-# One image for both services, the migrations and the provisioning of NATS. The command of a container
+# One image for all services, the migrations and the provisioning of NATS. The command of a container
 # consists of the permissions that its settings need, which permissions.js prints, and the program
 # (docs/deploy.md):
-#   --allow-net=… entitlement.js | notification.js | migrate.js | provision.js
+#   --allow-net=… migrate.js | provision.js | NAME.js of a service
+# `deno task services` writes what depends on the list of services.
 # The base images are pinned by version; build arguments can pin them by digest.
 ARG DENO_BUILD_IMAGE=denoland/deno:debian-2.9.6
 ARG DENO_IMAGE=denoland/deno:distroless-2.9.6
@@ -11,18 +12,15 @@ WORKDIR /kenri
 # Downloads the packages, and the bundler that Deno needs. This layer is cached until the lock changes.
 # The secret "ca" contains certificates, for networks with a certificate authority of their own.
 COPY deno.json deno.lock ./
-COPY entitlement/deno.json entitlement/
-COPY notification/deno.json notification/
 COPY shared/deno.json shared/
-COPY proto/deno.json proto/
 COPY client/deno.json client/
-COPY ops/deno.json ops/
 RUN --mount=type=secret,id=ca \
   if [ -s /run/secrets/ca ]; then export DENO_CERT=/run/secrets/ca; fi; \
   deno install --quiet --frozen \
   && echo 'export {}' > empty.ts \
   && deno bundle --quiet --platform deno --output empty.js empty.ts
 
+COPY services.ts ./
 COPY entitlement entitlement
 COPY notification notification
 COPY shared shared

@@ -1,10 +1,22 @@
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import {
-  commonSettings,
+  databaseChecks,
+  type DatabaseConfig,
+  databaseConfig,
+  databaseSettings,
+  natsChecks,
+  type NatsConfig,
+  natsConfig,
+  natsSettings,
+  type RetentionConfig,
+  retentionConfig,
+  retentionSettings,
   serviceChecks,
   type ServiceConfig,
   serviceConfig,
   serviceSettings,
+  workerChecks,
+  workerConfig,
 } from "@kenri/shared/process/service_settings.ts";
 import {
   count,
@@ -14,15 +26,18 @@ import {
   secretKeys,
 } from "@kenri/shared/process/setting_kinds.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
+import { type WorkerOptions, workerSettings } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import type { CommitOptions } from "./change_entitlement.ts";
+import { program } from "./program.ts";
 import type { ReconcileOptions } from "./reconciliation/run.ts";
 import type { RetentionOptions } from "./retention.ts";
-import { streamOf, streamSettings } from "./stream_settings.ts";
+import { streamOfEvents, streamSettings } from "./stream_settings.ts";
 
 export const schema = z.object({
-  ...serviceSettings("entitlement", "outbox", 8080),
+  ...databaseSettings("entitlement"),
+  ...retentionSettings("entitlement"),
+  ...prefixed("entitlement.outbox", workerSettings),
   ...prefixed("entitlement", {
     "idempotency.ttl": duration().prefault("24h").describe(
       "How long the answer to an idempotency key is replayed",
@@ -48,15 +63,21 @@ export const schema = z.object({
     ),
   }),
   ...streamSettings,
-  ...commonSettings,
-}).check(...serviceChecks("entitlement", "outbox"));
+  ...natsSettings,
+  ...serviceSettings("entitlement", program.port),
+}).check(
+  ...databaseChecks("entitlement"),
+  ...natsChecks,
+  ...workerChecks("entitlement.outbox"),
+  ...serviceChecks("entitlement"),
+);
 
-export interface Config extends ServiceConfig {
+export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {
   stream: WantedStream;
   sealKeys: string[]; // the first one seals, all of them verify
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };
-  retention: ServiceConfig["retention"] & RetentionOptions;
+  retention: RetentionConfig & RetentionOptions;
   reconcile: ReconcileOptions & { enabled: boolean };
 }
 
@@ -64,18 +85,22 @@ export function readConfig(
   read: (name: string) => string | undefined = environment,
 ): Config {
   const settings = parseSettings(schema, read);
-  const { worker, ...service } = serviceConfig("entitlement", "outbox", settings);
   return {
-    ...service,
-    stream: streamOf(settings),
+    ...serviceConfig("entitlement", settings),
+    ...databaseConfig("entitlement", settings),
+    ...natsConfig(settings),
+    stream: streamOfEvents(settings),
     sealKeys: settings["entitlement.seal-key"] ?? [],
     commit: {
       idempotencyTtlMs: settings["entitlement.idempotency.ttl"],
       maxPerUser: settings["entitlement.max-per-user"],
     },
-    outbox: { ...worker, enabled: settings["entitlement.outbox.enabled"] },
+    outbox: {
+      ...workerConfig("entitlement.outbox", settings),
+      enabled: settings["entitlement.outbox.enabled"],
+    },
     retention: {
-      ...service.retention,
+      ...retentionConfig("entitlement", settings),
       publishedTtlMs: settings["entitlement.outbox.published-ttl"],
       auditMonths: settings["entitlement.retention.audit-months"],
     },

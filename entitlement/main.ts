@@ -1,28 +1,25 @@
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
+import { addConsole } from "@kenri/shared/console/console.tsx";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
-import { openParts } from "@kenri/shared/process/service_parts.ts";
+import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/process/service_parts.ts";
 import { entitlementApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
-import { addEntitlementConsole } from "./operators/console.tsx";
+import { entitlementConsole } from "./operators/console.tsx";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
 import { program } from "./program.ts";
 import { publishEvents } from "./publish_events.ts";
 import { cleanEntitlement } from "./retention.ts";
 
-const schemaVersion = 8; // the newest of migrations/entitlement
-
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { outbox, reconcile, retention, stream } = config;
-  const parts = openParts(program.name, config, log, {
-    schemaVersion,
-    needsNats: outbox.enabled, // only the relay connects
-    figures: backlogFigures,
-  });
-  const { database, link, authenticator, checks, natsIsAvailable, close } = parts;
+  const tables = openTables(program, config, log, backlogFigures);
+  const nats = openNats(program, config, log, { needsNats: outbox.enabled }); // only the relay connects
+  const authenticator = openAccess(program, config, log);
+  const [{ database }, { link, natsIsAvailable }] = [tables, nats];
   const toRelay = new Handover<OutboxRow>();
   const wakeRelay = toRelay.wake;
   const ask = receiverOver(link, stream.subjects[0]);
@@ -38,14 +35,14 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       database,
       toRelay,
       operators: config.debug ? operators : undefined,
-      checks,
+      checks: { ...tables.checks, ...nats.checks },
       authenticator,
       log,
     },
     config.commit,
   );
   const console = config.debug
-    ? [addEntitlementConsole(app, authenticator, config.consolePeerUrl)]
+    ? [addConsole(app, authenticator, entitlementConsole, config.consolePeers)]
     : [];
   const relay = {
     name: "relay",
@@ -73,6 +70,6 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       ...(outbox.enabled && reconcile.enabled ? [reconciliation] : []),
       ...console,
     ],
-    close,
+    close: () => closeAll(nats, tables),
   };
 });

@@ -1,10 +1,22 @@
-import type { Program } from "@kenri/shared/process/program.ts";
-import { settings } from "./setting_names.ts";
+import type { Service } from "@kenri/shared/process/program.ts";
+import { schemaVersion, settings } from "./derived.ts";
+import { looks } from "./operators/looks.ts";
 
-export const program: Program = {
+export const program: Service = {
   name: "entitlement",
+  port: 8080,
+  database: { schemaVersion, ownerSettings: { "retention.audit-months": "13" } },
+  usesNats: true,
+  dev: {
+    settings: {
+      ENTITLEMENT_NATS_STREAM: "entitlement-events",
+      ENTITLEMENT_NATS_SUBJECT: "entitlement.events",
+    },
+    tryOut: (url) =>
+      `curl ${url}/v1/entitlements/grants \\
+      -H 'Idempotency-Key: purchase-1' -H 'Content-Type: application/json' \\
+      -d '{"user_id":"ann","stock_keeping_unit":"book","reason":"purchase","purchase_id":"purchase-1"}'`,
+  },
   settings,
-  http: { prefix: "ENTITLEMENT_HTTP", port: 8080 },
-  servers: [["ENTITLEMENT_DATABASE_URL"], ["NATS_URL"], ["ACCESS_JWT_JWKS_URL"]],
-  tls: ["ENTITLEMENT_DATABASE", "NATS"],
+  looks,
 };

@@ -1,6 +1,8 @@
-import { prefixed } from "@kenri/shared/process/settings.ts";
-import { eventStreamSettings } from "@kenri/shared/nats/stream_settings.ts";
+import { subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
+import type { NatsUse } from "@kenri/shared/nats/nats_use.ts";
+import { eventStreamSettings, streamOf } from "@kenri/shared/nats/stream_settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
+import { prefixed } from "@kenri/shared/process/settings.ts";
 import type { z } from "zod";
 
 // The stream of events, by the settings of this service. `deno task provision` reads them as well.
@@ -9,11 +11,11 @@ export const streamSettings = prefixed("entitlement.nats", eventStreamSettings);
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
 
-export function streamOf(settings: Settings): WantedStream {
-  return {
-    name: settings["entitlement.nats.stream"],
-    subjects: [settings["entitlement.nats.subject"]],
-    duplicateWindowMs: settings["entitlement.nats.duplicate-window"],
-    replicas: settings["nats.replicas"],
-  };
+export function streamOfEvents(settings: Settings): WantedStream {
+  return streamOf("entitlement.nats", settings);
+}
+
+export function natsUse(settings: Settings): NatsUse {
+  const stream = streamOfEvents(settings);
+  return { streams: [stream], asks: [subjectOfChecks(stream.subjects[0])] };
 }

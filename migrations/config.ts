@@ -1,46 +1,63 @@
-import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import * as all from "@kenri/services.ts";
+import type { Service } from "@kenri/shared/process/program.ts";
+import {
+  environment,
+  parseSettings,
+  prefixed,
+  unprefixed,
+} from "@kenri/shared/process/settings.ts";
 import { count } from "@kenri/shared/process/setting_kinds.ts";
 import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
 import { tlsSettings, type TlsSource, tlsSource } from "@kenri/shared/postgres/tls.ts";
 import { z } from "zod";
-
-function ownerUrl(serviceUrl: string, tasks: string) {
-  return databaseUrl().optional().meta({
-    description: `URL of the database's owner, for ${tasks} only`,
-    shownDefault: `\`${serviceUrl}\``,
-  });
-}
+import { type WithDatabase, withDatabase } from "./program.ts";
 
 // The owner connects to the same server as the service, so it uses the same TLS settings.
-export const schema = z.object({
-  "entitlement.database.url": databaseUrl(),
-  "entitlement.migration.database.url": ownerUrl(
-    "entitlement.database.url",
-    "`migrate` and `recover`",
-  ),
-  ...prefixed("entitlement.database", tlsSettings),
-  "entitlement.retention.audit-months": count().prefault("13"),
-  "notification.database.url": databaseUrl(),
-  "notification.migration.database.url": ownerUrl("notification.database.url", "`migrate`"),
-  ...prefixed("notification.database", tlsSettings),
+const ownSettings = ({ name }: WithDatabase) => ({
+  "database.url": databaseUrl(),
+  "migration.database.url": databaseUrl().optional().meta({
+    description: "URL of the database's owner, for `migrate` and recovery only",
+    shownDefault: `\`${name}.database.url\``,
+  }),
+  ...prefixed("database", tlsSettings),
 });
 
+type OwnSettings = z.output<z.ZodObject<ReturnType<typeof ownSettings>>>;
+
+export function schemaOf(services: Record<string, Service>): z.ZodObject {
+  const shapes = withDatabase(services).map((service) => {
+    const ofOwner = Object.entries(service.database.ownerSettings ?? {})
+      .map(([key, standard]) => [key, count().prefault(standard)]);
+    return prefixed(service.name, { ...ownSettings(service), ...Object.fromEntries(ofOwner) });
+  });
+  return z.object(Object.assign({}, ...shapes));
+}
+
+export const schema: z.ZodObject = schemaOf(all);
+
 export interface DatabaseUrls {
-  service: "entitlement" | "notification";
+  service: string;
   ownerUrl: string;
   serviceUrl: string;
-  auditMonths?: number;
+  ownerSettings?: Record<string, number>;
   tls: TlsSource;
 }
 
-export function readDatabaseUrls(read = environment): DatabaseUrls[] {
-  const settings = parseSettings(schema, read);
-  return (["entitlement", "notification"] as const).map((service) => {
-    const serviceUrl = settings[`${service}.database.url`];
-    const ownerUrl = settings[`${service}.migration.database.url`] ?? serviceUrl;
-    const tls = tlsSource(`${service}.database`, settings);
-    const auditMonths = settings["entitlement.retention.audit-months"];
-    const ofService = service === "entitlement" ? { auditMonths } : {};
-    return { service, ownerUrl, serviceUrl, tls, ...ofService };
+export function readDatabaseUrls(
+  read: typeof environment = environment,
+  services: Record<string, Service> = all,
+): DatabaseUrls[] {
+  const settings = parseSettings(schemaOf(services), read);
+  return withDatabase(services).map(({ name, database }) => {
+    const own = unprefixed<string, OwnSettings & Record<string, unknown>>(name, settings as never);
+    const serviceUrl = own["database.url"];
+    const ofOwner = Object.keys(database.ownerSettings ?? {}).map((key) => [key, own[key]]);
+    return {
+      service: name,
+      ownerUrl: own["migration.database.url"] ?? serviceUrl,
+      serviceUrl,
+      tls: { ...tlsSource("database", own), setting: `${name}.database` },
+      ...(database.ownerSettings ? { ownerSettings: Object.fromEntries(ofOwner) } : {}),
+    };
   });
 }

@@ -20,18 +20,25 @@ export interface AppliedMigration {
 export interface Migrations {
   files: MigrationFile[];
   grants: string;
+  ownerSettings: string;
 }
 
 export const grantsFile = "grants.sql";
+export const ownerSettingsFile = "owner_settings.sql";
 
 export async function readMigrations(folder: string): Promise<Migrations> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
+  const repeated = [grantsFile, ownerSettingsFile]; // after each migration
   const files = await Promise.all(
-    names.filter((name) => name !== grantsFile).map((name) => readMigration(folder, name)),
+    names.filter((name) => !repeated.includes(name)).map((name) => readMigration(folder, name)),
   );
-  // A service without tables has no grants either.
-  const grants = files.length > 0 ? await readFile(join(folder, grantsFile), "utf8") : "";
-  return { files, grants };
+  const hasOwnerSettings = names.includes(ownerSettingsFile);
+  return {
+    files,
+    // Without tables there are no grants either.
+    grants: files.length > 0 ? await readFile(join(folder, grantsFile), "utf8") : "",
+    ownerSettings: hasOwnerSettings ? await readFile(join(folder, ownerSettingsFile), "utf8") : "",
+  };
 }
 
 async function readMigration(folder: string, fileName: string): Promise<MigrationFile> {

@@ -5,24 +5,27 @@ import { environment, SettingsError } from "@kenri/shared/process/settings.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { readWithin } from "@kenri/shared/process/program.ts";
 import type { TlsSource } from "@kenri/shared/postgres/tls.ts";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import { applyMigrations } from "./apply.ts";
 import { readDatabaseUrls } from "./config.ts";
-import { readMigrations } from "./files.ts";
+import { ownerSettingsFile, readMigrations } from "./files.ts";
 import { connectOwner } from "./owner.ts";
-import { program } from "./program.ts";
+import { migrationsIn, program } from "./program.ts";
 import { grantServiceRole } from "./service_role.ts";
 
 export interface Migration {
-  /** Contains NNNN_name.sql and grants.sql. Its last part names the service in the output. */
+  /**
+   * Contains NNNN_name.sql, grants.sql and, if the owner has settings, owner_settings.sql. The folder
+   * around it names the service in the output.
+   */
   folder: string;
   ownerUrl: string;
   serviceUrl: string;
-  /** The minimum time for which the service keeps its audit, if it has one. */
-  auditMonths?: number;
+  /** The values for owner_settings.sql, which is left out without them. */
+  ownerSettings?: Record<string, number>;
   tls?: TlsSource;
   say: (line: string) => void;
   /** How long to wait for a server that does not answer yet. */
@@ -32,18 +35,22 @@ export interface Migration {
 // Services and servers are often started together, and a server with much to recover takes a while.
 const defaultWaitMs = 30_000;
 const lockRetryMs = 100;
+// In a bundle the folders of the services are beside this file.
+const root = fileURLToPath(
+  new URL(import.meta.filename?.endsWith(".js") ? "." : "..", import.meta.url),
+).replace(/\/$/, "");
 
 export async function migrate(
-  { folder, ownerUrl, serviceUrl, auditMonths, tls, say, waitMs = defaultWaitMs }: Migration,
+  { folder, ownerUrl, serviceUrl, ownerSettings, tls, say, waitMs = defaultWaitMs }: Migration,
 ): Promise<void> {
-  const sayOfService = (line: string) => say(`${basename(folder)}: ${line}`);
-  const { files, grants } = await readMigrations(folder);
+  const sayOfService = (line: string) => say(`${basename(dirname(folder))}: ${line}`);
+  const migrations = await readMigrations(folder);
   const owner = await connectOwner({ url: ownerUrl, tls }, waitMs, sayOfService);
   try {
     await takeLock(owner);
-    await applyMigrations(owner, files, sayOfService);
-    if (auditMonths !== undefined) await keepAudit(owner, auditMonths);
-    await grantServiceRole(owner, serviceUrl, grants, sayOfService);
+    await applyMigrations(owner, migrations.files, sayOfService);
+    if (ownerSettings) await owner.query(withValues(migrations.ownerSettings, ownerSettings));
+    await grantServiceRole(owner, serviceUrl, migrations.grants, sayOfService);
   } finally {
     await owner.end(); // the lock ends with the session
   }
@@ -58,16 +65,22 @@ async function takeLock(owner: pg.Client): Promise<void> {
   while (!(await owner.query<{ taken: boolean }>(lock)).rows[0]?.taken) await sleep(lockRetryMs);
 }
 
-/** The owner decides this, because the service can delete old audit rows. */
-async function keepAudit(owner: pg.Client, months: number): Promise<void> {
-  await owner.query("update audit_retention set keep_months = $1", [months]);
+/** `:retention_audit_months` stands for the setting `retention.audit-months`. */
+function withValues(sql: string, values: Record<string, number>): string {
+  const byName = new Map(
+    Object.entries(values).map(([key, value]) => [key.replaceAll(/[.-]/g, "_"), value]),
+  );
+  return sql.replaceAll(/(?<!:):(\w+)/g, (_, name) => {
+    const value = byName.get(name);
+    if (value === undefined) throw new Error(`${ownerSettingsFile} uses the unknown ":${name}"`);
+    return `${value}`;
+  });
 }
 
 async function migrateAll(): Promise<void> {
-  const beside = fileURLToPath(new URL(".", import.meta.url)).replace(/\/$/, "");
-  const databases = readWithin(program, readDatabaseUrls, environment, beside);
+  const databases = readWithin(program, readDatabaseUrls, environment, root);
   for (const { service, ...settings } of databases) {
-    const folder = fileURLToPath(new URL(service, import.meta.url));
+    const folder = `${root}/${migrationsIn(service)}`;
     try {
       await migrate({ folder, ...settings, say: (line) => console.log(line) });
     } catch (error) {

@@ -1,15 +1,29 @@
 import {
-  commonSettings,
+  databaseChecks,
+  type DatabaseConfig,
+  databaseConfig,
+  databaseSettings,
+  natsChecks,
+  type NatsConfig,
+  natsConfig,
+  natsSettings,
+  type RetentionConfig,
+  retentionConfig,
+  retentionSettings,
   serviceChecks,
   type ServiceConfig,
   serviceConfig,
   serviceSettings,
+  workerChecks,
+  workerConfig,
 } from "@kenri/shared/process/service_settings.ts";
 import { count, duration, flag, maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
 import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import { workerSettings } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import type { DeliveryOptions } from "./deliver_notifications.ts";
+import { program } from "./program.ts";
 import type { RetentionOptions } from "./retention.ts";
 import { streamSettings, streamsOf } from "./stream_settings.ts";
 
@@ -36,7 +50,9 @@ const prefixNeedsInjection = z.refine<Record<string, unknown>>(
 );
 
 export const schema = z.object({
-  ...serviceSettings("notification", "delivery", 8081),
+  ...databaseSettings("notification"),
+  ...retentionSettings("notification"),
+  ...prefixed("notification.delivery", workerSettings),
   ...prefixed("notification", {
     "delivery.send-timeout": duration(maxTimerMs).prefault("10s").describe(
       "Time limit of one send",
@@ -55,33 +71,41 @@ export const schema = z.object({
     ),
   }),
   ...streamSettings,
-  ...commonSettings,
+  ...natsSettings,
+  ...serviceSettings("notification", program.port),
 }).check(
-  ...serviceChecks("notification", "delivery"),
+  ...databaseChecks("notification"),
+  ...natsChecks,
+  ...workerChecks("notification.delivery"),
+  ...serviceChecks("notification"),
   injectionNeedsPrefix,
   prefixNeedsInjection,
 );
 
-export interface Config extends ServiceConfig, InboxStreams {
+export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig, InboxStreams {
   delivery: DeliveryOptions;
   predecessorWaitMs: number;
   failingUserIdPrefix: string;
-  retention: ServiceConfig["retention"] & RetentionOptions;
+  retention: RetentionConfig & RetentionOptions;
 }
 
 export function readConfig(
   read: (name: string) => string | undefined = environment,
 ): Config {
   const settings = parseSettings(schema, read);
-  const { worker, ...service } = serviceConfig("notification", "delivery", settings);
   return {
-    ...service,
+    ...serviceConfig("notification", settings),
+    ...databaseConfig("notification", settings),
+    ...natsConfig(settings),
     ...streamsOf(settings),
-    delivery: { ...worker, sendTimeoutMs: settings["notification.delivery.send-timeout"] },
+    delivery: {
+      ...workerConfig("notification.delivery", settings),
+      sendTimeoutMs: settings["notification.delivery.send-timeout"],
+    },
     predecessorWaitMs: settings["notification.delivery.predecessor-wait"],
     failingUserIdPrefix: settings["notification.delivery.failure-injection.user-id-prefix"],
     retention: {
-      ...service.retention,
+      ...retentionConfig("notification", settings),
       days: settings["notification.retention.retention-days"],
     },
   };

@@ -1,8 +1,9 @@
+import { addConsole } from "@kenri/shared/console/console.tsx";
 import { inboxLoops } from "@kenri/shared/inbox/inbox.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
-import { openParts } from "@kenri/shared/process/service_parts.ts";
+import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/process/service_parts.ts";
 import { collectFromStream } from "@kenri/shared/telemetry/collected.ts";
 import { answerChecks } from "./answer_checks.ts";
 import { notificationApp } from "./app.ts";
@@ -10,23 +11,19 @@ import { backlogFigures, streamFigures } from "./backlog.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
-import { addNotificationConsole } from "./operators/console.tsx";
 import { eventInbox } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
+import { notificationConsole } from "./operators/console.tsx";
 import { program } from "./program.ts";
 import { cleanNotification } from "./retention.ts";
 
-const schemaVersion = 7; // the newest of migrations/notification
-
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { retention } = config;
-  const parts = openParts(program.name, config, log, {
-    schemaVersion,
-    needsNats: true,
-    figures: backlogFigures,
-  });
-  const { database, link, authenticator, checks, close } = parts;
+  const tables = openTables(program, config, log, backlogFigures);
+  const nats = openNats(program, config, log, { needsNats: true });
+  const authenticator = openAccess(program, config, log);
+  const [{ database }, { link }] = [tables, nats];
   const consumer = { stream: config.stream.name, durable: config.consumer.durable };
   collectFromStream(() => streamFigures(link, consumer));
   const toDelivery = new Handover<NotificationRow>();
@@ -43,12 +40,12 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   };
   const app = notificationApp({
     operators: config.debug ? operators : undefined,
-    checks,
+    checks: { ...tables.checks, ...nats.checks },
     authenticator,
     log,
   });
   const console = config.debug
-    ? [addNotificationConsole(app, authenticator, config.consolePeerUrl)]
+    ? [addConsole(app, authenticator, notificationConsole, config.consolePeers)]
     : [];
   return {
     app,
@@ -74,6 +71,6 @@ await runService(program, readConfig, (config, { log, abandon }) => {
         log,
       ),
     ],
-    close,
+    close: () => closeAll(nats, tables),
   };
 });

@@ -1,10 +1,21 @@
-import type { Program } from "@kenri/shared/process/program.ts";
-import { settings } from "./setting_names.ts";
+import type { Service } from "@kenri/shared/process/program.ts";
+import { schemaVersion, settings } from "./derived.ts";
+import { looks } from "./operators/looks.ts";
 
-export const program: Program = {
+export const program: Service = {
   name: "notification",
+  port: 8081,
+  database: { schemaVersion },
+  usesNats: true,
+  dev: {
+    settings: {
+      NOTIFICATION_NATS_STREAM: "entitlement-events",
+      NOTIFICATION_NATS_SUBJECT: "entitlement.events",
+      NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
+    },
+    page: "/debug/notification/inbox/ann",
+    tryOut: (url) => `curl ${url}/debug/notification/inbox/ann`,
+  },
   settings,
-  http: { prefix: "NOTIFICATION_HTTP", port: 8081 },
-  servers: [["NOTIFICATION_DATABASE_URL"], ["NATS_URL"], ["ACCESS_JWT_JWKS_URL"]],
-  tls: ["NOTIFICATION_DATABASE", "NATS"],
+  looks,
 };

@@ -1,35 +1,57 @@
-import { type Command, text, UsageError, wholeNumber } from "./command.ts";
-import type { ServiceName } from "./routes.ts";
+import type {
+  DeadLetterCounts,
+  DeadLetterPage,
+  DeadLettersQuery,
+} from "@kenri/shared/operators/dead_letters.ts";
+import { type Command, text, UsageError, wholeNumber } from "@kenri/shared/ops/command.ts";
+import { type NoFields, reads } from "@kenri/shared/ops/service_api.ts";
+import { age, list, table, time } from "@kenri/shared/ops/text.ts";
+import { askEach, layerOf, layersOf, type Listed, type Service } from "./service.ts";
 import { errorTable } from "./status.ts";
-import { age, list, table, time } from "./text.ts";
 
-const layers = ["outbox", "advisory", "delivery"] as const;
-export type Layer = (typeof layers)[number];
+const listRoute = reads<DeadLettersQuery, DeadLetterPage>("dead-letters");
+const errorsRoute = reads<NoFields, DeadLetterCounts>("dead-letters/errors");
 
-export const deadList: Command = {
+/** The layers with what their dead letters are, for the help of a command. */
+function layerHelp(services: Listed[]): string {
+  return layersOf(services).map(({ layer, about }) => `    ${layer.padEnd(12)}  ${about}`).join(
+    "\n",
+  );
+}
+
+export const deadList = (listed: Listed[]): Command<Service[]> => ({
   usage: "dead list [--layer LAYER] [--error ERROR] [--limit N]",
   words: 0,
   summary: "List dead letters, the oldest first",
   options: { layer: { type: "string" }, error: { type: "string" }, limit: { type: "string" } },
   help: `
-  --layer LAYER   outbox (events that could not be published), advisory (messages that JetStream
-                  no longer delivers) or delivery (notifications that could not be sent);
-                  default: all three
+  --layer LAYER   default: all layers
   --error ERROR   only those with exactly this error, as \`ops dead errors\` shows it
-  --limit N       at most N of each layer; default: 20`,
-  async run(call) {
+  --limit N       at most N of each layer; default: 20
+
+Layers:
+${layerHelp(listed)}`,
+  async run(services, call) {
     const limit = wholeNumber(call, "limit", 200) ?? 20;
     const error = text(call.values["error"]);
     const layer = text(call.values["layer"]);
-    const pages = await Promise.all(
-      (layer === undefined ? layers : [layerOf(layer)]).map((layer) =>
-        call.api.ask(`/debug/${serviceOf(layer)}/dead-letters`, { layer, error, limit })
-      ),
+    const wanted = layer === undefined ? layersOf(services) : [layerOf(services, layer)];
+    const ofService = Map.groupBy(wanted, ({ service }) => service);
+    const { answered, unreachable } = await askEach(
+      [...ofService.keys()],
+      (service) =>
+        Promise.all(
+          (ofService.get(service) ?? []).map(({ layer }) =>
+            service.api.ask(listRoute, { layer, error, limit })
+          ),
+        ),
     );
+    const pages = answered.flatMap(({ answer }) => answer);
     const found = pages.flatMap(({ dead_letters }) => dead_letters);
     const more = pages.some(({ next_cursor }) => next_cursor !== undefined);
     return {
       problem: false,
+      unreachable,
       json: { dead_letters: found, more },
       text: found.length === 0 ? "There are no dead letters." : [
         table(found, {
@@ -43,9 +65,9 @@ export const deadList: Command = {
       ].join("\n"),
     };
   },
-};
+});
 
-export const deadErrors: Command = {
+export const deadErrors: Command<Service[]> = {
   usage: "dead errors",
   words: 0,
   summary: "Count dead letters by error",
@@ -53,21 +75,22 @@ export const deadErrors: Command = {
   help: `
 Counts the oldest 10,000 dead letters of each layer. \`dead list\` and \`dead send-back\` take an ERROR
 of this table as --error.`,
-  async run({ api }) {
-    const answers = await Promise.all([
-      api.ask("/debug/entitlement/dead-letters/errors", {}),
-      api.ask("/debug/notification/dead-letters/errors", {}),
-    ]);
-    const errors = answers.flatMap(({ errors }) => errors);
+  async run(services) {
+    const { answered, unreachable } = await askEach(
+      services.filter(({ looks }) => looks.deadLetters),
+      ({ api }) => api.ask(errorsRoute, {}),
+    );
+    const errors = answered.flatMap(({ answer }) => answer.errors);
     return {
       problem: false,
+      unreachable,
       json: { errors },
       text: errors.length === 0 ? "There are no dead letters." : errorTable(errors),
     };
   },
 };
 
-export const deadShow: Command = {
+export const deadShow: Command<Service[]> = {
   usage: "dead show LAYER ID",
   words: 2,
   summary: "Show one dead letter with its payload",
@@ -75,13 +98,11 @@ export const deadShow: Command = {
   help: `
 Shows the payload decoded, or in base64 if it can't be decoded. Exit code 1 if there is no such dead
 letter, for example because it was sent back.`,
-  async run({ api, positionals }) {
-    const [layer, id] = [layerOf(positionals[0]), positionals[1]];
+  async run(services, { positionals }) {
+    const { layer, service } = layerOf(services, positionals[0]);
+    const id = positionals[1];
     if (id === undefined) throw new UsageError("the ID of the dead letter is required");
-    const { dead_letters: [dead] } = await api.ask(
-      `/debug/${serviceOf(layer)}/dead-letters`,
-      { layer, id },
-    );
+    const { dead_letters: [dead] } = await service.api.ask(listRoute, { layer, id });
     if (!dead) return { problem: true, json: null, text: "There is no such dead letter." };
     return {
       problem: false,
@@ -101,13 +122,3 @@ letter, for example because it was sent back.`,
     };
   },
 };
-
-export function layerOf(given: string | undefined): Layer {
-  const layer = layers.find((one) => one === given);
-  if (layer) return layer;
-  throw new UsageError(`LAYER must be one of ${layers.join(", ")}, not "${given ?? ""}"`);
-}
-
-export function serviceOf(layer: Layer): ServiceName {
-  return layer === "outbox" ? "entitlement" : "notification";
-}

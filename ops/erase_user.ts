@@ -1,35 +1,37 @@
+import type { ErasureAnswer, ErasureBody } from "@kenri/shared/operators/erasure.ts";
 import {
-  type Call,
   changeFields,
   changeHelp,
   changeOptions,
   type Command,
   UsageError,
-} from "./command.ts";
-import type { Fields } from "./routes.ts";
-import { count, list } from "./text.ts";
+} from "@kenri/shared/ops/command.ts";
+import { changes } from "@kenri/shared/ops/service_api.ts";
+import { count, list } from "@kenri/shared/ops/text.ts";
+import type { Service } from "./service.ts";
 
-export const eraseUser: Command = {
+const route = changes<ErasureBody, ErasureAnswer>("erase-user");
+
+export const eraseUser: Command<Service[]> = {
   usage: "erase-user USER",
   words: 1,
-  summary: "Replace a user with a pseudonym in both services, permanently",
+  summary: "Replace a user with a pseudonym in every service, permanently",
   options: changeOptions,
   help: `${changeHelp()}
 
-Removes the user id, the purchase ids and the idempotency keys from entitlements, audit, outbox,
-stored answers, notifications and dead letters. The number of rows and the audit chains stay as they
-are. The record of the operation does not name the user. Nothing is erased while an event of the user
-is on its way. Afterwards the same id is a new user. The command may be repeated. The stream, logs and
-backups delete their copies with time: docs/privacy.md.
+Removes the user id and what else identifies the user from the tables of each service. The number of
+rows and the audit chains stay as they are. The record of the operation does not name the user.
+Nothing is erased while an event of the user is on its way. Afterwards the same id is a new user. The
+command may be repeated. The stream, logs and backups delete their copies with time: docs/privacy.md.
 Exit code 1 if an event was on its way.`,
-  async run(call) {
+  async run(services, call) {
     const [user_id] = call.positionals;
     if (user_id === undefined) throw new UsageError("the USER is required");
     const fields = { user_id, ...changeFields(call) };
-    const expected = await eraseInBoth(call, { ...fields, dry_run: true });
+    const expected = await eraseInEach(services, { ...fields, dry_run: true });
     const done = fields.dry_run || expected.waiting > 0
       ? expected
-      : await eraseInBoth(call, fields);
+      : await eraseInEach(services, fields);
     const isDone = done.waiting === 0;
     return {
       problem: !isDone,
@@ -45,13 +47,12 @@ interface Done {
   rows: Record<string, number>;
 }
 
-type Erasure = Fields<"/operations/entitlement/erase-user">;
-
-async function eraseInBoth({ api }: Call, fields: Erasure): Promise<Done> {
+// One service after the other: if one has an event on its way, the next ones are left as they are.
+async function eraseInEach(services: Service[], fields: ErasureBody): Promise<Done> {
   const done: Done = { operation_id: undefined, waiting: 0, rows: {} };
   const body = () => ({ ...fields, operation_id: done.operation_id });
-  for (const service of ["entitlement", "notification"] as const) {
-    for await (const page of api.pages(`/operations/${service}/erase-user`, body)) {
+  for (const { api } of services.filter(({ looks }) => looks.erasesUsers)) {
+    for await (const page of api.pages(route, body)) {
       done.operation_id = page.operation_id;
       done.waiting += page.waiting;
       for (const [table, number] of Object.entries(page.rows)) {

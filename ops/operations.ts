@@ -1,7 +1,12 @@
-import { type Command, wholeNumber } from "./command.ts";
-import { table, time } from "./text.ts";
+import type { OperationPage, OperationsQuery } from "@kenri/shared/operators/operation_log.ts";
+import { type Command, wholeNumber } from "@kenri/shared/ops/command.ts";
+import { reads } from "@kenri/shared/ops/service_api.ts";
+import { table, time } from "@kenri/shared/ops/text.ts";
+import { askEach, type Service } from "./service.ts";
 
-export const operations: Command = {
+const route = reads<OperationsQuery, OperationPage>("operations");
+
+export const operations: Command<Service[]> = {
   usage: "operations [--limit N]",
   words: 0,
   summary: "List what operators have changed, who did it and why, the newest first",
@@ -10,16 +15,17 @@ export const operations: Command = {
   --limit N       at most N of each service; default: 20
 
 With --json each operation has its items: what it changed, and from which state.`,
-  async run(call) {
+  async run(services, call) {
     const limit = wholeNumber(call, "limit", 200) ?? 20;
-    const pages = await Promise.all([
-      call.api.ask("/debug/entitlement/operations", { limit }),
-      call.api.ask("/debug/notification/operations", { limit }),
-    ]);
-    const found = pages.flatMap(({ operations }) => operations)
+    const { answered, unreachable } = await askEach(
+      services.filter(({ looks }) => looks.logsOperations),
+      ({ api }) => api.ask(route, { limit }),
+    );
+    const found = answered.flatMap(({ answer }) => answer.operations)
       .sort((a, b) => b.done_at.localeCompare(a.done_at));
     return {
       problem: false,
+      unreachable,
       json: { operations: found },
       text: found.length === 0 ? "No operator has changed anything." : table(found, {
         "TIME": ({ done_at }) => time(done_at),

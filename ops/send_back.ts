@@ -1,3 +1,4 @@
+import type { SendBackAnswer, SendBackBody } from "@kenri/shared/operators/send_back.ts";
 import {
   changeFields,
   changeHelp,
@@ -6,15 +7,17 @@ import {
   type Result,
   text,
   UsageError,
-} from "./command.ts";
-import { layerOf, serviceOf } from "./dead.ts";
-import type { Answer } from "./routes.ts";
-import { count, table } from "./text.ts";
+} from "@kenri/shared/ops/command.ts";
+import { changes } from "@kenri/shared/ops/service_api.ts";
+import { count, table } from "@kenri/shared/ops/text.ts";
+import { layerOf, type Service } from "./service.ts";
+
+const route = changes<SendBackBody, SendBackAnswer>("dead-letters/send-back");
 
 const maxIds = 200; // that the service accepts at once
 const shownAtMost = 20;
 
-export const deadSendBack: Command = {
+export const deadSendBack: Command<Service[]> = {
   usage: "dead send-back LAYER (ID… | --error ERROR)",
   words: Infinity,
   summary: "Retry dead letters",
@@ -23,34 +26,33 @@ export const deadSendBack: Command = {
   ID…             the dead letters with these ids, or
   --error ERROR   all with exactly this error, as \`ops dead errors\` shows it${changeHelp()}
 
-An event of the outbox is republished, a captured message is received again, and a notification is
-sent again, each with all its attempts. The command may be repeated, and two people may run
-it at once: it changes only what is still a dead letter, and receivers remove duplicates.
+Each is tried again, with all its attempts: an event of the outbox is republished, a captured message
+is received again. The command may be repeated, and two people may run it at once: it changes only
+what is still a dead letter, and receivers remove duplicates.
 Exit code 1 if something was refused, or if none of them is a dead letter.`,
-  async run(call) {
-    const layer = layerOf(call.positionals[0]);
+  async run(services, call) {
+    const { layer, service: { api } } = layerOf(services, call.positionals[0]);
     const ids = call.positionals.slice(1);
     const error = text(call.values["error"]);
     if ((ids.length > 0) === (error !== undefined)) {
       throw new UsageError("either IDs or --error is required");
     }
-    const path = `/operations/${serviceOf(layer)}/dead-letters/send-back` as const;
     const fields = { layer, ...changeFields(call) };
     const sent: DeadLetters = [];
     if (ids.length > 0) {
       for (let i = 0; i < ids.length; i += maxIds) {
         const some = ids.slice(i, i + maxIds);
-        sent.push(...(await call.api.ask(path, { ...fields, ids: some })).dead_letters);
+        sent.push(...(await api.ask(route, { ...fields, ids: some })).dead_letters);
       }
     } else {
-      const pages = call.api.pages(path, () => ({ ...fields, error, limit: maxIds }));
+      const pages = api.pages(route, () => ({ ...fields, error, limit: maxIds }));
       for await (const { dead_letters } of pages) sent.push(...dead_letters);
     }
     return resultOf(sent);
   },
 };
 
-type DeadLetters = Answer<"/operations/entitlement/dead-letters/send-back">["dead_letters"];
+type DeadLetters = SendBackAnswer["dead_letters"];
 
 function resultOf(sent: DeadLetters): Result {
   const of = (outcome: DeadLetters[number]["outcome"]) =>

@@ -1,35 +1,40 @@
 import { z } from "zod";
-import { environment, parseSettings } from "@kenri/shared/process/settings.ts";
+import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { host, port } from "@kenri/shared/process/setting_kinds.ts";
-import type { ServiceName } from "./routes.ts";
+import type { Listed } from "./service.ts";
 
 // ops looks for the services where their own settings say that they listen, with the same defaults.
 
-const schema = z.object({
-  "entitlement.http.host": host().prefault("127.0.0.1"),
-  "entitlement.http.port": port().prefault("8080"),
-  "notification.http.host": host().prefault("127.0.0.1"),
-  "notification.http.port": port().prefault("8081"),
+const common = {
   "kenri.token": z.string().optional(),
   "user": z.string().optional(),
   "logname": z.string().optional(),
-});
+};
+
+function addressSettings(defaultPort: number): z.ZodRawShape {
+  return {
+    "http.host": host().prefault("127.0.0.1"),
+    "http.port": port().prefault(`${defaultPort}`),
+  };
+}
 
 export interface Settings {
-  urls: Record<ServiceName, string>;
+  urlOf: (service: Listed) => string;
   token: string | undefined;
   user: string | undefined;
 }
 
-export function readSettings(read: typeof environment = environment): Settings {
-  const settings = parseSettings(schema, read);
-  const url = (service: ServiceName) => {
-    const host = settings[`${service}.http.host`];
-    const name = host.includes(":") ? `[${host}]` : host;
-    return `http://${name}:${settings[`${service}.http.port`]}`;
-  };
+export function readSettings(services: Listed[], read: typeof environment = environment): Settings {
+  const addresses = services.map(({ name, port }) => prefixed(name, addressSettings(port)));
+  const schema: z.ZodRawShape = Object.assign({}, ...addresses);
+  const settings = parseSettings(z.object({ ...schema, ...common }), read);
+  const address: Record<string, unknown> = settings;
   return {
-    urls: { entitlement: url("entitlement"), notification: url("notification") },
+    urlOf: ({ name }) => {
+      const host = `${address[`${name}.http.host`]}`;
+      const port = address[`${name}.http.port`];
+      return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+    },
     token: settings["kenri.token"],
     user: settings["user"] ?? settings["logname"],
   };

@@ -1,45 +1,54 @@
-import type { OutboxStatus } from "@kenri/entitlement/operators/status.ts";
-import type { DeliveryStatus } from "@kenri/notification/operators/status.ts";
-import type { Command } from "./command.ts";
-import type { Answer } from "./routes.ts";
-import { age, ageOf, ago, count, list, table } from "./text.ts";
+import type { DeadLetterCounts } from "@kenri/shared/operators/dead_letters.ts";
+import type { Command } from "@kenri/shared/ops/command.ts";
+import type { Figures, Looks, ServiceStatus } from "@kenri/shared/operators/looks.ts";
+import { type NoFields, reads } from "@kenri/shared/ops/service_api.ts";
+import { age, ageOf, list, table, widthOf } from "@kenri/shared/ops/text.ts";
+import { askEach, type Service } from "./service.ts";
 
 const waitsTooLongSeconds = 60;
-const checkedTooLongAgoMs = 3 * 3_600_000;
 const shownErrors = 10;
 
-export const status: Command = {
+const route = reads<NoFields, ServiceStatus>("status");
+
+export const status: Command<Service[]> = {
   usage: "status",
   words: 0,
   summary: "Show whether events flow, what is waiting and what failed; start here",
   options: {},
   help: `
-Asks both services for their status. Exit code 1 if a person should act: a service is not connected
-to NATS, something has waited for over a minute, there are dead letters, an event was not received,
-or the last reconciliation was over three hours ago.`,
-  async run({ api }) {
-    const [outbox, delivery] = await Promise.all([
-      api.ask("/debug/entitlement/status", {}),
-      api.ask("/debug/notification/status", {}),
-    ]);
-    const errors = [...outbox.errors, ...delivery.errors];
-    const problems = problemsOf(outbox, delivery, errors);
+Asks every service for its status. Exit code 1 if a person should act: a service is not connected to
+NATS, something has waited for over a minute, there are dead letters, an event was not received, or
+the last reconciliation was over three hours ago. Exit code 3 if a service did not answer.`,
+  async run(services) {
+    const shown = services.filter(({ looks }) => looks.status);
+    const { answered, unreachable } = await askEach(shown, ({ api }) => api.ask(route, {}));
+    const answerOf = new Map(answered.map(({ service, answer }) => [service.name, answer]));
+    const errors = answered.flatMap(({ answer }) => answer.errors ?? []);
+    const problems = [
+      ...answered.flatMap(({ service, answer }) => problemsOf(service, answer)),
+      ...(errors.length > 0 ? ["there are dead letters: ops dead errors, ops dead list"] : []),
+    ];
+    const isWell = problems.length + unreachable.length === 0;
     return {
       problem: problems.length > 0,
-      json: { entitlement: outbox, notification: delivery, problems },
+      unreachable,
+      json: {
+        ...Object.fromEntries(shown.map(({ name }) => [name, answerOf.get(name) ?? null])),
+        problems,
+      },
       text: [
-        figures(outbox, delivery, errors),
-        "",
+        figureList(shown.map(({ name, looks }) => {
+          const answer = answerOf.get(name);
+          return { name, figures: answer && figuresOf(looks, answer) };
+        })),
         ...(errors.length > 0 ? [errorTable(errors.slice(0, shownErrors)), ""] : []),
-        ...(problems.length > 0 ? problems.map((problem) => `! ${problem}`) : ["All is well."]),
+        ...(isWell ? ["All is well."] : problems.map((problem) => `! ${problem}`)),
       ].join("\n"),
     };
   },
 };
 
-type Errors = Answer<"/debug/entitlement/dead-letters/errors">["errors"];
-
-export function errorTable(errors: Errors): string {
+export function errorTable(errors: DeadLetterCounts["errors"]): string {
   return table(errors, {
     "LAYER": ({ layer }) => layer,
     "COUNT": ({ count }) => count,
@@ -48,42 +57,51 @@ export function errorTable(errors: Errors): string {
   });
 }
 
-function problemsOf(outbox: OutboxStatus, delivery: DeliveryStatus, errors: Errors): string[] {
-  const { unreceived, checked_at } = outbox;
-  const lags = Date.now() - Date.parse(checked_at) > checkedTooLongAgoMs;
+function problemsOf({ name, looks }: Service, answer: ServiceStatus): string[] {
+  const late = looks.status?.queues.flatMap(({ noun, where, command, of }) => {
+    const { oldest_waiting_seconds: seconds } = of(answer);
+    if (seconds === null || seconds < waitsTooLongSeconds) return [];
+    const waited = words(
+      /^[aeiou]/.test(noun) ? "an" : "a",
+      noun,
+      "has waited",
+      age(seconds),
+      where,
+    );
+    return [`${waited}: ops ${command}`];
+  });
   return [
-    ...(outbox.nats ? [] : ["entitlement is not connected to NATS"]),
-    ...(delivery.nats ? [] : ["notification is not connected to NATS"]),
-    ...waited(outbox, (time) => `an event has waited ${time} in the outbox: ops outbox`),
-    ...waited(delivery, (time) => `a notification has waited ${time}: ops deliveries`),
-    ...(errors.length > 0 ? ["there are dead letters: ops dead errors, ops dead list"] : []),
-    ...(unreceived > 0 ? [`${count(unreceived, "event")} not received: ops unreceived`] : []),
-    ...(lags ? [`last reconciliation ${ageOf(checked_at)} ago: ops reconcile --dry-run`] : []),
+    ...(answer.nats === false ? [`${name} is not connected to NATS`] : []),
+    ...(late ?? []),
+    ...(looks.status?.problems?.(answer) ?? []),
   ];
 }
 
-function waited(
-  { oldest_waiting_seconds: seconds }: OutboxStatus | DeliveryStatus,
-  problem: (time: string) => string,
-): string[] {
-  return seconds === null || seconds < waitsTooLongSeconds ? [] : [problem(age(seconds))];
+function figuresOf({ status, deadLetters = {} }: Looks, answer: ServiceStatus): Figures {
+  const queues = status?.queues.map(({ noun, where, of }) => {
+    const { waiting, oldest_waiting_seconds } = of(answer);
+    const shown = waiting === 0 ? "0" : `${waiting}, the oldest for ${age(oldest_waiting_seconds)}`;
+    return [words(`${noun}s`, "waiting", where), shown];
+  });
+  const dead = Object.keys(deadLetters).map((layer) => {
+    const errors = answer.errors?.filter((one) => one.layer === layer) ?? [];
+    return [`dead letters (${layer})`, errors.reduce((sum, { count }) => sum + count, 0)];
+  });
+  return {
+    ...Object.fromEntries(queues ?? []),
+    ...status?.figures?.(answer),
+    ...Object.fromEntries(dead),
+  };
 }
 
-function figures(outbox: OutboxStatus, delivery: DeliveryStatus, errors: Errors): string {
-  const waiting = ({ waiting, oldest_waiting_seconds }: OutboxStatus | DeliveryStatus) =>
-    waiting === 0 ? "0" : `${waiting}, the oldest for ${age(oldest_waiting_seconds)}`;
-  const dead = (layer: string) =>
-    errors.filter((one) => one.layer === layer).reduce((sum, { count }) => sum + count, 0);
-  return list({
-    "events waiting in the outbox": waiting(outbox),
-    "last event published": ago(outbox.last_published_at),
-    "messages not yet delivered": delivery.undelivered ?? "unknown",
-    "messages not yet acknowledged": delivery.unacknowledged ?? "unknown",
-    "notifications waiting": waiting(delivery),
-    "dead letters of the outbox": dead("outbox"),
-    "dead letters of the stream": dead("advisory"),
-    "dead letters of the delivery": dead("delivery"),
-    "all events received until": ago(outbox.proven_until),
-    "events not received": outbox.unreceived,
-  });
+function words(...given: (string | undefined)[]): string {
+  return given.filter((word) => word !== undefined).join(" ");
+}
+
+// Each service with its figures below it. All values are in one column.
+function figureList(shown: { name: string; figures: Figures | undefined }[]): string {
+  const width = Math.max(0, ...shown.flatMap(({ figures = {} }) => widthOf(figures)));
+  return shown.map(({ name, figures }) =>
+    figures ? `${name}\n${list(figures, width).replaceAll(/^/gm, "  ")}\n` : `${name}: no answer\n`
+  ).join("\n");
 }

@@ -1,14 +1,24 @@
 import { shortKey } from "@kenri/shared/console/text.ts";
 import { printable } from "@kenri/shared/process/printable.ts";
-import type { EventTimeline, Step } from "@kenri/shared/operators/timeline.ts";
-import { type Call, type Command, type Result, text, UsageError, type Values } from "./command.ts";
-import type { Answer, ServiceName } from "./routes.ts";
-import { list, table, time } from "./text.ts";
+import type {
+  EventTimeline,
+  StoredAnswer,
+  Timeline,
+  TimelineBy,
+} from "@kenri/shared/operators/timeline.ts";
+import { type Command, text, UsageError, type Values } from "@kenri/shared/ops/command.ts";
+import { reads, type Unreachable } from "@kenri/shared/ops/service_api.ts";
+import { list, table, time } from "@kenri/shared/ops/text.ts";
+import { askEach, type Service } from "./service.ts";
+import { detailOf, merged } from "./steps.ts";
 
-export const timeline: Command = {
+type By = { [Name in TimelineBy]?: string };
+const route = reads<By, Timeline>("timeline");
+
+export const timeline: Command<Service[]> = {
   usage: "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY [--caller NAME]",
   words: 1,
-  summary: "Show where an event is: each step in both services, with times and errors",
+  summary: "Show where an event is: each step in every service, with times and errors",
   options: { user: { type: "string" }, key: { type: "string" }, caller: { type: "string" } },
   help: `
   --user USER     the latest events of a user, one line each
@@ -19,28 +29,37 @@ One event is shown step by step. Most events go CHANGED → PUBLISHED → RECEIV
 RETRIED, TAKEN_OVER (the lease of its worker expired), LOST (by the stream), MENDED (republished by
 the reconciliation), and what operators did: SENT_BACK, REPLAYED. The last step is SENT, GAVE_UP, or
 CAPTURED (JetStream no longer delivers it). The outbox keeps an event for a day after it was
-published; the notification service keeps it for 30 days.
+published; its receiver keeps it for 30 days.
 Exit code 1 if no event is found.`,
-  async run({ api, positionals, values }) {
+  async run(services, { positionals, values }) {
     const [eventId] = positionals;
     const [user, key] = [text(values["user"]), storedKey(values)];
     if ([eventId, user, key].filter((given) => given !== undefined).length !== 1) {
       throw new UsageError("exactly one of EVENT_ID, --user, --key is required");
     }
-    if (user !== undefined) return await eventsOfUser(api, user);
-    const own = await api.ask(
-      "/debug/entitlement/timeline",
-      key === undefined ? { event_id: eventId ?? "" } : { idempotency_key: key },
-    );
-    const id = own.events[0]?.event_id ?? eventId;
-    const other = id === undefined ? [] : await find(api, "notification", [id]);
-    const [event] = joined(own.events, other);
+    const asked = services.filter(({ looks }) => looks.timeline);
+    if (user !== undefined) {
+      const { events, unreachable } = await find(asked, "user_id", user);
+      events.sort((a, b) => firstAt(b).localeCompare(firstAt(a)));
+      return {
+        problem: events.length === 0,
+        unreachable,
+        json: { events: events.map(toJson) },
+        text: events.length === 0 ? "No event of this user is known." : eventTable(asked, events),
+      };
+    }
+    const { events, keys, unreachable } = key === undefined
+      ? await find(asked, "event_id", eventId ?? "")
+      : await find(asked, "idempotency_key", key);
     return {
-      problem: event === undefined,
-      json: { ...(own.key ? { key: own.key } : {}), events: event ? [event] : [] },
+      problem: events.length === 0,
+      unreachable,
+      json: { key: keys[0], events: events.map(toJson) },
       text: [
-        ...(own.key ? [answerLine(own.key), ""] : []),
-        event ? stepsOf(event) : "No such event is known.",
+        ...keys.map(answerLine),
+        events.length === 0
+          ? "No such event is known."
+          : events.map((event) => stepsOf(asked, event)).join("\n\n"),
       ].join("\n"),
     };
   },
@@ -52,98 +71,123 @@ function storedKey({ key, caller }: Values): string | undefined {
   return `${text(caller)} ${text(key)}`;
 }
 
-/** What each service knows of one event; one of them may know nothing. */
-interface Event {
-  event_id: string;
-  entitlement: EventTimeline | undefined;
-  notification: EventTimeline | undefined;
+/** What each service knows of an event, by the name of the service. */
+type Event = Map<string, EventTimeline>;
+
+interface Found {
+  events: Event[];
+  keys: StoredAnswer[];
+  unreachable: Unreachable[];
 }
 
-// The entitlement service also knows events that wait to be published, the notification service
-// also older ones. So each is asked for the events that only the other one returned.
-async function eventsOfUser(api: Call["api"], user_id: string): Promise<Result> {
-  const [{ events: own }, { events: received }] = await Promise.all([
-    api.ask("/debug/entitlement/timeline", { user_id }),
-    api.ask("/debug/notification/timeline", { user_id }),
-  ]);
-  const [older, newer] = await Promise.all([
-    find(api, "entitlement", idsWithout(received, own)),
-    find(api, "notification", idsWithout(own, received)),
-  ]);
-  const events = joined([...own, ...older], [...received, ...newer])
-    .sort((a, b) => firstAt(b).localeCompare(firstAt(a)));
+// A service may know an event, but not its user or its key: an old event, one that still waits, or
+// one whose user was erased. So in the end each service is asked for what only others returned.
+async function find(services: Service[], by: TimelineBy, value: string): Promise<Found> {
+  const able = services.filter(({ looks }) => looks.timeline?.by.includes(by));
+  const first = await askEach(able, ({ api }) => api.ask(route, { [by]: value }));
+  const answers = first.answered.map(({ service, answer }) => ({ service, events: answer.events }));
+  const ids = new Set(answers.flatMap(({ events }) => events.map(({ event_id }) => event_id)));
+  const isAway = (one: Service) =>
+    able.includes(one) && !answers.some(({ service }) => service === one);
+  const later = await askEach(
+    by === "event_id" ? [] : services.filter((service) => !isAway(service)),
+    (service) => {
+      const known = answers.find((one) => one.service === service)?.events ?? [];
+      return findByIds(service, ids.difference(new Set(known.map(({ event_id }) => event_id))));
+    },
+  );
+  answers.push(...later.answered.map(({ service, answer }) => ({ service, events: answer })));
   return {
-    problem: events.length === 0,
-    json: { events },
-    text: events.length === 0 ? "No event of this user is known." : eventTable(events),
+    events: joined(services, answers),
+    keys: first.answered.flatMap(({ answer }) => answer.key ? [answer.key] : []),
+    unreachable: [...first.unreachable, ...later.unreachable],
   };
 }
 
-function idsWithout(events: EventTimeline[], others: EventTimeline[]): string[] {
-  const known = new Set(others.map(({ event_id }) => event_id));
-  return events.map(({ event_id }) => event_id).filter((id) => !known.has(id));
+const idsAtOnce = 100; // that a service accepts
+
+async function findByIds({ api }: Service, ids: Set<string>): Promise<EventTimeline[]> {
+  const left = [...ids];
+  const found: EventTimeline[] = [];
+  while (left.length > 0) {
+    const event_id = left.splice(0, idsAtOnce).join();
+    found.push(...(await api.ask(route, { event_id })).events);
+  }
+  return found;
 }
 
-async function find(
-  api: Call["api"],
-  service: ServiceName,
-  ids: string[],
-): Promise<EventTimeline[]> {
-  if (ids.length === 0) return [];
-  return (await api.ask(`/debug/${service}/timeline`, { event_id: ids.join() })).events;
+// The services are in the order of the list, in which an event usually passes them.
+function joined(
+  services: Service[],
+  answers: { service: Service; events: EventTimeline[] }[],
+): Event[] {
+  const events = new Map<string, Event>();
+  for (const { name } of services) {
+    for (const { events: known } of answers.filter(({ service }) => service.name === name)) {
+      for (const one of known) {
+        const event = events.get(one.event_id) ?? new Map();
+        events.set(one.event_id, event.set(name, one));
+      }
+    }
+  }
+  return [...events.values()];
 }
 
-function joined(changed: EventTimeline[], received: EventTimeline[]): Event[] {
-  const entitlement = new Map(changed.map((one) => [one.event_id, one]));
-  const notification = new Map(received.map((one) => [one.event_id, one]));
-  return [...new Set([...entitlement.keys(), ...notification.keys()])].map((event_id) => ({
-    event_id,
-    entitlement: entitlement.get(event_id),
-    notification: notification.get(event_id),
-  }));
+function anyOf(event: Event): EventTimeline | undefined {
+  return event.values().next().value;
 }
 
-function eventTable(events: Event[]): string {
-  const known = ({ entitlement, notification }: Event) => entitlement ?? notification;
+function firstAt(event: Event): string {
+  return anyOf(event)?.steps[0]?.at ?? "";
+}
+
+function toJson(event: Event): Record<string, unknown> {
+  return { event_id: anyOf(event)?.event_id, ...Object.fromEntries(event) };
+}
+
+// The status of the event in each service that shows one.
+function statusesOf(services: Service[], event: Event): [title: string, status: string][] {
+  return services.flatMap(({ name, looks: { timeline } }) =>
+    timeline ? [[timeline.title, event.get(name)?.status ?? timeline.absent]] : []
+  );
+}
+
+function eventTable(services: Service[], events: Event[]): string {
+  const titles = services.map(({ looks }) => looks.timeline?.title ?? "");
   return table(events, {
     "CHANGED": (event) => time(firstAt(event)),
-    "EVENT_ID": ({ event_id }) => event_id,
-    "ITEM": (event) => known(event)?.stock_keeping_unit,
-    "VERSION": (event) => known(event)?.version,
-    "TYPE": (event) => known(event)?.type,
-    "OUTBOX": ({ entitlement }) => entitlement?.status ?? "unknown",
-    "NOTIFICATION": ({ notification }) => notification?.status ?? "not received",
+    "EVENT_ID": (event) => anyOf(event)?.event_id,
+    "ITEM": (event) => anyOf(event)?.stock_keeping_unit,
+    "VERSION": (event) => anyOf(event)?.version,
+    "TYPE": (event) => anyOf(event)?.type,
+    ...Object.fromEntries(titles.map((title, i) => [
+      title.toUpperCase(),
+      (event: Event) => statusesOf(services, event)[i]?.[1],
+    ])),
   });
 }
 
-function firstAt({ entitlement, notification }: Event): string {
-  return entitlement?.steps[0]?.at ?? notification?.steps[0]?.at ?? "";
+function answerLine({ idempotency_key, at, status }: StoredAnswer): string {
+  return `Key ${printable(idempotency_key)} was answered with ${status} at ${time(at)}.\n`;
 }
 
-function answerLine(
-  { idempotency_key, at, status }: NonNullable<Answer<"/debug/entitlement/timeline">["key"]>,
-): string {
-  return `Key ${printable(idempotency_key)} was answered with ${status} at ${time(at)}.`;
-}
-
-function stepsOf({ event_id, entitlement, notification }: Event): string {
-  const known = entitlement ?? notification;
+function stepsOf(services: Service[], event: Event): string {
+  const known = anyOf(event);
+  const { idempotency_key, caller } = event.values().find((one) => one.idempotency_key) ?? {};
   const steps = merged(
-    (entitlement?.steps ?? []).map((step) => ({ ...step, service: "entitlement" })),
-    (notification?.steps ?? []).map((step) => ({ ...step, service: "notification" })),
+    [...event].map(([service, { steps }]) => steps.map((step) => ({ ...step, service }))),
   );
   return [
     list({
-      event: event_id,
+      event: known?.event_id,
       user: known?.user_id ?? "unknown",
       item: known?.stock_keeping_unit ?? "unknown",
       type: known?.type ?? "unknown",
       version: known?.version ?? "unknown",
       trace: known?.trace_id ?? "-",
-      key: shortKey(entitlement?.idempotency_key ?? "-"),
-      caller: entitlement?.caller || undefined,
-      outbox: entitlement?.status ?? "unknown",
-      notification: notification?.status ?? "not received",
+      key: shortKey(idempotency_key ?? "-"),
+      caller: caller || undefined,
+      ...Object.fromEntries(statusesOf(services, event)),
     }),
     "",
     table(steps, {
@@ -153,30 +197,4 @@ function stepsOf({ event_id, entitlement, notification }: Event): string {
       "": detailOf,
     }),
   ].join("\n");
-}
-
-// PUBLISHED has the time at which the acknowledgement reached the relay. The message may have
-// reached its receiver a little earlier, but PUBLISHED is shown first.
-const acknowledgedLaterMs = 5_000;
-
-function merged<One extends Step>(own: One[], others: One[]): One[] {
-  const comesFirst = (one: One, other: One) =>
-    one.at <= other.at ||
-    (one.step === "PUBLISHED" && Date.parse(one.at) - Date.parse(other.at) < acknowledgedLaterMs);
-  const steps: One[] = [];
-  const [left, right] = [[...own], [...others]];
-  while (left[0] && right[0]) {
-    const next = comesFirst(left[0], right[0]) ? left.shift() : right.shift();
-    if (next) steps.push(next);
-  }
-  return [...steps, ...left, ...right];
-}
-
-function detailOf({ error, stream_seq, worker, begun_at, who, reason }: Step): string {
-  return [
-    error,
-    stream_seq ? `stream sequence ${stream_seq}` : undefined,
-    who ? `by ${who}: ${reason}` : undefined,
-    worker ? `(worker ${worker}${begun_at ? `, since ${time(begun_at)}` : ""})` : undefined,
-  ].filter((part) => part).join(" ");
 }

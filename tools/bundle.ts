@@ -2,6 +2,8 @@
 // files run without a cache and without downloading modules; docs/deploy.md shows how.
 import { dirname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { migrationsIn, withDatabase } from "../migrations/program.ts";
+import * as services from "../services.ts";
 import { foreignModules, isOurFile, modulesBesideItself } from "./module_graph.ts";
 import { type ProgramName, programs } from "./services.ts";
 
@@ -23,9 +25,10 @@ export async function bundleAll(folder: string, say: (line: string) => void): Pr
     const { size } = await Deno.stat(file);
     say(`${file} (${(size / 1e6).toFixed(1)} MB)`);
   }
-  // migrate.js looks for its SQL beside itself, as migrations/migrate.ts does.
-  for (const service of ["entitlement", "notification"]) {
-    await copySql(fileURLToPath(new URL(`migrations/${service}`, root)), `${folder}/${service}`);
+  // migrate.js looks for the folders of the services beside itself.
+  for (const { name } of withDatabase(services)) {
+    const sql = migrationsIn(name);
+    await copySql(fileURLToPath(new URL(sql, root)), `${folder}/${sql}`);
   }
 }
 
@@ -74,7 +77,7 @@ async function copySql(from: string, to: string): Promise<void> {
   await Deno.remove(to, { recursive: true }).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
-  await Deno.mkdir(to);
+  await Deno.mkdir(to, { recursive: true });
   for await (const { name } of Deno.readDir(from)) {
     if (name.endsWith(".sql")) await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
   }

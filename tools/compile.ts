@@ -11,8 +11,8 @@ import { SettingsError } from "../shared/process/settings.ts";
 import { bundleAll } from "./bundle.ts";
 import { type Build, compileArguments } from "./compile_arguments.ts";
 import { devSettings, futureServers } from "./dev/settings.ts";
-import { checkSettings } from "./check_settings.ts";
-import type { ServiceName } from "./services.ts";
+import { configs } from "./service_configs.ts";
+import { type ServiceName, serviceNames } from "./services.ts";
 
 // Windows is left out, because it has no SIGTERM, which stops a service.
 const targets = [
@@ -21,7 +21,6 @@ const targets = [
   "x86_64-apple-darwin",
   "aarch64-apple-darwin",
 ];
-const services: ServiceName[] = ["entitlement", "notification"];
 
 async function compile(
   service: ServiceName,
@@ -45,10 +44,10 @@ async function compileAll(wanted: string[]): Promise<void> {
   }
   const bin = fileURLToPath(new URL("../dist/bin", import.meta.url));
   const read = (name: string) => Deno.env.get(name);
-  for (const service of services) checkSettings(service, read); // before anything is made
+  for (const service of serviceNames) configs[service]?.readConfig(read); // before anything is made
   await withBundles(async (bundles) => {
     for (const target of wanted.length > 0 ? wanted : targets) {
-      for (const service of services) {
+      for (const service of serviceNames) {
         const output = `${bin}/${service}-${target}`;
         await compile(service, { bundles, output, target, read });
       }
@@ -59,7 +58,7 @@ async function compileAll(wanted: string[]): Promise<void> {
 async function check(): Promise<void> {
   const settings = devSettings(() => undefined, futureServers);
   await withBundles(async (bundles) => {
-    for (const service of services) {
+    for (const service of serviceNames) {
       const build = {
         bundles,
         output: `${bundles}/not-a-service`,

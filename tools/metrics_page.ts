@@ -8,12 +8,10 @@ import {
 } from "../shared/telemetry/metrics.ts";
 import { importsOf } from "./module_graph.ts";
 import { tableOf, writeTables } from "./page_tables.ts";
-import { mainFile, type ServiceName } from "./services.ts";
-
-const services: ServiceName[] = ["entitlement", "notification"];
+import { mainFile, serviceNames } from "./services.ts";
 
 // A module declares its metrics when it is loaded. Only main.ts would start the service.
-for (const service of services) {
+for (const service of serviceNames) {
   for (const url of await importsOf(mainFile(service))) await import(url);
 }
 
@@ -38,12 +36,12 @@ function byName(one: Description, other: Description): number {
   return one.name < other.name ? -1 : 1;
 }
 
-const serviceOf = (name: string) => services.find((service) => name.startsWith(`${service}_`));
+const serviceOf = (name: string) => serviceNames.find((service) => name.startsWith(`${service}_`));
 const lists = [...buckets].map(([bounds, name]) => `- **${name}**: ${bounds.join(", ")}`);
 await writeTables("metrics.md", {
   buckets: lists.join("\n"),
   ...Object.fromEntries(
-    services.map((service) => [service, tableFor((name) => serviceOf(name) === service)]),
+    serviceNames.map((service) => [service, tableFor((name) => serviceOf(name) === service)]),
   ),
-  "both services": tableFor((name) => !serviceOf(name)),
+  "all services": tableFor((name) => !serviceOf(name)),
 }, "metrics:page");

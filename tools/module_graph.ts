@@ -5,9 +5,10 @@
 //
 // It imports no package, because the launcher runs it.
 import { fileURLToPath, pathToFileURL } from "node:url";
+import * as services from "../services.ts";
 
 const root = new URL("../", import.meta.url);
-const rootFolders = ["entitlement", "notification", "shared", "proto", "migrations", "tools"];
+const rootFolders = [...Object.keys(services), "shared", "proto", "migrations", "tools"];
 const code = /\.[cm]?[jt]sx?$/;
 const content = /\.(css|svg|json)$/; // embedded in pages
 
@@ -30,9 +31,16 @@ export async function foreignModules(file: string, projectRoot: URL = root): Pro
   });
 }
 
+/** The packages that are loaded with a file. An `import type` loads nothing. */
 export async function packagesOf(file: string): Promise<string[]> {
-  const { modules } = await graphOf(file, fileURLToPath(root));
-  return modules.filter(({ kind }) => kind === "npm").map(({ specifier }) => specifier);
+  const { modules, roots } = await graphOf(file, fileURLToPath(root));
+  const importsOf = new Map(modules.map(({ specifier, dependencies = [] }) => [
+    specifier,
+    dependencies.flatMap(({ code }) => code?.specifier ?? []),
+  ]));
+  const loaded = new Set(roots);
+  for (const url of loaded) for (const next of importsOf.get(url) ?? []) loaded.add(next);
+  return [...loaded].filter((url) => url.startsWith("npm:"));
 }
 
 /** A module that Deno provides itself also counts: a bundle imports only these. */
@@ -49,16 +57,25 @@ export async function importsOf(file: string): Promise<string[]> {
   return imported.flatMap(({ code }) => code?.specifier ?? []).filter((url) => isOurFile(url));
 }
 
+/** The urls of a program's modules in the folder of its main file, besides that file. */
+export async function modulesBeside(file: string): Promise<string[]> {
+  const { modules, roots } = await graphOf(file, fileURLToPath(root));
+  const folder = new URL(".", pathToFileURL(file)).href;
+  return modules.map(({ specifier }) => specifier)
+    .filter((url) => url.startsWith(folder) && code.test(url) && !roots.includes(url));
+}
+
 function isOurs({ kind, specifier, error }: Module, projectRoot: URL): boolean {
   if (error !== undefined) return false;
   if (kind === "npm" || kind === "node") return true;
   return isOurFile(specifier, projectRoot);
 }
 
-/** A file of the project that may be part of a program: none of its root, such as .env. */
+/** A file of the project that may be part of a program: of its root only the list of services. */
 export function isOurFile(url: string, projectRoot: URL = root): boolean {
   if (!url.startsWith(projectRoot.href)) return false;
   const path = url.slice(projectRoot.href.length);
+  if (path === "services.ts") return true;
   const isThere = rootFolders.some((folder) => path.startsWith(`${folder}/`));
   return isThere && (code.test(path) || content.test(path));
 }

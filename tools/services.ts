@@ -1,13 +1,19 @@
 // The programs, and the arguments with which `deno run` starts each with exactly the permissions
 // that follow from its settings. It imports no package: the launcher runs it before any sandbox
 // exists.
-import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { program as entitlement } from "../entitlement/program.ts";
 import { program as migrate } from "../migrations/program.ts";
-import { program as notification } from "../notification/program.ts";
+import * as services from "../services.ts";
+import {
+  permissionFlags,
+  type Program,
+  programOf,
+  type Read,
+  type Service,
+} from "../shared/process/program.ts";
 import { program as provision } from "./provision/program.ts";
-import { permissionFlags, type Program, type Read } from "../shared/process/program.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 
 interface Start {
   program: Program;
@@ -15,15 +21,24 @@ interface Start {
   isService: boolean;
 }
 
+export type ServiceName = keyof typeof services;
+export type ProgramName = ServiceName | "migrate" | "provision";
+
+export const serviceNames = Object.keys(services) as ServiceName[];
+
 export const programs = {
-  entitlement: { program: entitlement, main: "entitlement/main.ts", isService: true },
-  notification: { program: notification, main: "notification/main.ts", isService: true },
+  ...Object.fromEntries(serviceNames.map((name) => [name, startOf(services[name])])) as Record<
+    ServiceName,
+    Start
+  >,
   migrate: { program: migrate, main: "migrations/migrate.ts", isService: false },
   provision: { program: provision, main: "tools/provision/provision.ts", isService: false },
-} satisfies Record<string, Start>;
+} satisfies Record<ProgramName, Start>;
 
-export type ProgramName = keyof typeof programs;
-export type ServiceName = "entitlement" | "notification";
+/** How a service in this folder is started. */
+export function startOf(service: Service, folder: string = service.name): Start {
+  return { program: programOf(service), main: `${folder}/main.ts`, isService: true };
+}
 
 export function isProgramName(name: string | undefined): name is ProgramName {
   return name !== undefined && Object.hasOwn(programs, name);
@@ -42,19 +57,23 @@ export const v8Flags =
 
 /** The arguments that run a program from its sources. */
 export function runArguments(name: ProgramName, read: Read): string[] {
-  const { program, isService }: Start = programs[name];
-  const file = mainFile(name);
+  return argumentsOf(programs[name], read);
+}
+
+/** The same for a program that is not listed. */
+export function argumentsOf({ program, main, isService }: Start, read: Read): string[] {
+  const file = `${root}/${main}`;
   const attached = fileURLToPath(new URL("attached.ts", import.meta.url));
   return [
     ...["run", "--cached-only", "--no-remote", "--no-prompt"],
     ...(isService ? [v8Flags, `--preload=${attached}`] : []),
-    ...permissionFlags(program, read, dirname(file)),
+    ...permissionFlags(program, read, root),
     file,
   ];
 }
 
 export function mainFile(name: ProgramName): string {
-  return fileURLToPath(new URL(`../${programs[name].main}`, import.meta.url));
+  return `${root}/${programs[name].main}`;
 }
 
 // A bundle is self-contained: it uses no deno.json, which would enable Deno.cron, and loads no

@@ -1,21 +1,20 @@
 // deno task settings:page: writes the tables of docs/settings.md from the schemas of the settings.
 // With --check it only reports a page that is not up to date.
 import type { z } from "zod";
-import { schema as entitlement } from "../entitlement/config.ts";
 import { schema as migrations } from "../migrations/config.ts";
-import { schema as notification } from "../notification/config.ts";
-import { environmentName } from "../shared/process/settings.ts";
+import { environmentName } from "../shared/process/program.ts";
 import { tableOf, writeTables } from "./page_tables.ts";
 import { schema as provision } from "./provision/config.ts";
+import { configs } from "./service_configs.ts";
 
-const settings: Record<string, z.ZodType> = {
-  ...provision.shape,
-  ...migrations.shape,
-  ...entitlement.shape,
-  ...notification.shape,
-};
+const settings: Record<string, z.ZodType> = Object.assign(
+  {},
+  provision.shape,
+  migrations.shape,
+  ...Object.values(configs).map(({ schema }) => schema.shape),
+);
 
-const services = ["entitlement", "notification"];
+const services = Object.keys(configs);
 
 function defaultOf(setting: z.ZodType): string {
   const { type, defaultValue } = setting.def as { type: string; defaultValue?: unknown };
@@ -41,7 +40,7 @@ function byKey([one]: [string, unknown], [other]: [string, unknown]): number {
 
 const serviceOf = (key: string) => services.find((service) => key.startsWith(`${service}.`));
 await writeTables("settings.md", {
-  "both services": tableFor((key) => !serviceOf(key)),
+  "all services": tableFor((key) => !serviceOf(key)),
   ...Object.fromEntries(
     services.map((service) => [service, tableFor((key) => serviceOf(key) === service)]),
   ),

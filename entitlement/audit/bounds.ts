@@ -8,7 +8,7 @@ export interface Bounds {
 
 // A day after the migration that added hashes, no replica of the release before is left.
 const updatedWithinHours = 24;
-const firstWithHashes = 6; // of migrations/entitlement
+const firstWithHashes = 6; // of the migrations
 
 // Every change that occurred before this time is committed, because each one that is under way
 // began later.

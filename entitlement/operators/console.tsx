@@ -1,23 +1,12 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
-import { addConsole } from "@kenri/shared/console/console.tsx";
+import type { ServiceConsole } from "@kenri/shared/console/console.tsx";
 import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
 import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
 import { ageOf, count, perSecond } from "@kenri/shared/console/text.ts";
-import type { Loop } from "@kenri/shared/process/loop.ts";
 import { reconciliationPage, reconciliationPath } from "../reconciliation/page.tsx";
+import { looks, outboxQueue } from "./looks.ts";
 import type { OutboxStatus } from "./status.ts";
 
 // The console of this service: from the request to the stream.
-
-const queue = {
-  title: "Outbox",
-  about: "Events waiting to be published.",
-  noun: "event",
-  lateSeconds: 5, // until an event is in the stream, the objective of docs/slo.md
-  duringOutageOfNats: "events wait in the outbox",
-  waitsForNats: true,
-};
 
 const requests = (result?: string) => ({
   name: "entitlement_command_total",
@@ -32,27 +21,18 @@ const counters = {
   ...workerCounters("relay"),
 };
 
-export function addEntitlementConsole(
-  app: OpenAPIHono,
-  authenticator: Authenticator,
-  peerUrl: string | undefined,
-): Loop {
-  return addConsole(app, authenticator, {
-    site: { service: "entitlement", peer: "notification", peerUrl },
-    searchBy: [
-      { by: "user_id", title: "user id" },
-      { by: "event_id", title: "event id" },
-      { by: "idempotency_key", title: "idempotency key" },
-    ],
-    layers: { outbox: "Events that could not be published." },
-    counters,
-    queue,
-    stages: stagesOf,
-    problems: unreceivedEvents,
-    after: "Receives the events and sends notifications.",
-    more: [{ path: reconciliationPath, title: "Reconciliation", page: reconciliationPage }],
-  });
-}
+export const entitlementConsole: ServiceConsole<OutboxStatus, keyof typeof counters> = {
+  service: "entitlement",
+  looks,
+  counters,
+  stages: stagesOf,
+  problems: unreceivedEvents,
+  duringOutageOfNats: "events wait in the outbox",
+  after: { title: "Receivers", about: "Other services receive the events." },
+  meaningOfSteps: { CHANGED: "The change was committed together with its event." },
+  toneOfStates: {},
+  more: [{ path: reconciliationPath, title: "Reconciliation", page: reconciliationPage }],
+};
 
 function stagesOf(
   status: OutboxStatus | undefined,
@@ -75,7 +55,7 @@ function stagesOf(
       counter: "changes",
       unit: "changes/s",
     }),
-    queueStage(queue, status),
+    queueStage(outboxQueue, status),
     flowStage(rates, {
       title: "Relay",
       about: "Publishes events to the stream, in order.",

@@ -1,31 +1,16 @@
-import { z } from "@hono/zod-openapi";
 import { maxEvents, readAsked, timelineRoute } from "@kenri/shared/operators/timeline.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { findTimelines } from "./event_timelines.ts";
+import { timelineBy } from "./looks.ts";
 
 // The timelines of events in this service, found by event, by user or by the key of the request.
 
-const askedBy = ["event_id", "user_id", "idempotency_key"] as const;
-
-const keySchema = z.object({
-  idempotency_key: z.string(),
-  caller: z.string(),
-  at: z.string(),
-  expires_at: z.string(),
-  status: z.int(),
-  body: z.unknown(),
-}).openapi("StoredAnswer");
-
-export type StoredAnswer = z.infer<typeof keySchema>;
-
-export const eventsRoute = timelineRoute("entitlement", askedBy, {
-  key: keySchema.optional().openapi({ description: "The answer stored under the key" }),
-});
+export const eventsRoute = timelineRoute("entitlement", timelineBy);
 
 export function timeline(database: Database): Handler {
   return async ({ req }) => {
-    const asked = readAsked(req.query(), askedBy);
+    const asked = readAsked(req.query(), timelineBy);
     switch (asked.by) {
       case "event_id":
         return Response.json({ events: await findTimelines(database, asked.value) });

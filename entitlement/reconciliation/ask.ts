@@ -2,15 +2,13 @@ import { createInbox, ErrorCode, NatsError } from "nats";
 import { unavailable } from "@kenri/shared/http/errors.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { NatsLink, Session } from "@kenri/shared/nats/link.ts";
-import { inboxesOf } from "@kenri/shared/nats/connection.ts";
+import { inboxOfAnswers } from "@kenri/shared/nats/connection.ts";
 import { readReceipt, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
 
 export type AskReceiver = (eventIds: string[], withinMs?: number) => Promise<Receipt>;
 
 const answerWithinMs = 5_000;
-// This inbox is not the one for the acknowledgements of the stream, so a service that may answer
-// checks can't forge acknowledgements.
-const answers = inboxesOf("entitlement.checks");
+const answers = inboxOfAnswers("entitlement");
 
 // Asks the notification service, over NATS, which of these events it has not received.
 export function receiverOver(link: NatsLink, subject: string): AskReceiver {

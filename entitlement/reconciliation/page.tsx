@@ -47,7 +47,7 @@ export function reconciliationPage(site: Site): ShowPage {
             event.user_id,
             event.stock_keeping_unit,
             event.version,
-            <Status status={event.state} />,
+            <Status site={site} status={event.state} />,
             <When at={event.found_at} />,
             event.mends === 0 ? "–" : (
               <span>

@@ -1,23 +1,12 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
-import { addConsole } from "@kenri/shared/console/console.tsx";
+import type { ServiceConsole } from "@kenri/shared/console/console.tsx";
 import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
 import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
 import { perSecond, whole } from "@kenri/shared/console/text.ts";
-import type { Loop } from "@kenri/shared/process/loop.ts";
 import { inboxPage, inboxPath } from "./inbox_page.tsx";
+import { deliveryQueue, looks } from "./looks.ts";
 import type { DeliveryStatus } from "./status.ts";
 
 // The console of this service: from the stream to the user.
-
-const queue = {
-  title: "Waiting",
-  about: "Notifications waiting to be sent.",
-  noun: "notification",
-  lateSeconds: 30, // from the change to the send, the objective of docs/slo.md
-  duringOutageOfNats: "events wait in the stream",
-  waitsForNats: false,
-};
 
 const messages = (outcome: string) => ({
   name: "notification_receive_total",
@@ -30,25 +19,22 @@ const counters = {
   ...workerCounters("delivery"),
 };
 
-export function addNotificationConsole(
-  app: OpenAPIHono,
-  authenticator: Authenticator,
-  peerUrl: string | undefined,
-): Loop {
-  return addConsole(app, authenticator, {
-    site: { service: "notification", peer: "entitlement", peerUrl },
-    searchBy: [{ by: "user_id", title: "user id" }, { by: "event_id", title: "event id" }],
-    layers: {
-      delivery: "Notifications that could not be sent.",
-      advisory: "Messages that JetStream no longer delivers. A copy of each was kept.",
-    },
-    counters,
-    queue,
-    stages: stagesOf,
-    before: "Commits changes and publishes their events.",
-    more: [{ path: inboxPath, title: "Inbox", page: inboxPage }],
-  });
-}
+export const notificationConsole: ServiceConsole<DeliveryStatus, keyof typeof counters> = {
+  service: "notification",
+  looks,
+  counters,
+  stages: stagesOf,
+  duringOutageOfNats: "events wait in the stream",
+  before: { title: "Publishers", about: "Other services publish events." },
+  meaningOfSteps: {
+    RECEIVED: "The event was received and stored as a notification.",
+    CAPTURED: "JetStream no longer delivers the message. A copy of it was kept as a dead letter.",
+    PROCESSING: "The notification is being sent.",
+    SENT: "The channel accepted the notification.",
+  },
+  toneOfStates: { SENT: "good", NOT_RECEIVED: "bad" },
+  more: [{ path: inboxPath, title: "Inbox", page: inboxPage }],
+};
 
 function stagesOf(
   status: DeliveryStatus | undefined,
@@ -74,7 +60,7 @@ function stagesOf(
         ["unreadable", perSecond(rates.rate("unreadable"))],
       ],
     }),
-    queueStage(queue, status),
+    queueStage(deliveryQueue, status),
     flowStage(rates, {
       title: "Sent",
       about: "Notifications that the channel accepted.",

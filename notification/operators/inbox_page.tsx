@@ -32,13 +32,13 @@ export function inboxPage(site: Site): ShowPage {
           <SearchField id="user_id" label="User id" value={user_id} maxlength={255} />
           <button type="submit">Find</button>
         </form>
-        {found && <Notifications inbox={found} />}
+        {found && <Notifications site={site} inbox={found} />}
       </ConsolePage>,
     );
   };
 }
 
-function Notifications({ inbox }: { inbox: Inbox }): JSX.Element {
+function Notifications({ site, inbox }: { site: Site; inbox: Inbox }): JSX.Element {
   const { user_id, notifications, next_cursor } = inbox;
   return (
     <>
@@ -48,7 +48,7 @@ function Notifications({ inbox }: { inbox: Inbox }): JSX.Element {
         rows={notifications.map((notification) => [
           <When at={notification.created_at} />,
           <span class="word">{notification.type}</span>,
-          <Status status={notification.status} />,
+          <Status site={site} status={notification.status} />,
           <When at={notification.sent_at} />,
           notification.attempt_count,
           <EventLink id={notification.event_id} />,

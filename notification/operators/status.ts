@@ -1,33 +1,25 @@
 import { z } from "@hono/zod-openapi";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import { countErrors, type DeadLetters } from "@kenri/shared/operators/dead_letters.ts";
-import {
-  countedAtMost,
-  findOldestWaiting,
-  serviceStatusRoute,
-  statusFields,
-  waitingRowFields,
-} from "@kenri/shared/operators/status.ts";
+import { serviceStatusRoute, statusFields, waitingRows } from "@kenri/shared/operators/status.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
-import { countBacklog } from "@kenri/shared/queue/backlog.ts";
 import type { Handler } from "hono";
 import { consumerInfo, type ConsumerName } from "../backlog.ts";
 import { notifications } from "../deliveries.ts";
 
-const rowSchema = z.object({
+const waiting = waitingRows(notifications, {
   notification_id: z.uuid(),
   event_id: z.uuid(),
   version: z.int(),
-  ...waitingRowFields,
 });
 
 const statusSchema = z.object({
+  ...waiting.fields,
   ...statusFields,
   undelivered: z.int().nullable().openapi({
     description: "Messages in the stream that were not delivered to the consumer yet",
   }),
   unacknowledged: z.int().nullable(),
-  oldest: z.array(rowSchema),
 }).openapi("DeliveryStatus");
 
 export type DeliveryStatus = z.infer<typeof statusSchema>;
@@ -41,14 +33,12 @@ export function status(
   consumer: ConsumerName,
 ): Handler {
   return async () => {
-    const columns = "notification_id, event_id, version";
-    const [backlog, oldest, errors, lag] = await Promise.all([
-      countBacklog(database, notifications, countedAtMost),
-      findOldestWaiting<z.infer<typeof rowSchema>>(database, notifications, columns),
-      countErrors(tables),
+    const parts = await Promise.all([
+      waiting.read(database),
       lagOf(link, consumer),
+      countErrors(tables).then((errors) => ({ errors })),
     ]);
-    return Response.json({ ...backlog, ...lag, errors, oldest });
+    return Response.json(Object.assign({}, ...parts));
   };
 }
 

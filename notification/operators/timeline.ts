@@ -12,16 +12,15 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { findAttempts } from "@kenri/shared/queue/attempts.ts";
 import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Handler } from "hono";
+import { timelineBy } from "./looks.ts";
 
 // The timelines of events in this service, from the stream to the send.
 
-const askedBy = ["event_id", "user_id"] as const;
-
-export const eventsRoute = timelineRoute("notification", askedBy);
+export const eventsRoute = timelineRoute("notification", timelineBy);
 
 export function timeline(database: Database): Handler {
   return async ({ req }) => {
-    const asked = readAsked(req.query(), askedBy);
+    const asked = readAsked(req.query(), timelineBy);
     const ids = asked.by === "event_id"
       ? asked.value
       : await findEventsOfUser(database, asked.value);

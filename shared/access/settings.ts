@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { environmentName } from "../process/settings.ts";
+import { environmentName } from "../process/program.ts";
 import { duration, serverUrl, text } from "../process/setting_kinds.ts";
 import type { AccessOptions } from "./authenticator.ts";
 import { isLoopback } from "./loopback.ts";

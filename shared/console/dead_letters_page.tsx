@@ -1,4 +1,5 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
+import type { Layers } from "../operators/looks.ts";
 import type { DeadLetter, DeadLetterCounts, DeadLetterPage } from "../operators/dead_letters.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
@@ -11,9 +12,6 @@ import { age, ageOf, whole } from "./text.ts";
 // Dead letters: counted by error, listed, and each with its payload.
 
 export const deadLetterPath = `${deadLettersPath}/one`;
-
-// What the dead letters of each layer are, in a sentence.
-export type Layers = Record<string, string>;
 
 export function deadLettersPage(site: Site, layers: Layers): ShowPage {
   return async (context, api) => {

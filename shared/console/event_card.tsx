@@ -2,22 +2,26 @@ import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { EventTimeline, Step } from "../operators/timeline.ts";
 import { queryOf } from "./ask.ts";
-import { Facts, Status, When } from "./layout.tsx";
+import { Facts, type Site, Status, When } from "./layout.tsx";
 import { timelinePath } from "./search.tsx";
 import { age, shortKey } from "./text.ts";
 
 // One event with all its steps in this service.
 
-export function EventCard({ event, children }: {
+interface EventCardParts {
+  site: Site;
   event: EventTimeline;
+  meaningOf: Record<string, string>; // of the steps, in a sentence
   children: Child;
-}): JSX.Element {
+}
+
+export function EventCard({ site, event, meaningOf, children }: EventCardParts): JSX.Element {
   const { event_id, user_id, status, steps, next_retry_at, attempt_count } = event;
   const { idempotency_key: key } = event;
   return (
     <article class="card">
       <h2>
-        {event.type ?? "Event"} <Status status={status} />
+        {event.type ?? "Event"} <Status site={site} status={status} />
       </h2>
       <Facts
         facts={[
@@ -32,7 +36,9 @@ export function EventCard({ event, children }: {
       />
       <h3>Steps in this service</h3>
       <ol class="steps">
-        {steps.map((step, i) => <StepItem step={step} before={steps[i - 1]} />)}
+        {steps.map((step, i) => (
+          <StepItem step={step} meaning={meaningOf[step.step]} before={steps[i - 1]} />
+        ))}
       </ol>
       {children}
     </article>
@@ -43,24 +49,13 @@ function UserLink({ id }: { id: string }): JSX.Element {
   return <a href={`${timelinePath}${queryOf({ by: "user_id", q: id })}`}>{id}</a>;
 }
 
-const explanationOf: Record<string, string> = {
-  CHANGED: "The change was committed together with its event.",
-  PUBLISHED: "The stream acknowledged the event.",
-  IN_FLIGHT: "A relay is publishing the event.",
-  RETRIED: "The attempt failed. The next one follows after a pause.",
-  GAVE_UP: "The last attempt failed. This is now a dead letter.",
-  TAKEN_OVER: "The lease expired and another worker took over.",
-  REPLAYED: "Republished: an operator replayed the event.",
-  MENDED: "Republished: the event had not been received.",
-  LOST: "Republished: the stream had lost the event.",
-  SENT_BACK: "An operator sent the dead letter back. All its attempts begin anew.",
-  RECEIVED: "The event was received and stored as a notification.",
-  CAPTURED: "JetStream no longer delivers the message. A copy of it was kept as a dead letter.",
-  PROCESSING: "The notification is being sent.",
-  SENT: "The channel accepted the notification.",
-};
+interface StepParts {
+  step: Step;
+  meaning: string | undefined;
+  before: Step | undefined;
+}
 
-function StepItem({ step, before }: { step: Step; before: Step | undefined }): JSX.Element {
+function StepItem({ step, meaning, before }: StepParts): JSX.Element {
   const { at, error, worker, stream_seq, who, reason, begun_at } = step;
   const seconds = before && before.at && at
     ? (Date.parse(at) - Date.parse(before.at)) / 1_000
@@ -71,7 +66,7 @@ function StepItem({ step, before }: { step: Step; before: Step | undefined }): J
         <b>{step.step}</b> <When at={at} />
         {seconds !== null && <span class="muted">+{age(seconds)}</span>}
       </p>
-      <p>{explanationOf[step.step]}</p>
+      <p>{meaning}</p>
       {error && <p class="bad error">{error}</p>}
       <p class="muted">
         {[

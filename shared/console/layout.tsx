@@ -1,14 +1,15 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { Page } from "../http/pages/page.tsx";
+import type { NamedPage } from "../process/setting_kinds.ts";
 
 // The frame of every page of the console, and the parts that pages are made of.
 
 export interface Site {
   service: string;
-  peer: string; // the service at the other end of the stream
-  peerUrl: string | undefined; // of its console
+  peers: NamedPage[]; // the consoles of other services
   needsSignIn: boolean;
+  toneOf: Record<string, Tone>; // of the states that things have in this service
   pages: { path: string; title: string }[];
 }
 
@@ -49,7 +50,7 @@ export function ConsolePage({ site, path, title, note, children }: PageParts): J
 }
 
 function Bar({ site, path }: { site: Site; path: string }): JSX.Element {
-  const { service, peer, peerUrl, needsSignIn, pages } = site;
+  const { service, peers, needsSignIn, pages } = site;
   return (
     <div class="bar">
       <header>
@@ -63,7 +64,7 @@ function Bar({ site, path }: { site: Site; path: string }): JSX.Element {
             </a>
           ))}
         </nav>
-        {peerUrl && <a class="peer" href={`${peerUrl}/console`}>{peer} ↗</a>}
+        {peers.map(({ name, url }) => <a class="peer" href={`${url}/console`}>{name} ↗</a>)}
         {needsSignIn && <a class="peer" href="/console/sign-out">Sign out</a>}
       </header>
     </div>
@@ -100,18 +101,8 @@ export function State({ tone, word }: { tone: Tone; word: string }): JSX.Element
   return <span class={`state ${tone}`}>{word}</span>;
 }
 
-const toneOf: Record<string, Tone> = {
-  PUBLISHED: "good",
-  SENT: "good",
-  FAILED: "bad",
-  NOT_RECEIVED: "bad",
-  MISSING: "bad",
-  DEAD: "bad",
-  DELETED: "muted",
-};
-
-export function Status({ status }: { status: string }): JSX.Element {
-  return <State tone={toneOf[status] ?? "warn"} word={status} />;
+export function Status({ site, status }: { site: Site; status: string }): JSX.Element {
+  return <State tone={site.toneOf[status] ?? "warn"} word={status} />;
 }
 
 export function Json({ value, label }: { value: unknown; label: string }): JSX.Element {

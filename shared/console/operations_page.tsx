@@ -3,17 +3,11 @@ import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { ConsolePage, Json, NextPage, type Site, Table, When } from "./layout.tsx";
 import { count } from "./text.ts";
+import { meaningOfOperations } from "./words.ts";
 
 // The log of what operators and the hourly reconciliation have changed.
 
 export const operationsPath = "/console/operations";
-
-const labelOf: Record<string, string> = {
-  SEND_BACK: "Dead letters sent back",
-  REPLAY: "Republished: replay",
-  MEND: "Republished: not received",
-  ERASE_USER: "User erased",
-};
 
 export function operationsPage(site: Site): ShowPage {
   return async (context, api) => {
@@ -31,7 +25,7 @@ export function operationsPage(site: Site): ShowPage {
           rows={operations.map(({ done_at, kind, layer, who, reason, items }) => [
             <When at={done_at} />,
             <span>
-              {labelOf[kind]} <span class="muted">{kind}</span>
+              {meaningOfOperations[kind]} <span class="muted">{kind}</span>
             </span>,
             layer,
             who,

@@ -8,15 +8,15 @@ import type { Fragments } from "./live.ts";
 import { Pipeline, stageFragments } from "./pipeline.tsx";
 import { Search, type SearchBy } from "./search.tsx";
 import type { Stage } from "./stages.tsx";
-import { type WaitingRow, WaitingTable } from "./waiting_table.tsx";
+import type { WaitingRow } from "../operators/status.ts";
+import { WaitingTable } from "./waiting_table.tsx";
 
 // The first page: whether events flow, what is waiting, and what needs a person.
 
 export interface Overview {
   stages: Stage[];
   problems: Child[];
-  oldest: WaitingRow[];
-  noun: string; // of a waiting row
+  queues: { noun: string; oldest: WaitingRow[] }[]; // each with a name for its rows
   error?: string; // why the status could not be read
 }
 
@@ -37,16 +37,22 @@ export function fragmentsOf(overview: Overview): Fragments {
   return {
     ...stageFragments(overview.stages),
     problems: <Problems {...overview} />,
-    oldest: <WaitingTable noun={overview.noun} rows={overview.oldest} />,
+    oldest: <Oldest {...overview} />,
   };
+}
+
+/** What other services do before or after the stages of this one. */
+export interface Elsewhere {
+  title: string;
+  about: string;
 }
 
 interface PipelinePageParts {
   site: Site;
   searchBy: SearchBy[];
   overview: () => Promise<Overview>;
-  before: string | undefined;
-  after: string | undefined;
+  before: Elsewhere | undefined;
+  after: Elsewhere | undefined;
 }
 
 export function pipelinePage(parts: PipelinePageParts): ShowPage {
@@ -62,8 +68,8 @@ export function pipelinePage(parts: PipelinePageParts): ShowPage {
         </Live>
         <Pipeline
           stages={overview.stages}
-          before={before && <PeerStage site={site} about={before} />}
-          after={after && <PeerStage site={site} about={after} />}
+          before={before && <ElsewhereStage {...before} />}
+          after={after && <ElsewhereStage {...after} />}
         />
         <p class="muted">
           Rates are those of this replica. Backlogs are those of all replicas.
@@ -72,21 +78,26 @@ export function pipelinePage(parts: PipelinePageParts): ShowPage {
         <Search searchBy={searchBy} />
         <h2>Oldest in the backlog</h2>
         <Live name="oldest">
-          <WaitingTable noun={overview.noun} rows={overview.oldest} />
+          <Oldest {...overview} />
         </Live>
       </ConsolePage>,
     );
   };
 }
 
-function PeerStage({ site: { peer, peerUrl }, about }: {
-  site: Site;
-  about: string;
-}): JSX.Element {
+function ElsewhereStage({ title, about }: Elsewhere): JSX.Element {
   return (
     <>
-      <h2>{peerUrl ? <a href={`${peerUrl}/console`}>{peer} ↗</a> : peer}</h2>
+      <h2>{title}</h2>
       <p class="muted">{about}</p>
+    </>
+  );
+}
+
+function Oldest({ queues }: Overview): JSX.Element {
+  return (
+    <>
+      {queues.map(({ noun, oldest }) => <WaitingTable noun={noun} rows={oldest} />)}
     </>
   );
 }

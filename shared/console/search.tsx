@@ -1,4 +1,5 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
+import type { TimelineBy } from "../operators/timeline.ts";
 import { queryOf } from "./ask.ts";
 
 // The form that finds events, and the link to one.
@@ -6,8 +7,18 @@ import { queryOf } from "./ask.ts";
 export const timelinePath = "/console/timeline";
 
 export interface SearchBy {
-  by: "event_id" | "user_id" | "idempotency_key";
+  by: TimelineBy;
   title: string;
+}
+
+const everySearch: SearchBy[] = [
+  { by: "user_id", title: "user id" },
+  { by: "event_id", title: "event id" },
+  { by: "idempotency_key", title: "idempotency key" },
+];
+
+export function searchesBy(allowed: readonly TimelineBy[]): SearchBy[] {
+  return everySearch.filter(({ by }) => allowed.includes(by));
 }
 
 interface SearchParts {

@@ -1,10 +1,9 @@
 import type { Child } from "hono/jsx";
-import type { z } from "zod";
-import type { statusFields } from "../operators/status.ts";
+import type { QueueLooks, ServiceStatus } from "../operators/looks.ts";
+import type { Backlog } from "../queue/backlog.ts";
 import type { Fact, Tone } from "./layout.tsx";
 import type { Samples } from "./samples.ts";
 import { age, count, whole } from "./text.ts";
-import type { WaitingRow } from "./waiting_table.tsx";
 
 // The stages that an event passes in a service, and the problems there, as the service's status and
 // its counters show them.
@@ -41,51 +40,47 @@ function flowState(rate: number | undefined): Stage["state"] {
   return rate > 0 ? { tone: "good", word: "flowing" } : { tone: "muted", word: "idle" };
 }
 
-// What a service reports of its queue of leased rows.
-export type QueueStatus = z.infer<z.ZodObject<typeof statusFields>> & { oldest: WaitingRow[] };
-
-export interface Queue {
-  title: string;
-  about: string;
-  noun: string; // of one row
-  lateSeconds: number;
-  duringOutageOfNats: string;
-  waitsForNats: boolean; // then a late row is no further problem while NATS is down
-}
-
-// The stage at which rows wait.
-export function queueStage(
-  { title, about, lateSeconds }: Queue,
-  status: QueueStatus | undefined,
+// The stage at which the rows of a queue wait.
+export function queueStage<Status extends ServiceStatus>(
+  { title, noun, until, layers, lateSeconds, of }: QueueLooks<Status>,
+  status: Status | undefined,
 ): Stage {
+  const queue = status && of(status);
+  const dead = status?.errors?.filter(({ layer }) => layers.includes(layer));
   return {
     title,
-    about,
-    state: queueState(status, lateSeconds),
+    about: `${noun.charAt(0).toUpperCase()}${noun.slice(1)}s waiting ${until}.`,
+    state: queueState(queue, lateSeconds),
     facts: [
-      ["waiting", status ? whole(status.waiting) : "–"],
-      ["oldest", age(status?.oldest_waiting_seconds ?? null)],
-      ["dead letters", status ? whole(deadLettersIn(status)) : "–"],
+      ["waiting", queue ? whole(queue.waiting) : "–"],
+      ["oldest", age(queue?.oldest_waiting_seconds ?? null)],
+      ["dead letters", dead ? whole(sumOf(dead)) : "–"],
     ],
   };
 }
 
-function queueState(status: QueueStatus | undefined, lateSeconds: number): Stage["state"] {
-  if (!status) return { tone: "muted", word: "unknown" };
-  if ((status.oldest_waiting_seconds ?? 0) > lateSeconds) return { tone: "warn", word: "late" };
-  return { tone: "good", word: status.waiting > 0 ? "flowing" : "empty" };
+function queueState(queue: Backlog | undefined, lateSeconds: number): Stage["state"] {
+  if (!queue) return { tone: "muted", word: "unknown" };
+  if ((queue.oldest_waiting_seconds ?? 0) > lateSeconds) return { tone: "warn", word: "late" };
+  return { tone: "good", word: queue.waiting > 0 ? "flowing" : "empty" };
 }
 
-export function queueProblems(
-  { noun, lateSeconds, duringOutageOfNats, waitsForNats }: Queue,
-  status: QueueStatus,
+// What needs a person: an outage of NATS, late rows and dead letters.
+export function statusProblems<Status extends ServiceStatus>(
+  queues: readonly QueueLooks<Status>[],
+  status: Status,
+  duringOutageOfNats: string | undefined,
 ): Child[] {
-  const { nats, oldest_waiting_seconds: waited } = status;
-  const isLate = waited !== null && waited > lateSeconds && (nats || !waitsForNats);
-  const dead = deadLettersIn(status);
+  const natsIsAway = status.nats === false;
+  const late = queues.flatMap(({ noun, lateSeconds, waitsForNats, of }) => {
+    const { oldest_waiting_seconds: waited } = of(status);
+    if (waited === null || waited <= lateSeconds || (natsIsAway && waitsForNats)) return [];
+    return [`The oldest ${noun} has been waiting for ${age(waited)}, see below.`];
+  });
+  const dead = sumOf(status.errors ?? []);
   return [
-    ...(nats ? [] : [`NATS is unreachable: ${duringOutageOfNats} until it is back.`]),
-    ...(isLate ? [`The oldest ${noun} has been waiting for ${age(waited)}, see below.`] : []),
+    ...(natsIsAway ? [`NATS is unreachable: ${duringOutageOfNats} until it is back.`] : []),
+    ...late,
     ...(dead > 0
       ? [
         <a href="/console/dead-letters">
@@ -96,6 +91,6 @@ export function queueProblems(
   ];
 }
 
-function deadLettersIn({ errors }: QueueStatus): number {
+function sumOf(errors: { count: number }[]): number {
   return errors.reduce((sum, { count }) => sum + count, 0);
 }

@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { EventTimeline, Timeline } from "../operators/timeline.ts";
+import type { EventTimeline, StoredAnswer, Timeline } from "../operators/timeline.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { EventCard } from "./event_card.tsx";
@@ -10,28 +10,23 @@ import { EventLink, Search, type SearchBy, timelinePath } from "./search.tsx";
 // What happened to an event, found by its id, by its user, or by the key of its request where the
 // service knows it.
 
-interface StoredAnswer {
-  at: string;
-  expires_at: string;
-  status: number;
-  body: unknown;
-}
-
-type Found = Timeline & { key?: StoredAnswer };
-
-export function timelinePage(site: Site, searchBy: SearchBy[]): ShowPage {
+export function timelinePage(
+  site: Site,
+  searchBy: SearchBy[],
+  meaningOf: Record<string, string>,
+): ShowPage {
   return async (context, api) => {
     const { req } = context;
     const value = req.query("q")?.trim() ?? "";
     const { by } = searchBy.find(({ by }) => by === req.query("by")) ?? { by: "user_id" };
     const found = value === ""
       ? undefined
-      : await api.get<Found>(`/debug/${site.service}/timeline`, { [by]: value });
+      : await api.get<Timeline>(`/debug/${site.service}/timeline`, { [by]: value });
     return pageAnswer(
       context,
       <ConsolePage site={site} path={timelinePath} title="Where is my event?">
         <Search searchBy={searchBy} by={by} value={value} />
-        {found && <Result site={site} found={found} by={by} value={value} />}
+        {found && <Result {...{ site, found, by, value, meaningOf }} />}
       </ConsolePage>,
     );
   };
@@ -39,12 +34,13 @@ export function timelinePage(site: Site, searchBy: SearchBy[]): ShowPage {
 
 interface ResultParts {
   site: Site;
-  found: Found;
+  found: Timeline;
   by: string;
   value: string;
+  meaningOf: Record<string, string>; // of the steps, in a sentence
 }
 
-function Result({ site, found: { events, key }, by, value }: ResultParts): JSX.Element {
+function Result({ site, found: { events, key }, by, value, meaningOf }: ResultParts): JSX.Element {
   const [event] = events;
   return (
     <>
@@ -52,16 +48,15 @@ function Result({ site, found: { events, key }, by, value }: ResultParts): JSX.E
       {!event && (
         <p class="empty">
           {site.service} has no event for <code>{value}</code>.
-          <PeerLink site={site} by={by} value={value} />
         </p>
       )}
       {event && events.length === 1 && (
-        <EventCard event={event}>
-          <PeerLink site={site} by="event_id" value={event.event_id} />
+        <EventCard site={site} event={event} meaningOf={meaningOf}>
+          <PeerLinks site={site} by="event_id" value={event.event_id} />
         </EventCard>
       )}
-      {events.length > 1 && <Events events={events} />}
-      {by === "user_id" && event && <PeerLink site={site} by={by} value={value} />}
+      {events.length > 1 && <Events site={site} events={events} />}
+      {(by === "user_id" || !event) && <PeerLinks site={site} by={by} value={value} />}
     </>
   );
 }
@@ -82,7 +77,7 @@ function StoredAnswerCard({ stored }: { stored: StoredAnswer }): JSX.Element {
   );
 }
 
-function Events({ events }: { events: EventTimeline[] }): JSX.Element {
+function Events({ site, events }: { site: Site; events: EventTimeline[] }): JSX.Element {
   return (
     <Table
       label="Events, the newest first"
@@ -93,23 +88,27 @@ function Events({ events }: { events: EventTimeline[] }): JSX.Element {
         event.stock_keeping_unit ?? "–",
         event.version ?? "–",
         <span class="word">{event.type ?? "–"}</span>,
-        <Status status={event.status} />,
+        <Status site={site} status={event.status} />,
       ])}
       none=""
     />
   );
 }
 
-function PeerLink(
-  { site: { peer, peerUrl }, by, value }: { site: Site; by: string; value: string },
+function PeerLinks(
+  { site: { peers }, by, value }: { site: Site; by: string; value: string },
 ): JSX.Element | null {
   // Only the service that receives the requests knows their keys.
-  if (!peerUrl || by === "idempotency_key") return null;
+  if (by === "idempotency_key") return null;
   return (
-    <p>
-      <a href={`${peerUrl}${timelinePath}${queryOf({ by, q: value })}`}>
-        {by === "user_id" ? `All events of this user in ${peer} ↗` : `Continue in ${peer} ↗`}
-      </a>
-    </p>
+    <>
+      {peers.map(({ name, url }) => (
+        <p>
+          <a href={`${url}${timelinePath}${queryOf({ by, q: value })}`}>
+            {by === "user_id" ? `All events of this user in ${name} ↗` : `Continue in ${name} ↗`}
+          </a>
+        </p>
+      ))}
+    </>
   );
 }

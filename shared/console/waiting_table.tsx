@@ -1,15 +1,9 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { z } from "zod";
-import type { waitingRowFields } from "../operators/status.ts";
+import type { WaitingRow } from "../operators/status.ts";
 import { Table, When } from "./layout.tsx";
 import { EventLink } from "./search.tsx";
 
 // The rows that have waited longest, and what each waits for.
-
-export type WaitingRow = z.infer<z.ZodObject<typeof waitingRowFields>> & {
-  event_id: string;
-  version?: number;
-};
 
 export function WaitingTable({ noun, rows }: { noun: string; rows: WaitingRow[] }): JSX.Element {
   const hasVersions = rows.some(({ version }) => version !== undefined);

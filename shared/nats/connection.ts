@@ -13,6 +13,12 @@ export function inboxesOf(name: string): string {
   return `_INBOX.${name}`;
 }
 
+// The answers to the requests of a service arrive here, apart from the acknowledgements of a stream:
+// whoever may answer its requests must not be able to forge acknowledgements.
+export function inboxOfAnswers(name: string): string {
+  return inboxesOf(`${name}.checks`);
+}
+
 // Connects to any of the servers. It tries one after the other, because the client library would
 // verify the certificates of all servers with one name.
 export async function connectNats(

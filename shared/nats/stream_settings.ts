@@ -1,4 +1,7 @@
+import type { z } from "zod";
 import { duration, natsName, natsSubject } from "../process/setting_kinds.ts";
+import { type Prefixed, unprefixed } from "../process/settings.ts";
+import type { WantedStream } from "./streams.ts";
 
 // Each service that publishes or consumes events has these, under its own name.
 export const eventStreamSettings = {
@@ -8,3 +11,19 @@ export const eventStreamSettings = {
     "How long JetStream itself removes duplicates",
   ),
 };
+
+type Values = z.output<z.ZodObject<typeof eventStreamSettings>>;
+
+/** The stream that the settings with this prefix describe. */
+export function streamOf<Prefix extends string>(
+  prefix: Prefix,
+  settings: Prefixed<Prefix, Values> & { "nats.replicas": number },
+): WantedStream {
+  const own = unprefixed<Prefix, Values>(prefix, settings);
+  return {
+    name: own["stream"],
+    subjects: [own["subject"]],
+    duplicateWindowMs: own["duplicate-window"],
+    replicas: settings["nats.replicas"],
+  };
+}

@@ -1,23 +1,22 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
+import { type Backlog, countBacklog } from "../queue/backlog.ts";
 import type { AnyTable } from "../queue/leased_table.ts";
 import { countSchema } from "./dead_letters.ts";
 
 // What an operator wants to know first about a service: does it flow, what waits, what failed
 // for good.
 
-export const countedAtMost = 10_000;
+const countedAtMost = 10_000;
 const shownAtMost = 20;
 
 export const statusFields = {
-  waiting: z.int().openapi({ description: `Counted up to ${countedAtMost}` }),
-  oldest_waiting_seconds: z.number().nullable(),
   nats: z.boolean(),
   errors: z.array(countSchema),
 };
 
-export const waitingRowFields = {
+const rowFields = {
   aggregate_key: z.string(),
   status: z.string(),
   created_at: z.string(),
@@ -27,6 +26,63 @@ export const waitingRowFields = {
   lease_until: z.string().nullable(),
   last_error: z.string().nullable(),
 };
+
+export type WaitingRow = z.infer<z.ZodObject<typeof rowFields>> & {
+  event_id: string;
+  version?: number;
+};
+
+/** What waits in a queue, as a status shows it. */
+export interface Waiting extends Backlog {
+  oldest: WaitingRow[];
+}
+
+interface WaitingFields<Own extends z.core.$ZodShape> {
+  waiting: z.ZodInt;
+  oldest_waiting_seconds: z.ZodNullable<z.ZodNumber>;
+  oldest: z.ZodArray<z.ZodObject<Own & typeof rowFields>>;
+}
+
+export interface WaitingRows<Own extends z.core.$ZodShape> {
+  fields: WaitingFields<Own>; // of the status
+  read(database: Database): Promise<Backlog & { oldest: Record<string, unknown>[] }>;
+}
+
+/** What waits in a table: how many rows, for how long, and the oldest of them with these columns. */
+export function waitingRows<Own extends z.core.$ZodShape>(
+  table: AnyTable,
+  ownColumns: Own,
+): WaitingRows<Own> {
+  return {
+    fields: {
+      waiting: z.int().openapi({ description: `Counted up to ${countedAtMost}` }),
+      oldest_waiting_seconds: z.number().nullable(),
+      oldest: z.array(z.object({ ...ownColumns, ...rowFields })),
+    },
+    read: async (database) => {
+      const [backlog, oldest] = await Promise.all([
+        countBacklog(database, table, countedAtMost),
+        findOldest(database, table, Object.keys(ownColumns)),
+      ]);
+      return { ...backlog, oldest };
+    },
+  };
+}
+
+function findOldest(
+  database: Database,
+  { description: { name, order } }: AnyTable,
+  columns: string[],
+): Promise<Record<string, unknown>[]> {
+  return query(
+    database,
+    `select ${columns.join(", ")}, aggregate_key, status, ${utc("created_at")} as created_at,
+       attempt_count, ${utc("next_retry_at")} as next_retry_at, locked_by,
+       ${utc("lease_until")} as lease_until, last_error
+     from (select * from ${name} where unfinished order by ${order.index.text} limit $1) as oldest`,
+    [shownAtMost],
+  );
+}
 
 export function serviceStatusRoute(
   service: string,
@@ -47,20 +103,4 @@ export function serviceStatusRoute(
       },
     },
   };
-}
-
-// The rows that have waited longest: the given columns, and those of waitingRowFields.
-export function findOldestWaiting<Row extends Record<string, unknown>>(
-  database: Database,
-  { description: { name, order } }: AnyTable,
-  columns: string,
-): Promise<Row[]> {
-  return query<Row>(
-    database,
-    `select ${columns}, aggregate_key, status, ${utc("created_at")} as created_at, attempt_count,
-       ${utc("next_retry_at")} as next_retry_at, locked_by, ${utc("lease_until")} as lease_until,
-       last_error
-     from (select * from ${name} where unfinished order by ${order.index.text} limit $1) as oldest`,
-    [shownAtMost],
-  );
 }

@@ -35,9 +35,23 @@ const eventSchema = z.object({
 export type Step = z.infer<typeof stepSchema>;
 export type EventTimeline = z.infer<typeof eventSchema>;
 
-const timelineSchema = z.object({ events: z.array(eventSchema) });
+const answeredSchema = z.object({
+  idempotency_key: z.string(),
+  caller: z.string(),
+  at: z.string(),
+  expires_at: z.string(),
+  status: z.int(),
+  body: z.unknown(),
+}).openapi("StoredAnswer");
 
-export type Timeline = z.infer<typeof timelineSchema>;
+export type StoredAnswer = z.infer<typeof answeredSchema>;
+
+const timelineSchema = z.object({ events: z.array(eventSchema) });
+const keyedSchema = timelineSchema.extend({
+  key: answeredSchema.optional().openapi({ description: "The answer stored under the key" }),
+});
+
+export type Timeline = z.infer<typeof keyedSchema>;
 
 export const maxEvents = 100;
 
@@ -55,14 +69,14 @@ const storedKeys = z.string().regex(
 ).openapi({ description: "The key; with a named caller the name, a space, and the key" });
 
 const idSchemas = { event_id: eventIds, user_id: fieldSchema(), idempotency_key: storedKeys };
-type By = keyof typeof idSchemas;
+export type TimelineBy = keyof typeof idSchemas;
 
-export type Asked<Allowed extends By> = {
+export type Asked<Allowed extends TimelineBy> = {
   [Name in Allowed]: { by: Name; value: z.output<(typeof idSchemas)[Name]> };
 }[Allowed];
 
-export function timelineRoute(service: string, allowed: readonly By[], extra = {}): ScopedRoute {
-  const answer = timelineSchema.extend(extra).openapi("Timeline");
+export function timelineRoute(service: string, allowed: readonly TimelineBy[]): ScopedRoute {
+  const schema = allowed.includes("idempotency_key") ? keyedSchema : timelineSchema;
   const query = z.object(
     Object.fromEntries(allowed.map((name) => [name, idSchemas[name].optional()])),
   );
@@ -76,7 +90,7 @@ export function timelineRoute(service: string, allowed: readonly By[], extra = {
     responses: {
       200: {
         description: `At most ${maxEvents} events, the newest first; none is no error`,
-        content: { "application/json": { schema: answer } },
+        content: { "application/json": { schema: schema.openapi("Timeline") } },
       },
       400: errorAnswer("Not exactly one of them is given, or it is invalid"),
     },
@@ -84,7 +98,7 @@ export function timelineRoute(service: string, allowed: readonly By[], extra = {
 }
 
 // Exactly one of the names that are allowed.
-export function readAsked<Allowed extends By>(
+export function readAsked<Allowed extends TimelineBy>(
   query: Record<string, string>,
   allowed: readonly Allowed[],
 ): Asked<Allowed> {

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { environmentName, SettingsError } from "../process/settings.ts";
+import { environmentName } from "../process/program.ts";
+import { SettingsError } from "../process/settings.ts";
 import { text } from "../process/setting_kinds.ts";
 import { isEncryptedDatabase, isEncryptedNats } from "../process/server_urls.ts";
 

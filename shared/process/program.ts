@@ -1,8 +1,46 @@
+import type { Looks } from "../operators/looks.ts";
+
 // The permissions of a program follow from its settings: its own address, the addresses of its
 // servers, its certificate files, the names of its settings. Nothing here needs a package, because
 // the launcher computes permissions before any sandbox exists (tools/run_service.ts).
 
 export type Read = (name: string) => string | undefined;
+
+/** The key of a setting, such as `nats.tls-ca`, in capitals, with `.` and `-` as `_`. */
+export function environmentName(key: string): string {
+  return key.toUpperCase().replaceAll(/[.-]/g, "_");
+}
+
+/** What `deno task dev` does with a service. */
+interface Dev {
+  /** Where the environment does not set them. */
+  settings: Record<string, string>;
+  /** What to look at first; the API description unless it is given. */
+  page?: string;
+  /** A command to try it out, when it listens at the url. */
+  tryOut?: (url: string) => string;
+}
+
+/** What the tools know of a service. The names of its settings begin with its own name. */
+export interface Service {
+  name: string;
+  /** It listens on this port unless NAME_HTTP_PORT says otherwise. */
+  port: number;
+  /** Its tables are in NAME_DATABASE_URL. It is ready when they have this version or a newer one. */
+  database?: {
+    schemaVersion: number;
+    /** Whole numbers with their defaults for owner_settings.sql, which only `migrate` may write. */
+    ownerSettings?: Record<string, string>;
+  };
+  usesNats?: boolean;
+  /** More settings that contain the url of a server. */
+  servers?: readonly string[];
+  /** The environment names of all its settings; `deno task services` writes them. */
+  settings: readonly string[];
+  /** What operators see of it and can do with it. */
+  looks?: Looks;
+  dev?: Dev;
+}
 
 export interface Program {
   name: string;
@@ -16,6 +54,22 @@ export interface Program {
   tls: readonly string[];
   /** It reads these folders, which are beside it. */
   folders?: readonly string[];
+}
+
+export function programOf(service: Service): Program {
+  const { name, port, database, usesNats, servers = [], settings } = service;
+  const prefix = environmentName(name);
+  return {
+    name,
+    settings,
+    http: { prefix: `${prefix}_HTTP`, port },
+    servers: [
+      ...(database ? [[`${prefix}_DATABASE_URL`]] : []),
+      ...(usesNats ? [["NATS_URL"]] : []),
+      ...["ACCESS_JWT_JWKS_URL", ...servers].map((setting) => [setting]),
+    ],
+    tls: [...(database ? [`${prefix}_DATABASE`] : []), ...(usesNats ? ["NATS"] : [])],
+  };
 }
 
 export interface Needs {
@@ -122,6 +176,8 @@ const defaultPorts: Record<string, number> = {
   "postgresql:": 5432,
   "nats:": 4222,
   "tls:": 4222,
+  "redis:": 6379,
+  "rediss:": 6379,
   "https:": 443,
   "http:": 80,
 };

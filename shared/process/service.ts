@@ -2,7 +2,7 @@ import { environment, SettingsError } from "./settings.ts";
 import { reasonOf } from "./reason.ts";
 import { type Log, startLog, type UserIds } from "./log.ts";
 import { keepRunning, type Loop } from "./loop.ts";
-import { MissingFlags, type Program, type Read, readWithin } from "./program.ts";
+import { MissingFlags, programOf, type Read, readWithin, type Service } from "./program.ts";
 import { observeProcess } from "../telemetry/process_metrics.ts";
 import type { App } from "../http/handle_request.ts";
 import { type HttpOptions, serve } from "../http/serve.ts";
@@ -21,23 +21,23 @@ interface Lifecycle {
   abandon: AbortSignal; // work that is not finished by now is released
 }
 
-interface Service {
+interface Parts {
   app: App;
   loops: Loop[];
   close(): Promise<void>;
 }
 
 export async function runService<Config extends Settings>(
-  program: Program,
+  service: Service,
   readConfig: (read: Read) => Config,
-  build: (config: Config, lifecycle: Lifecycle) => Service,
+  build: (config: Config, lifecycle: Lifecycle) => Parts,
 ): Promise<never> {
-  const { name } = program;
+  const { name } = service;
   const log = startLog(name);
   observeProcess(name);
   surviveSocketErrors(log);
   preventDebugger(log);
-  const config = orExit(() => readWithin(program, readConfig, environment), log);
+  const config = orExit(() => readWithin(programOf(service), readConfig, environment), log);
   startLog(name, config.logUserIds);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();

@@ -6,52 +6,73 @@ import { observePool } from "../postgres/pool_metrics.ts";
 import { type Database, openDatabase, schemaIsCurrent } from "../postgres/postgres.ts";
 import { collectFromDatabase, type Figure } from "../telemetry/collected.ts";
 import type { Log } from "./log.ts";
-import type { ServiceConfig } from "./service_settings.ts";
+import type { Service } from "./program.ts";
+import type { DatabaseConfig, NatsConfig, ServiceConfig } from "./service_settings.ts";
 
-// What every service needs before its own parts: its database, its connection to NATS, and who may
-// call.
+// What a service needs before its own parts, by what it has: its database, its connection to NATS,
+// and who may call.
 
-export interface ServiceParts {
-  database: Database;
-  link: NatsLink;
-  authenticator: Authenticator;
+interface Part {
   checks: Checks; // of /readyz, each under the problem that it reports
-  natsIsAvailable: () => boolean;
   close(): Promise<void>;
 }
 
-interface Needs {
-  schemaVersion: number; // the newest migration that the service relies on
-  needsNats: boolean; // whether it is ready only while it is connected to NATS
-  figures: (database: Database) => Promise<Figure[]>; // what a scrape reads from the tables
+export interface DatabasePart extends Part {
+  database: Database;
 }
 
-export function openParts(
-  service: string,
-  config: ServiceConfig,
+/** `figures` are what a scrape reads from the tables. */
+export function openTables(
+  { name, database: tables }: Service,
+  { databaseUrl, databaseTls }: DatabaseConfig,
   log: Log,
-  { schemaVersion, needsNats, figures }: Needs,
-): ServiceParts {
-  const database = openDatabase(config.databaseUrl, service, config.databaseTls);
-  const link = new NatsLink(config.nats, service, log);
-  const natsIsAvailable = () => link.connected || !needsNats;
+  figures: (database: Database) => Promise<Figure[]>,
+): DatabasePart {
+  if (!tables) throw new Error(`The descriptor of ${name} names no database`);
+  const database = openDatabase(databaseUrl, name, databaseTls);
   observePool(database);
   collectFromDatabase(() => figures(database), log);
   return {
     database,
-    link,
-    authenticator: rateLimited(authenticatorOf(service, config.access, log), config.rate),
     checks: {
       "the database can't be reached or lacks migrations": () =>
-        schemaIsCurrent(database, schemaVersion),
+        schemaIsCurrent(database, tables.schemaVersion),
+    },
+    close: () => database.end(),
+  };
+}
+
+export interface NatsPart extends Part {
+  link: NatsLink;
+  natsIsAvailable: () => boolean;
+}
+
+/** `needsNats`: whether the service is ready only while it is connected. */
+export function openNats(
+  { name }: Service,
+  { nats }: NatsConfig,
+  log: Log,
+  { needsNats }: { needsNats: boolean },
+): NatsPart {
+  const link = new NatsLink(nats, name, log);
+  const natsIsAvailable = () => link.connected || !needsNats;
+  return {
+    link,
+    natsIsAvailable,
+    checks: {
       "NATS can't be reached": natsIsAvailable,
       "NATS lacks a stream or consumer, or has it with other settings": () =>
         !link.connected || link.unprovisioned.size === 0,
     },
-    natsIsAvailable,
-    close: async () => {
-      await link.close();
-      await database.end();
-    },
+    close: () => link.close(),
   };
+}
+
+export function openAccess({ name }: Service, config: ServiceConfig, log: Log): Authenticator {
+  return rateLimited(authenticatorOf(name, config.access, log), config.rate);
+}
+
+/** One after the other: a part may use those that are closed after it. */
+export async function closeAll(...parts: Part[]): Promise<void> {
+  for (const part of parts) await part.close();
 }

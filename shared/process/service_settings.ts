@@ -1,4 +1,4 @@
-import { z } from "zod";
+import type { z } from "zod";
 import type { AccessOptions } from "../access/authenticator.ts";
 import { burstNeedsRate, rateOf, type RateOptions, rateSettings } from "../access/rate.ts";
 import {
@@ -25,29 +25,29 @@ import {
   flag,
   host,
   maxTimerMs,
+  type NamedPage,
   number,
-  pageUrl,
+  pageUrls,
   port,
   text,
 } from "./setting_kinds.ts";
 import { notAbove, type Prefixed, prefixed, unprefixed } from "./settings.ts";
 
-// The settings that every service has: some have the same name in all services, the others begin
-// with the name of the service.
+// The settings of a service by what it has: every service has `serviceSettings`, and those of a
+// database, of NATS, of each worker and of retention if it has them. Each comes with its checks, if
+// it needs any, and with a function that makes options of the values. Settings without a prefix have
+// the same names in all services.
 
-export const commonSettings = {
+type Shape = z.ZodRawShape;
+type Values<Of extends Shape> = z.output<z.ZodObject<Of>>;
+type Check = z.core.$ZodCheck<Record<string, unknown>>;
+
+const commonSettings = {
   ...accessSettings,
   ...rateSettings,
   ...logSettings,
   "http.requests-at-once": count().prefault("5000").describe(
     "Requests handled at once by a replica; those without a credential get a fiftieth of it",
-  ),
-  "nats.url": natsUrls().describe(
-    "One or more `nats://host:port`, or `tls://host:port` for encryption, separated by commas",
-  ),
-  ...prefixed("nats", tlsSettings),
-  "nats.replicas": number({ min: 1, max: 5 }).prefault("1").describe(
-    "Replicas of the streams; 3 in a cluster",
   ),
   "shutdown.grace": duration(maxTimerMs).prefault("10s").describe(
     "Time to finish the work in hand after SIGTERM",
@@ -59,93 +59,47 @@ export const commonSettings = {
 };
 
 const ownSettings = (httpPort: number) => ({
-  "database.url": databaseUrl().describe(
-    "`postgres://role:password@host:port/database`, with the service's own role",
-  ),
-  ...prefixed("database", tlsSettings),
   "http.host": host().prefault("127.0.0.1").describe(
     "Address to listen on; without credentials only a loopback address is allowed",
   ),
   "http.port": port().prefault(`${httpPort}`).describe("Port to listen on"),
-  "retention.enabled": flag().prefault("true").describe(
-    "Whether this replica deletes what is past its retention",
-  ),
-  "retention.cleanup-interval": duration(maxTimerMs).prefault("1h").describe(
-    "Time between two clean-ups",
-  ),
   "debug.enabled": flag().prefault("false").describe(
     "Whether operators can inspect and change data, with the scopes for it",
   ),
-  "console.peer-url": pageUrl().optional().describe(
-    "URL of the other service's console, for links",
+  "console.peer-url": pageUrls().optional().describe(
+    "Consoles of other services, for links: a URL, or several as `name=URL`, separated by commas",
   ),
 });
 
 type OwnSettings = ReturnType<typeof ownSettings>;
 
-type ServiceSettings<Service extends string, Worker extends string> =
-  & Prefixed<Service, OwnSettings>
-  & Prefixed<`${Service}.${Worker}`, typeof workerSettings>;
-
-export function serviceSettings<Service extends string, Worker extends string>(
+export function serviceSettings<Service extends string>(
   service: Service,
-  worker: Worker,
   httpPort: number,
-): ServiceSettings<Service, Worker> {
-  return {
-    ...prefixed(service, ownSettings(httpPort)),
-    ...prefixed(`${service}.${worker}`, workerSettings),
-  };
+): Prefixed<Service, OwnSettings> & typeof commonSettings {
+  return { ...prefixed(service, ownSettings(httpPort)), ...commonSettings };
 }
 
-export function serviceChecks(
-  service: string,
-  worker: string,
-): z.core.$ZodCheck<Record<string, unknown>>[] {
-  const ofWorker = `${service}.${worker}`;
-  return [
-    ...databaseTlsIsUsed(`${service}.database`),
-    ...natsTlsIsUsed(),
-    issuerIsComplete,
-    burstNeedsRate,
-    notAbove(`${ofWorker}.backoff-jitter-min`, `${ofWorker}.backoff-jitter-max`),
-    loopbackUnlessAccess(`${service}.http.host`),
-  ];
+export function serviceChecks(service: string): Check[] {
+  return [issuerIsComplete, burstNeedsRate, loopbackUnlessAccess(`${service}.http.host`)];
 }
 
 export interface ServiceConfig {
-  databaseUrl: string;
-  databaseTls: TlsSource;
-  nats: Required<NatsServers>;
   http: HttpOptions;
   access: AccessOptions;
   rate: RateOptions | undefined;
-  retention: { enabled: boolean; intervalMs: number };
   debug: boolean;
-  consolePeerUrl: string | undefined; // where the console of the other service is, for links
+  consolePeers: NamedPage[]; // the consoles of other services, for links
   logUserIds: UserIds;
   shutdownGraceMs: number;
 }
 
-type Values<Shape extends z.ZodRawShape> = z.output<z.ZodObject<Shape>>;
-
-export function serviceConfig<Service extends string, Worker extends string>(
+export function serviceConfig<Service extends string>(
   service: Service,
-  worker: Worker,
-  settings:
-    & Values<typeof commonSettings>
-    & Prefixed<Service, Values<OwnSettings>>
-    & Prefixed<`${Service}.${Worker}`, Values<typeof workerSettings>>,
-): ServiceConfig & { worker: WorkerOptions & { worker: string } } {
+  settings: Prefixed<Service, Values<OwnSettings>> & Values<typeof commonSettings>,
+): ServiceConfig {
   const own = unprefixed<Service, Values<OwnSettings>>(service, settings);
-  const ofWorker = unprefixed<`${Service}.${Worker}`, Values<typeof workerSettings>>(
-    `${service}.${worker}`,
-    settings,
-  );
   return {
-    databaseUrl: own["database.url"],
-    databaseTls: { ...tlsSource("database", own), setting: `${service}.database` },
-    nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) },
     http: {
       hostname: own["http.host"],
       port: own["http.port"],
@@ -153,14 +107,103 @@ export function serviceConfig<Service extends string, Worker extends string>(
     },
     access: accessOptions(settings),
     rate: rateOf(settings),
-    worker: { ...workerOptions(ofWorker), worker: settings["hostname"] ?? Deno.hostname() },
-    retention: {
-      enabled: own["retention.enabled"],
-      intervalMs: own["retention.cleanup-interval"],
-    },
     debug: own["debug.enabled"],
-    consolePeerUrl: own["console.peer-url"],
+    consolePeers: own["console.peer-url"] ?? [],
     logUserIds: settings["log.user-ids"],
     shutdownGraceMs: settings["shutdown.grace"],
   };
+}
+
+const database = {
+  "database.url": databaseUrl().describe(
+    "`postgres://role:password@host:port/database`, with the service's own role",
+  ),
+  ...prefixed("database", tlsSettings),
+};
+
+export function databaseSettings<Service extends string>(
+  service: Service,
+): Prefixed<Service, typeof database> {
+  return prefixed(service, database);
+}
+
+export function databaseChecks(service: string): Check[] {
+  return databaseTlsIsUsed(`${service}.database`);
+}
+
+export interface DatabaseConfig {
+  databaseUrl: string;
+  databaseTls: TlsSource;
+}
+
+export function databaseConfig<Service extends string>(
+  service: Service,
+  settings: Prefixed<Service, Values<typeof database>>,
+): DatabaseConfig {
+  const own = unprefixed<Service, Values<typeof database>>(service, settings);
+  return {
+    databaseUrl: own["database.url"],
+    databaseTls: { ...tlsSource("database", own), setting: `${service}.database` },
+  };
+}
+
+export const natsSettings = {
+  "nats.url": natsUrls().describe(
+    "One or more `nats://host:port`, or `tls://host:port` for encryption, separated by commas",
+  ),
+  ...prefixed("nats", tlsSettings),
+  "nats.replicas": number({ min: 1, max: 5 }).prefault("1").describe(
+    "Replicas of the streams; 3 in a cluster",
+  ),
+};
+
+export const natsChecks: Check[] = natsTlsIsUsed();
+
+export interface NatsConfig {
+  nats: Required<NatsServers>;
+}
+
+export function natsConfig(settings: Values<typeof natsSettings>): NatsConfig {
+  return { nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) } };
+}
+
+const retention = {
+  "retention.enabled": flag().prefault("true").describe(
+    "Whether this replica deletes what is past its retention",
+  ),
+  "retention.cleanup-interval": duration(maxTimerMs).prefault("1h").describe(
+    "Time between two clean-ups",
+  ),
+};
+
+export function retentionSettings<Service extends string>(
+  service: Service,
+): Prefixed<Service, typeof retention> {
+  return prefixed(service, retention);
+}
+
+export interface RetentionConfig {
+  enabled: boolean;
+  intervalMs: number;
+}
+
+export function retentionConfig<Service extends string>(
+  service: Service,
+  settings: Prefixed<Service, Values<typeof retention>>,
+): RetentionConfig {
+  const own = unprefixed<Service, Values<typeof retention>>(service, settings);
+  return { enabled: own["retention.enabled"], intervalMs: own["retention.cleanup-interval"] };
+}
+
+/** The prefix is that of one worker, such as `NAME.outbox`. */
+export function workerChecks(prefix: string): Check[] {
+  return [notAbove(`${prefix}.backoff-jitter-min`, `${prefix}.backoff-jitter-max`)];
+}
+
+export function workerConfig<Prefix extends string>(
+  prefix: Prefix,
+  settings: Prefixed<Prefix, Values<typeof workerSettings>> & { "hostname"?: string | undefined },
+): WorkerOptions & { worker: string } {
+  const own = unprefixed<Prefix, Values<typeof workerSettings>>(prefix, settings);
+  return { ...workerOptions(own), worker: settings["hostname"] ?? Deno.hostname() };
 }

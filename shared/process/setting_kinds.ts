@@ -115,15 +115,29 @@ function isDecodable(text: string): boolean {
   }
 }
 
-// The address of a page. It is written into links, so it must not contain a password.
-export function pageUrl(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>> {
+export interface NamedPage {
+  name: string;
+  url: string;
+}
+
+// The addresses of pages, each with a name before it or without. They are written into links, so
+// they must not contain a password.
+export function pageUrls(): z.ZodPipe<z.ZodString, z.ZodTransform<NamedPage[], string>> {
   return text().transform((written, context) => {
-    const url = URL.canParse(written) ? new URL(written) : undefined;
-    const isPage = url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}` === "";
-    if (isPage) return `${url.origin}${url.pathname}`.replace(/\/$/, "");
+    const pages = written.split(",").map((page) => readPage(page.trim()));
+    if (pages.every((page) => page !== undefined)) return pages;
     context.addIssue("must be a url that begins with http:// or https://, without a password");
     return z.NEVER;
   });
+}
+
+function readPage(written: string): NamedPage | undefined {
+  const [, name, address = ""] = /^(?:([\w-]+)=)?(.*)$/.exec(written) ?? [];
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || `${url.username}${url.password}` !== "") {
+    return undefined;
+  }
+  return { name: name ?? url.host, url: `${url.origin}${url.pathname}`.replace(/\/$/, "") };
 }
 
 // A name, an IPv4 address, or an IPv6 address in brackets. Permissions are made from it, so nothing

@@ -1,11 +1,7 @@
 import { z } from "zod";
+import { environmentName } from "./program.ts";
 
-// Settings are read once, at start. The environment name of a key such as
-// `entitlement.outbox.poll-interval` is the key in capitals with `.` and `-` as `_`.
-
-export function environmentName(key: string): string {
-  return key.toUpperCase().replaceAll(/[.-]/g, "_");
-}
+// Settings are read once, at start.
 
 export const environment = (name: string): string | undefined => Deno.env.get(name);
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { environmentName, notAbove, parseSettings, prefixed, SettingsError } from "./settings.ts";
+import { environmentName } from "./program.ts";
+import { notAbove, parseSettings, prefixed, SettingsError } from "./settings.ts";
 import {
   duration,
   flag,

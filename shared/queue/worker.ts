@@ -223,6 +223,7 @@ export class Worker<Row extends Claimed, Result> {
     this.#lanes.leave(finished.held.row.lane);
     const isOwned = await this.#unsettled.settle(finished, this.#abandon);
     this.#capacity.trigger();
+    if (this.#job.nextDueMs && "delayMs" in finished.settlement) this.#wake?.trigger(); // it may be the next
     if (this.#joinsLater && this.#lines.waiting <= this.#job.batchSize) {
       this.#joinsLater = false;
       this.#wake?.trigger();

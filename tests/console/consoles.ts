@@ -10,12 +10,12 @@ export async function startConsoles(): Promise<{ stack: Stack; eventId: string }
   const stack = await startStack({
     entitlement: {
       ENTITLEMENT_HTTP_PORT: `${first}`,
-      ENTITLEMENT_CONSOLE_PEER_URL: `http://127.0.0.1:${second}`,
+      ENTITLEMENT_CONSOLE_PEER_URL: `notification=http://127.0.0.1:${second}`,
     },
     notification: {
       ...failingSends,
       NOTIFICATION_HTTP_PORT: `${second}`,
-      NOTIFICATION_CONSOLE_PEER_URL: `http://127.0.0.1:${first}`,
+      NOTIFICATION_CONSOLE_PEER_URL: `entitlement=http://127.0.0.1:${first}`,
     },
   });
   const { entitlement, notification, place } = stack;

@@ -14,8 +14,8 @@ export async function migrateWith(
 ): Promise<void> {
   const scratch = await Deno.makeTempDir();
   try {
-    const folder = `${scratch}/${service}`;
-    await Deno.mkdir(folder);
+    const folder = `${scratch}/${service}/migrations`;
+    await Deno.mkdir(folder, { recursive: true });
     const later: string[] = []; // names of what the omitted files would create
     for (const name of (await filesOf(service)).sort()) {
       const sql = await Deno.readTextFile(`${migrationsOf(service)}/${name}`);

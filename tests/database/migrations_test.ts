@@ -1,6 +1,5 @@
 // Each file is applied once, in order, unchanged; and the command reports what is wrong.
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../../tools/planted.ts";
@@ -13,7 +12,7 @@ import {
   urlOf,
   withClient,
 } from "../support/databases.ts";
-import { migrationsOf } from "../../tools/servers/databases.ts";
+import { root } from "../../tools/root.ts";
 import { makeShop, step, threeFiles } from "./shop.ts";
 import { inTime } from "../../tools/servers/wait.ts";
 
@@ -184,7 +183,7 @@ Deno.test("the command names all missing and wrong settings, and prints no passw
 async function runCommand(env: Record<string, string>): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "migrate"],
-    cwd: join(migrationsOf("entitlement"), "../.."),
+    cwd: root,
     env,
   }).output();
   const output = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);

@@ -171,7 +171,12 @@ Deno.test("the service can't mislead the functions that run as the owner", async
 Deno.test("the migration sets the minimum time for which the audit is kept", async () => {
   await using database = await freshDatabase("entitlement");
   const folder = migrationsOf("entitlement");
-  await migrate({ folder, say: () => {}, ...database, auditMonths: 2 });
+  await migrate({
+    folder,
+    say: () => {},
+    ...database,
+    ownerSettings: { "retention.audit-months": 2 },
+  });
   await withClient(database.ownerUrl, async (owner) => {
     const { rows } = await owner.query("select keep_months from audit_retention");
     assert.deepEqual(rows, [{ keep_months: 2 }]);

@@ -32,8 +32,8 @@ export interface Shop extends AsyncDisposable {
 
 export async function makeShop(files: Record<string, string>): Promise<Shop> {
   const scratch = await Deno.makeTempDir();
-  const folder = join(scratch, "shop");
-  await Deno.mkdir(folder);
+  const folder = join(scratch, "shop", "migrations");
+  await Deno.mkdir(folder, { recursive: true });
   const write = (file: string, text: string) =>
     Deno.writeTextFile(join(folder, basename(file)), text);
   for (const [file, text] of Object.entries(files)) await write(file, text);

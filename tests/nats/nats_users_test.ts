@@ -178,7 +178,7 @@ for (const [service, operation, what, then] of lacking) {
 }
 
 Deno.test("deploy/nats-users.conf is what the command prints for the default names", async () => {
-  const { published, consumed } = provisionConfig({ ...nameSettings, NATS_URL: "nats://x" });
+  const config = provisionConfig({ ...nameSettings, NATS_URL: "nats://x" });
   const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
-  assert.equal(file, usersFile({ published, consumed }));
+  assert.equal(file, usersFile(config));
 });

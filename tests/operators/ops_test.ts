@@ -85,7 +85,7 @@ Deno.test("wrong arguments are reported, and no service is asked", async () => {
     [["status", "--fast"], /^Unknown option '--fast'/],
     [["timeline"], /^exactly one of EVENT_ID, --user, --key is required/],
     [["timeline", "x", "--user", "ann"], /^exactly one of/],
-    [["dead", "show"], /^LAYER must be one of outbox, advisory, delivery, not ""/],
+    [["dead", "show"], /^LAYER must be one of outbox, delivery, advisory, not ""/],
     [["dead", "show", "outbox"], /^the ID of the dead letter is required/],
     [["dead", "list", "--layer", "sent"], /^LAYER must be .* not "sent"/],
     [["dead", "list", "--limit", "many"], /^--limit must be a whole number up to 200, not "many"/],
@@ -128,9 +128,14 @@ Deno.test("a refusal, a service that can't be reached and disabled routes are re
 });
 
 Deno.test("ops looks for the services where their settings say, with the same defaults", () => {
+  const listed = [entitlement, notification].map(({ name, port }) => ({
+    name,
+    port,
+    looks: {},
+  }));
   const urlsOf = (environment: Record<string, string>) =>
-    Object.values(readSettings((name) => environment[name]).urls);
-  const listen = [entitlement, notification].map(({ http }) => `http://127.0.0.1:${http?.port}`);
+    listed.map(readSettings(listed, (name) => environment[name]).urlOf);
+  const listen = listed.map(({ port }) => `http://127.0.0.1:${port}`);
   assert.deepEqual(urlsOf({}), listen);
   const elsewhere = { ENTITLEMENT_HTTP_HOST: "::1", NOTIFICATION_HTTP_PORT: "99" };
   assert.deepEqual(urlsOf(elsewhere), ["http://[::1]:8080", "http://127.0.0.1:99"]);

@@ -22,9 +22,10 @@ Deno.test("the runbook finds an outage of NATS and of a service, and their end",
   const allIsWell = (heading: string, nth: number) =>
     until("all is well", async () => {
       const output = await runCommand(heading, nth, settings).catch(() => "");
-      return /^events waiting in the outbox +0$.*^notifications waiting +0$.*All is well/ms.test(
-        output,
-      );
+      return /^ +events waiting in the outbox +0$.*^ +notifications waiting +0$.*All is well/ms
+        .test(
+          output,
+        );
     });
   await allIsWell("First look", 0);
 

@@ -26,7 +26,7 @@ async function start(name: ProgramName, flags: string[], settings: Settings) {
   return { code, said: [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("") };
 }
 
-const folder = `${root}migrations`;
+const folder = root.replace(/\/$/, "");
 const flagsFor = (name: ProgramName, settings: Settings) =>
   imageCommand(name, (variable) => settings[variable], folder).slice(0, -1);
 

@@ -4,7 +4,9 @@
 import assert from "node:assert/strict";
 import { settingsOf } from "../support/entitlement.ts";
 import { fileOfPackage, projectWith } from "./planted_project.ts";
+import { packagesOf } from "../../tools/module_graph.ts";
 import { root } from "../../tools/root.ts";
+import { serviceNames } from "../../tools/services.ts";
 
 const settings = {
   ...settingsOf("postgres://kenri@127.0.0.1:9/kenri"),
@@ -74,7 +76,7 @@ Deno.test("a package that starts a program when it is loaded starts none", async
   const marker = await Deno.makeTempFile({ prefix: "kenri-started-" });
   const run = `await new Deno.Command("sh", { args: ["-c", "echo started >${marker}"] }).output();`;
   await using project = await projectWith({ [zod]: before(run) });
-  for (const name of ["entitlement", "notification", "migrate"]) {
+  for (const name of [...serviceNames, "migrate"]) {
     const { code, said } = await project.run(["task", name], settings);
     assert.notEqual(code, 0);
     assert.match(said, /Requires run access to "sh"/);
@@ -85,12 +87,7 @@ Deno.test("a package that starts a program when it is loaded starts none", async
 
 Deno.test("the launcher, and what computes permissions, load no package", async () => {
   for (const tool of ["run_service", "permissions", "attached"]) {
-    const file = `${root}tools/${tool}.ts`;
-    const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", file] })
-      .output();
-    const { modules } = JSON.parse(new TextDecoder().decode(stdout));
-    const others = modules.filter(({ kind }: { kind: string }) => !["esm", "node"].includes(kind));
-    assert.deepEqual(others, [], tool);
+    assert.deepEqual(await packagesOf(`${root}tools/${tool}.ts`), [], tool);
   }
 });
 
@@ -106,7 +103,7 @@ Deno.test("the launcher may start Deno, and no other program", async () => {
         }
       }`,
   });
-  for (const name of ["entitlement", "notification", "migrate"]) {
+  for (const name of [...serviceNames, "migrate"]) {
     const { said } = await project.run(["task", "--quiet", name]);
     assert.equal(said, `NotCapable sh\nNotCapable /bin/true\nran ${Deno.execPath()}\n`);
   }

@@ -28,7 +28,7 @@ const checksums: Record<string, Record<string, string>> = {
 
 for (const [service, expected] of Object.entries(checksums)) {
   Deno.test(`no applied migration of ${service} was edited`, async () => {
-    const folder = fileURLToPath(new URL(`../../migrations/${service}`, import.meta.url));
+    const folder = fileURLToPath(new URL(`../../${service}/migrations`, import.meta.url));
     const { files } = await readMigrations(folder);
     const found = files.map((file) => [
       fileNameOf(file).replace(/\.sql$/, ""),

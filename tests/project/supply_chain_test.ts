@@ -18,8 +18,8 @@ const packages = await readPackages();
 const readJson = async (file: string) => JSON.parse(await Deno.readTextFile(pathOf(file)));
 
 Deno.test("every import is of an exact version from npm, and every lock is frozen", async () => {
-  const members = ["entitlement", "notification", "shared", "proto", "client", "ops"];
-  for (const file of [...configs, ...members.map((member) => `${member}/deno.json`)]) {
+  const { workspace } = await readJson("deno.json");
+  for (const file of [...configs, ...workspace.map((member: string) => `${member}/deno.json`)]) {
     const { imports = {}, lock } = await readJson(file);
     for (const target of Object.values<string>(imports)) {
       if (target.startsWith("./")) continue; // a member

@@ -1,24 +1,23 @@
 // Problems that can be found before any server is started.
-import { checkSettings as checkSettingsOf } from "../check_settings.ts";
-import type { ServiceName } from "../services.ts";
+import { environmentName } from "../../shared/process/program.ts";
+import { configs } from "../service_configs.ts";
+import { serviceNames } from "../services.ts";
 import { devSettings, futureServers } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
 
-const services: ServiceName[] = ["entitlement", "notification"];
-
 // Throws SettingsError with all problems.
 export function checkSettings(read: Read): void {
   const settings = devSettings(read, futureServers);
-  for (const service of services) {
-    checkSettingsOf(service, (name) => settings[name] ?? read(name));
+  for (const { readConfig } of Object.values(configs)) {
+    readConfig((name) => settings[name] ?? read(name));
   }
 }
 
 export function checkPorts(read: Read): void {
   const settings = devSettings(read, {});
-  for (const service of services) {
-    const name = `${service.toUpperCase()}_HTTP`;
+  for (const service of serviceNames) {
+    const name = `${environmentName(service)}_HTTP`;
     const hostname = settings[`${name}_HOST`] ?? "";
     const port = Number(settings[`${name}_PORT`]);
     try {

@@ -1,5 +1,6 @@
 import { relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import * as services from "../../services.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -10,11 +11,11 @@ interface Reach {
 
 /** The modules of other members that the files of a member may import. */
 const imports: Record<string, Reach> = {
-  entitlement: { code: ["shared", "proto"] },
-  notification: { code: ["shared", "proto"] },
-  // It calls the services over HTTP and uses the types of their answers; `import type` loads no
-  // code.
-  ops: { code: ["shared", "proto"], types: ["entitlement", "notification"] },
+  ...Object.fromEntries(
+    Object.keys(services).map((service) => [service, { code: ["shared", "proto"] }]),
+  ),
+  // It calls the services over HTTP and knows of each what its program declares.
+  ops: { code: ["services.ts", "shared", "proto"] },
   shared: { code: ["proto"] },
   proto: { code: [] },
   client: { code: [] }, // it is published and used without the rest of the project

@@ -1,4 +1,4 @@
-// deno task provision: makes the streams and the durable consumers of both services, or brings them
+// deno task provision: makes the streams and the durable consumers of all services, or brings them
 // to the settings. It needs a NATS user with that permission; the services only verify them. It is
 // safe at any time, any number of times. With --users it prints the users for the names in the
 // settings.
@@ -10,6 +10,7 @@ import { reasonOf } from "../../shared/process/reason.ts";
 import { StartRefused } from "../../shared/process/start_refused.ts";
 import { readWithin } from "../../shared/process/program.ts";
 import { connectNats } from "../../shared/nats/connection.ts";
+import type { NatsUse } from "../../shared/nats/nats_use.ts";
 import { ensureStream, NotPermitted } from "../../shared/nats/streams.ts";
 import { type ProvisionConfig, readConfig } from "./config.ts";
 import { program } from "./program.ts";
@@ -42,7 +43,8 @@ export async function provision(
 async function provisionOnce(config: ProvisionConfig, say: Say): Promise<void> {
   const connection = await connectNats(config.nats, { name: "provision", timeout: 3_000 });
   try {
-    await ensureAll(await connection.jetstreamManager(), config, say);
+    const manager = await connection.jetstreamManager();
+    for (const use of Object.values(config.uses)) await ensureAll(manager, use, say);
   } finally {
     await connection.close();
   }
@@ -50,21 +52,26 @@ async function provisionOnce(config: ProvisionConfig, say: Say): Promise<void> {
 
 async function ensureAll(
   manager: JetStreamManager,
-  { published, consumed }: ProvisionConfig,
+  { streams = [], inboxes = [] }: NatsUse,
   say: Say,
 ): Promise<void> {
-  await ensureStream(manager, published);
-  await ensureInbox(manager, consumed);
-  for (const advisory of consumed.advisories) await ensureAdvisories(manager, advisory);
-  const ready = [
-    [published.name],
-    [consumed.stream.name, consumed.consumer.durable],
-    ...consumed.advisories.map(({ stream, durable }) => [stream.name, durable]),
-  ];
-  for (const [stream, durable] of ready) {
-    const consumer = durable === undefined ? "" : `, and its consumer ${JSON.stringify(durable)}`;
-    say(`Stream ${JSON.stringify(stream)}${consumer}: exists with the wanted settings`);
+  for (const stream of streams) {
+    await ensureStream(manager, stream);
+    say(ready(stream.name));
   }
+  for (const inbox of inboxes) {
+    await ensureInbox(manager, inbox);
+    say(ready(inbox.stream.name, inbox.consumer.durable));
+    for (const advisory of inbox.advisories) {
+      await ensureAdvisories(manager, advisory);
+      say(ready(advisory.stream.name, advisory.durable));
+    }
+  }
+}
+
+function ready(stream: string, durable?: string): string {
+  const consumer = durable === undefined ? "" : `, and its consumer ${JSON.stringify(durable)}`;
+  return `Stream ${JSON.stringify(stream)}${consumer}: exists with the wanted settings`;
 }
 
 function isFinal(error: unknown): boolean {

@@ -1,4 +1,4 @@
-// Written by `deno task settings:names`; do not edit.
+// Written by `deno task services`; do not edit.
 export const settings: readonly string[] = [
   "ENTITLEMENT_NATS_DUPLICATE_WINDOW",
   "ENTITLEMENT_NATS_STREAM",

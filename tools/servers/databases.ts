@@ -1,11 +1,12 @@
 // Migrated databases, as a service finds them.
 import { migrate } from "../../migrations/migrate.ts";
+import { migrationsIn } from "../../migrations/program.ts";
 import { root } from "../root.ts";
 import type { ServiceName } from "../services.ts";
 import type { PostgresServer } from "./postgres.ts";
 
 export function migrationsOf(service: ServiceName): string {
-  return `${root}migrations/${service}`;
+  return root + migrationsIn(service);
 }
 
 export async function makeDatabase(
