@@ -8,6 +8,7 @@ import { deathAt, doom } from "../faults/crash/doomed.ts";
 import { type FaultPoint, statement } from "../faults/crash/fault_point.ts";
 import { schema } from "./config.ts";
 import { schemaVersion, settings } from "./derived.ts";
+import { page, withQuotes } from "./page.ts";
 import { countsIn, freshPlace, migrations, remind, startReminders } from "./started.ts";
 
 const finished = {
@@ -82,6 +83,12 @@ Deno.test("the derived file has all settings and the newest migration", async ()
   assert.deepEqual(settings, Object.keys(schema.shape).map(environmentName).sort());
   const files = await Array.fromAsync(Deno.readDir(migrations));
   assert.equal(schemaVersion, Math.max(...files.map(({ name }) => parseInt(name) || 0)));
+});
+
+Deno.test("the page quotes the files as they are", async () => {
+  const text = await Deno.readTextFile(page);
+  assert.equal(text, await withQuotes(text));
+  assert.deepEqual([...text.matchAll(/^```(?:ts|sql) tests\/reminders\/(.+)$/gm)].length, 7);
 });
 
 async function untilCounts(ownerUrl: string, expected: object): Promise<void> {
