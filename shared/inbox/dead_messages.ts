@@ -1,5 +1,5 @@
 import type { DeadLetter } from "../operators/dead_letters.ts";
-import { deadRows } from "../operators/dead_rows.ts";
+import { deadRows, type DeadTable } from "../operators/dead_rows.ts";
 import type { Operation } from "../operators/operations.ts";
 import { recordsOperation } from "../operators/record_operation.ts";
 import type { SendBack } from "../operators/send_back.ts";
@@ -11,12 +11,9 @@ import type { DeadLetters, Inbox, InboxEvent } from "./inbox.ts";
 
 // The dead letters of the inboxes that share a table: messages that JetStream no longer delivers.
 
-export function deadMessages(
-  { database, table }: DeadLetters,
-  inboxes: Inbox<InboxEvent>[],
-): SendBack {
-  const { find, findByIds, ...rows } = deadRows<DeadMessage>(database, {
-    name: table,
+export function deadMessageTable(name: string): DeadTable {
+  return {
+    name,
     id: "dlq_id",
     idType: "bigint",
     isDead: "operation_id is null",
@@ -24,7 +21,14 @@ export function deadMessages(
     since: "advised_at",
     columns: `dlq_id::text as id, deliveries as attempts, stream, stream_seq,
        message_subject as subject, message_headers as headers, message_body as body`,
-  });
+  };
+}
+
+export function deadMessages(
+  { database, table }: DeadLetters,
+  inboxes: Inbox<InboxEvent>[],
+): SendBack {
+  const { find, findByIds, ...rows } = deadRows<DeadMessage>(database, deadMessageTable(table));
   return {
     layer: "advisory",
     find: async (wanted) => (await find(wanted)).map((row) => toDeadLetter(row, inboxes)),
