@@ -32,7 +32,7 @@ export function relayTable(
   return runRelay({ ...parts, openSource: () => tableSource(table, options) }, options, stop);
 }
 
-function tableSource(
+export function tableSource(
   { database, outbox, observeDelay = () => {}, log }: TableSource,
   options: ClaimOptions,
 ): EventSource<OutboxRow> {
