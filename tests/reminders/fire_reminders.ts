@@ -23,7 +23,7 @@ export const reminders = leasedTable<Record<never, never>, void>({
   id: "reminder_id",
   attempts: "reminder_attempts",
   working: "FIRING",
-  order: byDueTime("due_at"),
+  order: byDueTime("due_at", "remind_at"),
   content: sql`remind_at`,
   done: {
     status: "FIRED",

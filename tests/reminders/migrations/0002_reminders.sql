@@ -18,7 +18,7 @@ create table reminders (
   last_error text
 );
 create index reminders_due on reminders (due_at) where unfinished;
-create index reminders_line on reminders (aggregate_key, due_at) where unfinished::int = 1;
+create index reminders_line on reminders (aggregate_key, remind_at) where unfinished::int = 1;
 create table reminder_attempts (
   reminder_id uuid not null,
   attempt_id bigint generated always as identity,
