@@ -23,7 +23,7 @@ export function deadAdvisories(parts: AdvisoryParts): SendBack {
     notificationNatsDlq,
   );
   return {
-    layer: "advisory",
+    layer: notificationNatsDlq.layer,
     find: async (wanted) => (await find(wanted)).map(toDeadLetter),
     findByIds: async (ids) => (await findByIds(ids)).map(toDeadLetter),
     ...rows,
@@ -43,15 +43,15 @@ interface AdvisoryRow {
   body: Uint8Array | null;
 }
 
-const notificationNatsDlq: DeadTable = {
+export const notificationNatsDlq: DeadTable = {
+  layer: "advisory",
   name: "notification_nats_dlq",
   id: "dlq_id",
   idType: "bigint",
   isDead: "operation_id is null",
   error: "coalesce(reason, kind)",
   since: "advised_at",
-  columns: `dlq_id::text as id, deliveries as attempts, stream_seq, message_headers as headers,
-       message_body as body`,
+  columns: "deliveries as attempts, stream_seq, message_headers as headers, message_body as body",
 };
 
 type Copy =
@@ -80,7 +80,7 @@ function toDeadLetter({ body, headers, stream_seq, ...row }: AdvisoryRow): DeadL
     headers,
     body_base64: body && new Uint8Array(body).toBase64(),
   };
-  return { layer: "advisory", ...row, event_id, payload };
+  return { layer: notificationNatsDlq.layer, ...row, event_id, payload };
 }
 
 // Receives the copies like any other message, so an event received in the meantime is a duplicate

@@ -1,41 +1,40 @@
-import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
-import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
+import type { DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { listOf } from "@kenri/shared/queue/leases.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
+import { deadLayer, type SendBack } from "@kenri/shared/operators/send_back.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 
 // The dead letters of the delivery: notifications that are FAILED.
 
-export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBack {
-  return {
-    layer: "delivery",
-    ...deadRows<DeadLetter>(database, notificationDlq),
-    sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, wakeDelivery),
-  };
-}
-
-const notificationDlq: DeadTable = {
+export const notificationDlq: DeadTable = {
+  layer: "delivery",
   name: "notification_dlq",
   id: "dlq_id",
   idType: "bigint",
   isDead: "true",
   error: "error_message",
   since: "created_at",
-  columns: `'delivery' as layer, dlq_id::text as id, event_id, null as attempts,
-       payload_json as payload`,
+  columns: "event_id, null as attempts, payload_json as payload",
 };
+
+export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBack {
+  return deadLayer(
+    database,
+    notificationDlq,
+    wakeDelivery,
+    (ids, operation) => sendBackDeliveries(database, ids, operation),
+  );
+}
 
 // One statement deletes the dead letter and makes its notification PENDING, so a later failure can
 // have a dead letter of its own. A notification already deleted by retention is restored from the
 // dead letter.
 async function sendBackDeliveries(
   database: Database,
-  dead: DeadLetter[],
+  ids: string[],
   { id, who, reason }: Operation,
-  wakeDelivery: Wakeup,
-): Promise<SentBack> {
+): Promise<string[]> {
   const rows = await query<{ id: string }>(
     database,
     `with dead as (
@@ -77,8 +76,7 @@ async function sendBackDeliveries(
        having count(*) > 0
      )
      select dlq_id::text as id from dead`,
-    [listOf(dead.map(({ id }) => id)), id, who, reason],
+    [listOf(ids), id, who, reason],
   );
-  if (rows.length > 0) wakeDelivery.trigger();
-  return { moved: rows.map(({ id }) => id) };
+  return rows.map(({ id }) => id);
 }
