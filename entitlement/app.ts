@@ -1,22 +1,20 @@
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
+import { commandBatch } from "@kenri/shared/commands/command.ts";
+import { addCommand } from "@kenri/shared/commands/route.ts";
 import { Batch } from "@kenri/shared/queue/batch.ts";
 import { createApp } from "@kenri/shared/http/app.ts";
 import type { Checks } from "@kenri/shared/http/common_routes.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
-import { type Database, isUnavailable } from "@kenri/shared/postgres/postgres.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { observeBatch } from "@kenri/shared/queue/batch_metrics.ts";
-import { stepTogether } from "@kenri/shared/telemetry/tracing.ts";
-import { changeEntitlement, changeRoute } from "./change_entitlement.ts";
-import { keysOf } from "./change_locks.ts";
-import { commitChanges, type CommitOptions } from "./commit_changes.ts";
-import type { Change } from "./entitlement.ts";
+import { changeCommand, changeRoute, type CommitOptions } from "./change_entitlement.ts";
 import { statusOfCode } from "./errors.ts";
 import { findEntitlements, listEntitlements, listRoute } from "./list_entitlements.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
-import type { OutboxRow } from "./outbox.ts";
 
 export interface AppParts {
   database: Database;
@@ -27,10 +25,6 @@ export interface AppParts {
   log: Log;
 }
 
-// Each change takes two advisory locks, and PostgreSQL's default lock table has room for about
-// 6,400: enough for ten replicas with two such commits at a time.
-const changesPerCommit = 128;
-const commitsAtOnce = 2;
 const listsPerQuery = 64;
 const queriesAtOnce = 2;
 // A fraction of a second of work, and about 30 MiB. Beyond that callers should try again later.
@@ -45,22 +39,9 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
     authenticator,
     log,
   });
-  const changes = new Batch({
-    flush: (items: Change[]) =>
-      stepTogether(
-        "commit",
-        items,
-        (items) =>
-          toRelay.write(items.length, (lease) => commitChanges(database, items, options, lease)),
-      ),
-    keysOf: (change) => keysOf(change, options.maxPerUser !== undefined),
-    mayBeOneItem: (error) => !isUnavailable(error),
-    maxItems: changesPerCommit,
-    maxFlushes: commitsAtOnce,
-    maxWaiting,
-  });
-  addRoute(app, changeRoute("GRANT"), changeEntitlement("GRANT", changes));
-  addRoute(app, changeRoute("REVOKE"), changeEntitlement("REVOKE", changes));
+  const changes = commandBatch(database, changeCommand(options), toRelay);
+  addCommand(app, changes, changeRoute("GRANT"));
+  addCommand(app, changes, changeRoute("REVOKE"));
   const lists = new Batch({
     flush: (userIds: string[]) => findEntitlements(database, userIds),
     maxItems: listsPerQuery,
@@ -69,7 +50,6 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
   });
   addRoute(app, listRoute, listEntitlements(lists));
   if (operators) addOperatorRoutes(app, operators);
-  observeBatch("changes", changes);
   observeBatch("lists", lists);
   return app;
 }

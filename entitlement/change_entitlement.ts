@@ -1,20 +1,20 @@
 import { z } from "@hono/zod-openapi";
-import { anybody } from "@kenri/shared/access/caller.ts";
-import type { Batch } from "@kenri/shared/queue/batch.ts";
-import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
-import { ApiError } from "@kenri/shared/http/errors.ts";
-import type { Context, Handler } from "hono";
-import type { Answer } from "./decide_change.ts";
+import type { Command } from "@kenri/shared/commands/command.ts";
+import type { CommandRoute } from "@kenri/shared/commands/route.ts";
+import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
+import { fieldSchema } from "@kenri/shared/http/fields.ts";
+import { query, together, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
+import { uuidv7 } from "@kenri/shared/process/uuid.ts";
+import { locksOf } from "./change_locks.ts";
+import { decide, type Effect, type Situation } from "./decide_change.ts";
 import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import type { ErrorCode } from "./errors.ts";
-import { errorAnswer, fieldSchema, problemsOf } from "@kenri/shared/http/fields.ts";
-import { tooManyWaiting } from "@kenri/shared/http/limits.ts";
-import { readJson } from "@kenri/shared/http/body.ts";
-import { statusOf } from "@kenri/shared/http/error_answers.ts";
-import { activeTraceparent } from "@kenri/shared/telemetry/tracing.ts";
 import { countCommand } from "./metrics.ts";
-import { sha256 } from "@kenri/shared/process/sha256.ts";
-import { type Trace, traceOf } from "@kenri/shared/http/trace.ts";
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
+import { appendChanges, storeEvents } from "./store_changes.ts";
+
+// Grants and revokes: their routes, and the command that both are.
 
 export const changeSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user whose entitlement is changed" }),
@@ -24,6 +24,8 @@ export const changeSchema = z.object({
   }),
   purchase_id: fieldSchema().openapi({ description: "Id of the purchase that caused the change" }),
 }).openapi("EntitlementChange");
+
+type Fields = z.infer<typeof changeSchema>;
 
 export const changedSchema = z.object({
   user_id: z.string(),
@@ -35,150 +37,135 @@ export const changedSchema = z.object({
   updated_at: z.iso.datetime().openapi({ description: "Time of the last change, in UTC" }),
 }).openapi("ChangedEntitlement");
 
-const requestHeaders = z.object({
-  "Idempotency-Key": z.string().regex(/^[\x21-\x7e]{1,255}$/).openapi({
-    description: "Makes the request safe to repeat for 24 hours; the purchase id is a good key",
-    example: "purchase-1",
-  }),
-  traceparent: z.string().optional().openapi({
-    description: "W3C trace context; the change and its event get its trace id",
-    example: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-  }),
-  "X-Trace-Id": z.string().optional().openapi({
-    description:
-      "Trace id of the change, 1 to 255 visible ASCII characters; overrides that of traceparent",
-  }),
-});
-
-const answerHeaders = z.object({
-  "X-Trace-Id": z.string().openapi({ description: "Trace id of the change" }),
-  "Idempotency-Replayed": z.literal("true").optional().openapi({
-    description: "Present if this is the stored answer to an earlier request with the same key",
-  }),
-});
-
 const routes = {
   GRANT: { path: "/v1/entitlements/grants", verb: "Grant", reason: "purchase", version: 1 },
   REVOKE: { path: "/v1/entitlements/revokes", verb: "Revoke", reason: "refund", version: 2 },
 };
 
-export function changeRoute(action: Action): ScopedRoute {
+export function changeRoute(action: Action): CommandRoute<Fields, Change> {
   const { path, verb, reason, version } = routes[action];
   const status = statusAfter[action];
   const named = { user_id: "ann", stock_keeping_unit: "book" };
-  const change = { ...named, reason, purchase_id: "purchase-1" };
-  const changed = { ...named, status, version, updated_at: "2026-01-02T03:04:05.678901Z" };
-  const conflict = errorAnswer<ErrorCode>(
-    "The entitlement already has this status, or the user has as many entitlements as allowed (both " +
-      "answers are stored under the key), or the key was used for another request",
-    {
-      ENTITLEMENT_STATE_CONFLICT: `already ${status}`,
-      ENTITLEMENT_LIMIT_REACHED: "the user has as many entitlements as allowed",
-      IDEMPOTENCY_KEY_CONFLICT: "the Idempotency-Key was used for another request",
+  const example = { ...named, status, version, updated_at: "2026-01-02T03:04:05.678901Z" };
+  return {
+    route: {
+      method: "post",
+      path,
+      scope: "entitlements:write",
+      operationId: `${verb.toLowerCase()}Entitlement`,
+      tags: ["Entitlements"],
+      summary: `${verb} a user's right to one stock keeping unit`,
+      description:
+        "The change, its event and this answer are committed together. The same request " +
+        "with the same key returns the same answer, byte for byte.",
+      responses: {
+        200: {
+          description: `The entitlement after the change, ${status}`,
+          content: { "application/json": { schema: changedSchema, example } },
+        },
+      },
     },
+    key: { advice: "the purchase id is a good key", example: "purchase-1" },
+    body: { schema: changeSchema, example: { ...named, reason, purchase_id: "purchase-1" } },
+    refusals: {
+      description:
+        "The entitlement already has this status, or the user has as many entitlements " +
+        "as allowed (both answers are stored under the key)",
+      messages: {
+        ENTITLEMENT_STATE_CONFLICT: `already ${status}`,
+        ENTITLEMENT_LIMIT_REACHED: "the user has as many entitlements as allowed",
+      } satisfies Partial<Record<ErrorCode, string>>,
+    },
+    toInput: (fields, sender) => ({
+      action,
+      userId: fields.user_id,
+      stockKeepingUnit: fields.stock_keeping_unit,
+      reason: fields.reason,
+      purchaseId: fields.purchase_id,
+      ...sender,
+    }),
+    count: (result) => countCommand(action, result),
+  };
+}
+
+export interface CommitOptions {
+  idempotencyTtlMs: number;
+  maxPerUser?: number | undefined; // counts entitlements of any status
+}
+
+export function changeCommand(
+  { idempotencyTtlMs, maxPerUser }: CommitOptions,
+): Command<Change, Situation, Effect, OutboxRow> {
+  return {
+    name: "changes",
+    answerTtlMs: idempotencyTtlMs,
+    identityOf: (change) => {
+      const { action, userId, stockKeepingUnit, reason, purchaseId } = change;
+      const request = [action, userId, stockKeepingUnit, reason, purchaseId] as const;
+      return { key: storedKeyOf(change), request };
+    },
+    locksOf: (change) => locksOf(change, maxPerUser !== undefined),
+    find: (tx, changes) => findSituations(tx, changes, maxPerUser),
+    decide,
+    apply: { event: storeEvents, change: appendChanges },
+  };
+}
+
+async function findSituations(
+  tx: Transaction,
+  changes: Change[],
+  maxPerUser: number | undefined,
+): Promise<Situation[]> {
+  const [states, hasCapacity] = await together([
+    findStates(tx, changes),
+    maxPerUser === undefined ? undefined : findCapacity(tx, changes, maxPerUser),
+  ]);
+  return states.map((state, i) => ({
+    ...state,
+    eventId: uuidv7(),
+    hasCapacity: hasCapacity?.[i] ?? true,
+  }));
+}
+
+type State = Pick<Situation, "status" | "version" | "at">;
+
+function findStates(tx: Transaction, changes: Change[]): Promise<State[]> {
+  return query<State>(
+    tx,
+    sql`
+    select entitlement.status, entitlement.version,
+      to_char(
+        greatest(clock_timestamp(), entitlement.updated_at + interval '1 microsecond')
+          at time zone 'UTC',
+        'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+    from unnest(
+      ${changes.map(({ userId }) => userId)}::text[],
+      ${changes.map(({ stockKeepingUnit }) => stockKeepingUnit)}::text[]
+    ) with ordinality as wanted (user_id, stock_keeping_unit, position)
+    left join entitlements entitlement
+      on entitlement.user_id = wanted.user_id
+      and entitlement.stock_keeping_unit = wanted.stock_keeping_unit
+    order by wanted.position`,
   );
-  return {
-    method: "post",
-    path,
-    scope: "entitlements:write",
-    operationId: `${verb.toLowerCase()}Entitlement`,
-    tags: ["Entitlements"],
-    summary: `${verb} a user's right to one stock keeping unit`,
-    description: "The change, its event and this answer are committed together. The same request " +
-      "with the same key returns the same answer, byte for byte.",
-    request: {
-      headers: requestHeaders,
-      body: {
-        required: true,
-        content: { "application/json": { schema: changeSchema, example: change } },
-      },
-    },
-    responses: {
-      200: {
-        description: `The entitlement after the change, ${status}`,
-        headers: answerHeaders,
-        content: { "application/json": { schema: changedSchema, example: changed } },
-      },
-      400: errorAnswer("A header, the body or a field is missing or invalid", {
-        BAD_REQUEST: "user_id is required",
-      }),
-      408: errorAnswer("The body took too long to arrive", {
-        REQUEST_TIMEOUT: "request body took over 10 seconds",
-      }),
-      409: { ...conflict, headers: answerHeaders },
-      413: errorAnswer("The body is too large", {
-        PAYLOAD_TOO_LARGE: "request body is over 16 KiB",
-      }),
-      415: errorAnswer("The body is not JSON", {
-        UNSUPPORTED_MEDIA_TYPE: "Content-Type must be application/json",
-      }),
-    },
-  };
 }
 
-export function changeEntitlement(action: Action, changes: Batch<Change, Answer>): Handler {
-  return (context) => {
-    // Before the request is read, because under too much load a refusal must be cheap.
-    if (changes.full) {
-      countCommand(action, "unavailable");
-      throw tooManyWaiting();
-    }
-    return change(context, action, changes);
-  };
-}
-
-async function change(
-  context: Context,
-  action: Action,
-  changes: Batch<Change, Answer>,
-): Promise<Response> {
-  const { headers } = context.req.raw;
-  const trace = traceOf(headers, activeTraceparent());
-  try {
-    const answer = await changes.add(await readChange(action, context, trace));
-    countCommand(action, answer.outcome);
-    return new Response(answer.body, {
-      status: answer.status,
-      headers: {
-        "Content-Type": "application/json",
-        "X-Trace-Id": trace.traceId,
-        ...(answer.outcome === "replayed" ? { "Idempotency-Replayed": "true" } : {}),
-      },
-    });
-  } catch (error) {
-    const status = statusOf(error);
-    countCommand(action, status < 500 ? "invalid" : status === 503 ? "unavailable" : "error");
-    context.set("about", {
-      trace_id: trace.traceId,
-      idempotency_key_sha256: sha256(headers.get("Idempotency-Key") ?? ""),
-    });
-    throw error;
-  }
-}
-
-async function readChange(action: Action, context: Context, trace: Trace): Promise<Change> {
-  const request = context.req.raw;
-  const idempotencyKey = readKey(request.headers.get("Idempotency-Key"));
-  const body = changeSchema.safeParse(await readJson(request));
-  if (!body.success) throw new ApiError("BAD_REQUEST", problemsOf(body.error));
-  return {
-    action,
-    userId: body.data.user_id,
-    stockKeepingUnit: body.data.stock_keeping_unit,
-    reason: body.data.reason,
-    purchaseId: body.data.purchase_id,
-    caller: (context.get("caller") ?? anybody).name,
-    idempotencyKey,
-    ...trace,
-  };
-}
-
-function readKey(given: string | null): string {
-  if (given === null || given.trim() === "") {
-    throw new ApiError("BAD_REQUEST", "Idempotency-Key is required");
-  }
-  if (!/^[\x21-\x7e]{1,255}$/.test(given)) {
-    throw new ApiError("BAD_REQUEST", "Idempotency-Key must be 1 to 255 visible ASCII characters");
-  }
-  return given;
+// Whether the user of each change may have one more entitlement.
+async function findCapacity(
+  tx: Transaction,
+  changes: Change[],
+  maxPerUser: number,
+): Promise<boolean[]> {
+  const rows = await query<{ has_capacity: boolean }>(
+    tx,
+    sql`
+    select (
+      select count(*) from (
+        select from entitlements
+        where entitlements.user_id = wanted.user_id
+        limit ${maxPerUser}) as counted) < ${maxPerUser} as has_capacity
+    from unnest(${changes.map(({ userId }) => userId)}::text[])
+      with ordinality as wanted (user_id, position)
+    order by wanted.position`,
+  );
+  return rows.map(({ has_capacity }) => has_capacity);
 }

@@ -28,7 +28,7 @@ import {
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { type WorkerOptions, workerSettings } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
-import type { CommitOptions } from "./commit_changes.ts";
+import type { CommitOptions } from "./change_entitlement.ts";
 import { program } from "./program.ts";
 import type { ReconcileOptions } from "./reconciliation/run.ts";
 import type { RetentionOptions } from "./retention.ts";

@@ -1,18 +1,16 @@
+import type { Sender } from "@kenri/shared/commands/route.ts";
+
 // An entitlement is a user's right to one stock keeping unit. These are the rules of its changes.
 
 export type Status = "ACTIVE" | "REVOKED";
 export type Action = "GRANT" | "REVOKE";
 
-export interface Change {
+export interface Change extends Sender {
   action: Action;
   userId: string;
   stockKeepingUnit: string;
   reason: string;
   purchaseId: string;
-  caller: string; // "" if callers have no names
-  idempotencyKey: string;
-  traceId: string;
-  traceparent: string | null;
 }
 
 export interface Entitlement {
@@ -32,10 +30,4 @@ export function changed(current: Entitlement | undefined, action: Action): Entit
   const status = statusAfter[action];
   if (current?.status === status) return undefined;
   return { status, version: (current?.version ?? 0) + 1 };
-}
-
-// The idempotency key as it is stored and locked. Each caller has keys of its own: a key contains
-// no space, so it can't look like that of another caller.
-export function storedKeyOf({ caller, idempotencyKey }: Change): string {
-  return caller === "" ? idempotencyKey : `${caller} ${idempotencyKey}`;
 }

@@ -1,3 +1,4 @@
+import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { addConsole } from "@kenri/shared/console/console.tsx";
 import { Handover } from "@kenri/shared/queue/handover.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
@@ -7,11 +8,10 @@ import { entitlementApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
 import { entitlementConsole } from "./operators/console.tsx";
-import type { OutboxRow } from "./outbox.ts";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
 import { program } from "./program.ts";
-import { runRelay } from "./relay.ts";
+import { publishEvents } from "./publish_events.ts";
 import { cleanEntitlement } from "./retention.ts";
 
 await runService(program, readConfig, (config, { log, abandon }) => {
@@ -22,7 +22,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const [{ database }, { link, natsIsAvailable }] = [tables, nats];
   const toRelay = new Handover<OutboxRow>();
   const wakeRelay = toRelay.wake;
-  const ask = receiverOver(link, stream.subject);
+  const ask = receiverOver(link, stream.subjects[0]);
   const operators = {
     database,
     wakeRelay,
@@ -47,7 +47,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
-      runRelay(
+      publishEvents(
         { database, link, toRelay, log, abandon },
         { ...outbox, stream, sealKey: config.sealKeys[0] },
         signal,

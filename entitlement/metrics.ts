@@ -1,4 +1,3 @@
-import type { Settlement } from "@kenri/shared/queue/job.ts";
 import { countRefusal } from "@kenri/shared/http/limits.ts";
 import {
   counter,
@@ -7,8 +6,8 @@ import {
   gauge,
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
+import type { Result } from "@kenri/shared/commands/route.ts";
 import type { Action } from "./entitlement.ts";
-import type { OutboxRow, Published } from "./outbox.ts";
 
 const commands = counter(
   "entitlement_command_total",
@@ -29,28 +28,17 @@ const commandsOf = {
 // A change over the limit of its user counts as a state conflict.
 export function countCommand(
   action: Action,
-  result: (typeof results)[number] | "over_limit",
+  result: Result,
 ): void {
   if (result === "over_limit") countRefusal("entitlements_per_user");
   commandsOf[action][result === "over_limit" ? "state_conflict" : result].inc();
 }
 
-const publishDelay = histogram(
+export const publishDelay = histogram(
   "entitlement_outbox_publish_delay_seconds",
   "time from the change to the PubAck of its event; a republished event counts again, from its change",
   delaySeconds,
 ).labels();
-
-export function observePublished(
-  settled: Settlement<OutboxRow, Published>[],
-  owned: Set<string>,
-): void {
-  for (const settlement of settled) {
-    if (settlement.kind !== "done" || !owned.has(settlement.row.id)) continue;
-    const { row, result } = settlement;
-    publishDelay.observe(row.content.age_seconds + (result.ackedAt - row.claimedAt) / 1_000);
-  }
-}
 
 export const eventsChecked = counter(
   "entitlement_reconcile_checked_total",

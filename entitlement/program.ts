@@ -8,8 +8,14 @@ export const program: Service = {
   database: { schemaVersion, ownerSettings: { "retention.audit-months": "13" } },
   usesNats: true,
   dev: {
-    ENTITLEMENT_NATS_STREAM: "entitlement-events",
-    ENTITLEMENT_NATS_SUBJECT: "entitlement.events",
+    settings: {
+      ENTITLEMENT_NATS_STREAM: "entitlement-events",
+      ENTITLEMENT_NATS_SUBJECT: "entitlement.events",
+    },
+    tryOut: (url) =>
+      `curl ${url}/v1/entitlements/grants \\
+      -H 'Idempotency-Key: purchase-1' -H 'Content-Type: application/json' \\
+      -d '{"user_id":"ann","stock_keeping_unit":"book","reason":"purchase","purchase_id":"purchase-1"}'`,
   },
   settings,
   looks,

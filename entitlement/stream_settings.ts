@@ -17,5 +17,5 @@ export function streamOfEvents(settings: Settings): WantedStream {
 
 export function natsUse(settings: Settings): NatsUse {
   const stream = streamOfEvents(settings);
-  return { streams: [stream], asks: [subjectOfChecks(stream.subject)] };
+  return { streams: [stream], asks: [subjectOfChecks(stream.subjects[0])] };
 }

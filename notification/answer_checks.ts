@@ -1,7 +1,8 @@
 import type { Msg, NatsConnection } from "nats";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import type { WantedStream } from "@kenri/shared/nats/streams.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { readCheck, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
@@ -17,7 +18,7 @@ export interface AnswerParts {
 }
 
 export interface AnswerOptions {
-  stream: { name: string; subject: string };
+  stream: WantedStream;
   consumer: { durable: string };
   retention: { days: number };
 }
@@ -28,7 +29,7 @@ export async function answerChecks(
   stop: AbortSignal,
 ): Promise<void> {
   for await (const { connection, signal } of parts.link.sessions(stop)) {
-    const subscription = connection.subscribe(subjectOfChecks(options.stream.subject), {
+    const subscription = connection.subscribe(subjectOfChecks(options.stream.subjects[0]), {
       queue: options.consumer.durable,
       callback: (error, message) => {
         if (error) parts.log.warn("Reconciliation requests can't be received: {error}", { error });

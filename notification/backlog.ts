@@ -1,9 +1,10 @@
+import { deadMessageTable } from "@kenri/shared/inbox/dead_messages.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import { queueFigures, type QueueGauges } from "@kenri/shared/operators/backlog.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { collectedGauge, type Figure } from "@kenri/shared/telemetry/collected.ts";
 import type { ConsumerInfo } from "nats";
-import { notificationNatsDlq } from "./dead_letters/dead_advisories.ts";
+import { natsDeadLetters } from "./consume_events.ts";
 import { notificationDlq } from "./dead_letters/dead_deliveries.ts";
 import { notifications } from "./deliveries.ts";
 
@@ -25,7 +26,7 @@ const deliveries: QueueGauges = {
     "notification_backlog_age_seconds",
     "time since the oldest waiting notification was received; 0 when none waits",
   ),
-  dead: [notificationDlq, notificationNatsDlq].map((table) => ({
+  dead: [notificationDlq, deadMessageTable(natsDeadLetters)].map((table) => ({
     table,
     gauge: deadLetters,
     labels: { layer: table.layer },

@@ -31,7 +31,7 @@ Deno.test("the defaults are those of the contract", () => {
   assert.deepEqual(config.http, { hostname: "127.0.0.1", port: 8081, requestsAtOnce: 5_000 });
   assert.deepEqual(config.stream, {
     name: "entitlement-events",
-    subject: "entitlement.events",
+    subjects: ["entitlement.events"],
     duplicateWindowMs: 120_000,
     replicas: 1,
   });
@@ -58,10 +58,9 @@ Deno.test("streams and durables of the advisories are named after stream and dur
   const [exceeded, terminated] = configOf().advisories;
   const events = "entitlement-events";
   const durable = "notification-entitlement-consumer";
-  assert.equal(
-    exceeded?.stream.subject,
+  assert.deepEqual(exceeded?.stream.subjects, [
     `$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.${events}.${durable}`,
-  );
+  ]);
   assert.equal(exceeded?.stream.name, `${events}-${durable}-max-deliveries`);
   assert.equal(exceeded?.durable, `${events}-${durable}-max-deliveries`);
   assert.equal(terminated?.stream.name, `${events}-${durable}-msg-terminated`);
@@ -70,15 +69,15 @@ Deno.test("streams and durables of the advisories are named after stream and dur
     NOTIFICATION_NATS_ADVISORY_STREAM: "s",
     NOTIFICATION_NATS_ADVISORY_DURABLE: "d",
   }).advisories;
-  assert.deepEqual([own?.stream.subject, own?.stream.name, own?.durable], ["a.b", "s", "d"]);
+  assert.deepEqual([own?.stream.subjects, own?.stream.name, own?.durable], [["a.b"], "s", "d"]);
   const [, ownTerminated] = configOf({
     NOTIFICATION_NATS_TERMINATED_ADVISORY_SUBJECT: "c.d",
     NOTIFICATION_NATS_TERMINATED_ADVISORY_STREAM: "t",
     NOTIFICATION_NATS_TERMINATED_ADVISORY_DURABLE: "e",
   }).advisories;
   assert.deepEqual(
-    [ownTerminated?.stream.subject, ownTerminated?.stream.name, ownTerminated?.durable],
-    ["c.d", "t", "e"],
+    [ownTerminated?.stream.subjects, ownTerminated?.stream.name, ownTerminated?.durable],
+    [["c.d"], "t", "e"],
   );
 });
 

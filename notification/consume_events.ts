@@ -16,6 +16,8 @@ export interface ConsumeOptions extends InboxStreams {
   predecessorWaitMs: number;
 }
 
+export const natsDeadLetters = "notification_nats_dlq";
+
 // The events of entitlements: each becomes a notification.
 export function eventInbox(
   { database, toDelivery }: ConsumeParts,
@@ -34,6 +36,6 @@ export function eventInbox(
         (lease) => receiveEvents(database, received, predecessorWaitMs, lease),
       ),
     counts: messagesReceived,
-    deadLetters: { database, table: "notification_nats_dlq" },
+    deadLetters: { database, table: natsDeadLetters },
   };
 }

@@ -3,17 +3,10 @@ import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { Outcome } from "@kenri/shared/queue/job.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
-import { claimRepeatedly } from "@kenri/shared/queue/claims.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import { Worker } from "@kenri/shared/queue/worker.ts";
 import type { Channel, Send } from "./channels/channel.ts";
-import {
-  keepNotifications,
-  type NotificationRow,
-  notifications,
-  type Sent,
-  settleNotifications,
-} from "./deliveries.ts";
+import { type NotificationRow, notifications, type Sent } from "./deliveries.ts";
 import { observeDelivered } from "./metrics.ts";
 
 export interface DeliveryOptions extends WorkerOptions {
@@ -38,17 +31,17 @@ export async function deliverNotifications(
     {
       name: "delivery",
       ...options,
-      claim: claimRepeatedly(database, notifications, options),
+      claim: notifications.claimRepeatedly(database, options),
       work: ({ id, content: { event_id, user_id, type, payload } }) => {
         const send = { notification_id: id, event_id, user_id, type, payload };
         return sendInTime(channel, send, options.sendTimeoutMs);
       },
       settle: async (settled) => {
-        const owned = await settleNotifications(database, settled);
+        const owned = await notifications.settle(database, settled);
         observeDelivered(settled, owned);
         return owned;
       },
-      extend: (rows) => keepNotifications(database, rows, options.leaseMs),
+      extend: (rows) => notifications.extend(database, rows, options.leaseMs),
       step: { name: "send", kind: "client" },
       traceparentOf: ({ content }) => content.traceparent,
       about: ({ content: { event_id, payload } }) => ({ event_id, trace_id: payload["trace_id"] }),

@@ -27,6 +27,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const consumer = { stream: config.stream.name, durable: config.consumer.durable };
   collectFromStream(() => streamFigures(link, consumer));
   const toDelivery = new Handover<NotificationRow>();
+  const received = eventInbox({ database, toDelivery }, config);
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
@@ -35,7 +36,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     link,
     wakeDelivery: toDelivery.wake,
     consumer,
-    predecessorWaitMs: config.predecessorWaitMs,
+    received,
   };
   const app = notificationApp({
     operators: config.debug ? operators : undefined,
@@ -50,10 +51,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     app,
     loops: [
       ...console,
-      ...inboxLoops(
-        { link, log, abandon },
-        eventInbox({ database, toDelivery }, config),
-      ),
+      ...inboxLoops({ link, log, abandon }, received),
       {
         name: "delivery",
         run: (signal: AbortSignal) =>

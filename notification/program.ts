@@ -8,9 +8,13 @@ export const program: Service = {
   database: { schemaVersion },
   usesNats: true,
   dev: {
-    NOTIFICATION_NATS_STREAM: "entitlement-events",
-    NOTIFICATION_NATS_SUBJECT: "entitlement.events",
-    NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
+    settings: {
+      NOTIFICATION_NATS_STREAM: "entitlement-events",
+      NOTIFICATION_NATS_SUBJECT: "entitlement.events",
+      NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
+    },
+    page: "/debug/notification/inbox/ann",
+    tryOut: (url) => `curl ${url}/debug/notification/inbox/ann`,
   },
   settings,
   looks,

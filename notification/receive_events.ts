@@ -1,12 +1,7 @@
 import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
-import {
-  leaseColumns,
-  leasedRow,
-  leaseOfNew,
-  leaseValues,
-  listOf,
-  type ReturnedRow,
-} from "@kenri/shared/queue/leases.ts";
+import { leasedRow, listOf, type ReturnedRow } from "@kenri/shared/queue/leased_row.ts";
+import { leaseColumns, leasedColumns, leaseValues } from "@kenri/shared/queue/new_lease.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
 import { type Database, query, type Session } from "@kenri/shared/postgres/postgres.ts";
 import { tracing } from "@kenri/shared/telemetry/tracing.ts";
 import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";
@@ -53,63 +48,57 @@ function storeNew(
 ): Promise<(ReturnedRow & NotificationContent & { leased: boolean })[]> {
   return query(
     session,
-    `with received as materialized (
-       select (payload->>'event_id')::uuid as event_id,
-         payload->>'user_id' as user_id, aggregate_key, (payload->>'version')::bigint as version,
-         payload->>'event_type' as type, (payload->>'occurred_at')::timestamptz as occurred_at,
-         payload, traceparent
-       from rows from (unnest($1::text[]), jsonb_array_elements($2), unnest($7::text[]))
-         as message (aggregate_key, payload, traceparent)
-     ), new_event as (
-       insert into processed_events (event_id)
-       select event_id from received order by event_id
-       on conflict (event_id) do nothing
-       returning event_id
-     ), new_notification as (
-       select received.*, version > 1
-         and not exists (
-           select from notifications predecessor
-           where predecessor.aggregate_key = received.aggregate_key
-             and predecessor.version = received.version - 1)
-         and (aggregate_key, version - 1) not in (select aggregate_key, version from received)
-         as awaits_predecessor
-       from received
-       -- PostgreSQL evaluates this condition with a hash, which it would not do for a join.
-       where (event_id in (select event_id from new_event)) is true
-     ), stored as (
-       insert into notifications
-         (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
-          payload_json, traceparent, awaits_predecessor, next_retry_at, ${leaseColumns})
-       select event_id, event_id, user_id, aggregate_key, version, type, occurred_at,
-         payload, traceparent, awaits_predecessor,
-         case when awaits_predecessor then now() + make_interval(secs => $3::float8 / 1000) end,
-         ${leaseValues}
-       from new_notification
-       ${newLease}
-       returning *
-     )
-     select notification_id as id, aggregate_key, claim_token is not null as leased, ${columns}
-     from stored
-     order by version`,
-    [
-      received.map(({ aggregate_key }) => aggregate_key),
-      JSON.stringify(received.map(({ payload }) => payload)),
-      predecessorWaitMs,
-      lease?.worker,
-      lease?.leaseMs,
-      lease?.token,
-      tracing ? received.map(({ traceparent }) => traceparent) : [],
-    ],
+    sql`with received as materialized (
+  select (payload->>'event_id')::uuid as event_id,
+    payload->>'user_id' as user_id, aggregate_key, (payload->>'version')::bigint as version,
+    payload->>'event_type' as type, (payload->>'occurred_at')::timestamptz as occurred_at,
+    payload, traceparent
+  from rows from (
+    unnest(${received.map(({ aggregate_key }) => aggregate_key)}::text[]),
+    jsonb_array_elements(${JSON.stringify(received.map(({ payload }) => payload))}),
+    unnest(${tracing ? received.map(({ traceparent }) => traceparent) : []}::text[])
+  ) as message (aggregate_key, payload, traceparent)
+), new_event as (
+  insert into processed_events (event_id)
+  select event_id from received order by event_id
+  on conflict (event_id) do nothing
+  returning event_id
+), new_notification as (
+  select received.*, version > 1
+    and not exists (
+      select from notifications predecessor
+      where predecessor.aggregate_key = received.aggregate_key
+        and predecessor.version = received.version - 1)
+    and (aggregate_key, version - 1) not in (select aggregate_key, version from received)
+    as awaits_predecessor
+  from received
+  -- PostgreSQL evaluates this condition with a hash, which it would not do for a join.
+  where (event_id in (select event_id from new_event)) is true
+), stored as (
+  insert into notifications
+    (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+     payload_json, traceparent, awaits_predecessor, next_retry_at, ${leaseColumns})
+  select event_id, event_id, user_id, aggregate_key, version, type, occurred_at,
+    payload, traceparent, awaits_predecessor,
+    case when awaits_predecessor
+      then now() + make_interval(secs => ${predecessorWaitMs}::float8 / 1000) end,
+    ${leaseValues}
+  from new_notification
+  ${notifications.newLease(newRow, lease)}
+  returning *
+)
+select claim_token is not null as leased, ${leasedColumns(notifications.description)}
+from stored
+order by version`,
   );
 }
 
-const { columns } = notifications;
-const newLease = leaseOfNew(notifications, {
-  key: "new_notification.aggregate_key",
-  position: "new_notification.version",
+const newRow = {
+  key: sql`new_notification.aggregate_key`,
+  position: sql`new_notification.version`,
   where:
-    `aggregate_key not in (select aggregate_key from new_notification where awaits_predecessor)`,
-}, ["$4", "$5", "$6"]);
+    sql`aggregate_key not in (select aggregate_key from new_notification where awaits_predecessor)`,
+};
 
 // Ends the waits of versions whose predecessor is stored now. This comes after the commit: if two
 // replicas store two successive versions at the same time, the later commit sees both. It includes
@@ -119,37 +108,36 @@ const newLease = leaseOfNew(notifications, {
 async function endWaits(session: Session, received: Notification[]): Promise<number> {
   const ended = await query(
     session,
-    `with received as (
-       select aggregate_key, version
-       from unnest($1::text[], $2::bigint[]) as event (aggregate_key, version)
-     ), over as (
-       select waiting.notification_id
-       from (
-         select aggregate_key, version from received
-         union
-         select aggregate_key, version + 1 from received
-       ) as candidate
-       join notifications waiting
-         on waiting.aggregate_key = candidate.aggregate_key
-         and waiting.version = candidate.version
-       where exists (select from notifications where awaits_predecessor) -- usually none, then nothing else is read
-         and waiting.awaits_predecessor
-         and exists (
-           select from notifications predecessor
-           where predecessor.aggregate_key = waiting.aggregate_key
-             and predecessor.version = waiting.version - 1)
-       order by waiting.notification_id
-       for update of waiting
-     )
-     update notifications waiting
-     set awaits_predecessor = false, next_retry_at = null
-     from over
-     where waiting.notification_id = over.notification_id
-     returning 1`,
-    [
-      received.map(({ aggregate_key }) => aggregate_key),
-      listOf(received.map(({ version }) => version)),
-    ],
+    sql`with received as (
+  select aggregate_key, version
+  from unnest(
+    ${received.map(({ aggregate_key }) => aggregate_key)}::text[],
+    ${listOf(received.map(({ version }) => version))}::bigint[]
+  ) as event (aggregate_key, version)
+), over as (
+  select waiting.notification_id
+  from (
+    select aggregate_key, version from received
+    union
+    select aggregate_key, version + 1 from received
+  ) as candidate
+  join notifications waiting
+    on waiting.aggregate_key = candidate.aggregate_key
+    and waiting.version = candidate.version
+  where exists (select from notifications where awaits_predecessor) -- usually none, then nothing else is read
+    and waiting.awaits_predecessor
+    and exists (
+      select from notifications predecessor
+      where predecessor.aggregate_key = waiting.aggregate_key
+        and predecessor.version = waiting.version - 1)
+  order by waiting.notification_id
+  for update of waiting
+)
+update notifications waiting
+set awaits_predecessor = false, next_retry_at = null
+from over
+where waiting.notification_id = over.notification_id
+returning 1`,
   );
   return ended.length;
 }

@@ -17,5 +17,5 @@ export function streamsOf(settings: Settings): InboxStreams {
 
 export function natsUse(settings: Settings): NatsUse {
   const inbox = streamsOf(settings);
-  return { inboxes: [inbox], answers: [subjectOfChecks(inbox.stream.subject)] };
+  return { inboxes: [inbox], answers: [subjectOfChecks(inbox.stream.subjects[0])] };
 }

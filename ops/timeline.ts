@@ -29,7 +29,7 @@ One event is shown step by step. Most events go CHANGED → PUBLISHED → RECEIV
 RETRIED, TAKEN_OVER (the lease of its worker expired), LOST (by the stream), MENDED (republished by
 the reconciliation), and what operators did: SENT_BACK, REPLAYED. The last step is SENT, GAVE_UP, or
 CAPTURED (JetStream no longer delivers it). The outbox keeps an event for a day after it was
-published; the notification service keeps it for 30 days.
+published; its receiver keeps it for 30 days.
 Exit code 1 if no event is found.`,
   async run(services, { positionals, values }) {
     const [eventId] = positionals;

@@ -95,7 +95,11 @@ async function change(file: string, edit: (text: string) => string): Promise<voi
 
 async function write(file: string, text: string): Promise<void> {
   if (await textOf(root + file) === text) return;
-  if (!isCheck) return await Deno.writeTextFile(root + file, text);
+  // A file is replaced and not changed, because the other name of a hard link may be a file elsewhere.
+  if (!isCheck) {
+    await Deno.writeTextFile(`${root}${file}.new`, text);
+    return await Deno.rename(`${root}${file}.new`, root + file);
+  }
   console.error(`${file} is not up to date: run "deno task services"`);
   Deno.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-// deno task entitlement, notification, migrate, provision: runs one of them in the foreground with the
+// deno task migrate, provision, or the name of a service: runs one of them in the foreground with the
 // permissions that follow from its settings, and no others. Signals and the exit code pass through.
 //
 // This process may start Deno with any permission, so it imports no package (`deno task graph:check`).

@@ -35,9 +35,9 @@ export const programs = {
   provision: { program: provision, main: "tools/provision/provision.ts", isService: false },
 } satisfies Record<ProgramName, Start>;
 
-/** How a service is started whose folder has its name. */
-export function startOf(service: Service): Start {
-  return { program: programOf(service), main: `${service.name}/main.ts`, isService: true };
+/** How a service in this folder is started. */
+export function startOf(service: Service, folder: string = service.name): Start {
+  return { program: programOf(service), main: `${folder}/main.ts`, isService: true };
 }
 
 export function isProgramName(name: string | undefined): name is ProgramName {
@@ -57,8 +57,12 @@ export const v8Flags =
 
 /** The arguments that run a program from its sources. */
 export function runArguments(name: ProgramName, read: Read): string[] {
-  const { program, isService }: Start = programs[name];
-  const file = mainFile(name);
+  return argumentsOf(programs[name], read);
+}
+
+/** The same for a program that is not listed. */
+export function argumentsOf({ program, main, isService }: Start, read: Read): string[] {
+  const file = `${root}/${main}`;
   const attached = fileURLToPath(new URL("attached.ts", import.meta.url));
   return [
     ...["run", "--cached-only", "--no-remote", "--no-prompt"],

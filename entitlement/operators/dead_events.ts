@@ -1,8 +1,9 @@
 import type { DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { deadLayer, type SendBack } from "@kenri/shared/operators/send_back.ts";
+import { republishDead } from "@kenri/shared/outbox/republish_dead.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
-import { republishDead } from "../republish/republish_dead.ts";
+import { outbox } from "../outbox.ts";
 
 // The dead letters of the outbox: events that are FAILED.
 
@@ -22,6 +23,6 @@ export function deadEvents(database: Database, wakeRelay: Wakeup): SendBack {
     database,
     deadOutbox,
     wakeRelay,
-    (ids, operation) => republishDead(database, ids, operation),
+    (ids, operation) => republishDead(database, outbox, ids, operation),
   );
 }

@@ -1,6 +1,5 @@
 import { maxPerCheck } from "@kenri/proto/notification/receipts.ts";
 import { type Database, query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
-import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
 import type { AuditedRow } from "./erase_rows.ts";
 
@@ -103,7 +102,7 @@ export async function countUnpublished(tx: Transaction, userId: string): Promise
     `select
      from entitlements head
      join outbox_events row
-       on ${isUnfinishedByKey("row")}
+       on row.unfinished::int = 1
        and row.aggregate_key = aggregate_key_of(head.user_id, head.stock_keeping_unit)
      where head.user_id = $1`,
     [userId],

@@ -7,10 +7,11 @@ import {
   operationRoute,
   readOperation,
 } from "@kenri/shared/operators/operations.ts";
+import { republishRange } from "@kenri/shared/outbox/republish_range.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import type { Handler } from "hono";
-import { republishRange } from "../republish/republish_range.ts";
+import { outbox } from "../outbox.ts";
 
 // Republishes the events that were published in a range of time, a batch for each call. An event
 // that is republished is no longer in the range, so each call continues where the last one ended.
@@ -62,7 +63,12 @@ export function replay(database: Database, wakeRelay: Wakeup): Handler {
       return Response.json({ operation_id: null, replayed, complete });
     }
     const operation = newOperation({ who, reason });
-    const { found, republished } = await republishRange(database, { from, to, limit }, operation);
+    const { found, republished } = await republishRange(
+      database,
+      outbox,
+      { from, to, limit },
+      operation,
+    );
     if (republished > 0) wakeRelay.trigger();
     return Response.json({
       operation_id: republished > 0 ? operation.id : null,

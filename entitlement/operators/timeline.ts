@@ -1,6 +1,5 @@
 import { maxEvents, readAsked, timelineRoute } from "@kenri/shared/operators/timeline.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import { isUnfinishedByKey } from "@kenri/shared/queue/leases.ts";
 import type { Handler } from "hono";
 import { findTimelines } from "./event_timelines.ts";
 import { timelineBy } from "./looks.ts";
@@ -80,7 +79,7 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
      select row.event_id, row.created_at
      from entitlement
      join outbox_events row
-       on ${isUnfinishedByKey("row")}
+       on row.unfinished::int = 1
        and row.aggregate_key =
          aggregate_key_of(entitlement.user_id, entitlement.stock_keeping_unit)
      order by created_at desc

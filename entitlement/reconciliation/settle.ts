@@ -1,9 +1,9 @@
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import { eventsChecked, eventsRepublished } from "../metrics.ts";
 import { newOperation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
-import { republishUnreceived } from "../republish/republish_unreceived.ts";
+import { republishUnreceived } from "./republish_unreceived.ts";
 import type { AuditedEvent, Checked, State } from "./check.ts";
 
 // What follows from a check: an event that was received is closed, one that was not stays open

@@ -1,6 +1,7 @@
 import type { EventFields } from "@kenri/proto/entitlement/decode.ts";
 import { type Database, query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { auditHash } from "../audit/hash.ts";
+import { announceChanges } from "../store_changes.ts";
 import type { Candidate } from "./examine.ts";
 
 // PostgreSQL hides the application names of other roles from an owner who is not a superuser, so a
@@ -54,7 +55,7 @@ export async function storeChange(
     `with change as materialized (
        select *, ${auditHash("entry")} as hash
        from (
-         select $1::jsonb as payload, event.*, event_id as audit_id, 'recovered' as request_id,
+         select event.*, event_id as audit_id, 'recovered' as request_id,
            null::text as caller, before.last_hash as previous_hash, before.hashed_at as previous_at,
            case event_type when 'EntitlementGranted' then 'GRANT' else 'REVOKE' end as action,
            jsonb_build_object('version', event.version, 'trace_id', trace_id) as detail,
@@ -88,11 +89,6 @@ export async function storeChange(
          hashed_at = excluded.hashed_at
        where entitlement.version < excluded.version
        returning version
-     ), inserted_event as (
-       insert into outbox_events (event_id, event_type, aggregate_key, payload, created_at)
-       select event_id, event_type, aggregate_key_of(user_id, stock_keeping_unit), payload, occurred_at
-       from change
-       join stored using (version)
      )
      insert into entitlement_audit
        (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
@@ -104,5 +100,7 @@ export async function storeChange(
      returning 1`,
     [JSON.stringify(event), maySkipVersions],
   );
-  return stored.length > 0;
+  if (stored.length === 0) return false;
+  await announceChanges(tx, [{ fields: event, traceparent: null }]);
+  return true;
 }

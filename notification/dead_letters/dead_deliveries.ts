@@ -1,8 +1,10 @@
 import type { DeadTable } from "@kenri/shared/operators/dead_rows.ts";
-import { listOf } from "@kenri/shared/queue/leases.ts";
+import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
+import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { deadLayer, type SendBack } from "@kenri/shared/operators/send_back.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 
 // The dead letters of the delivery: notifications that are FAILED.
@@ -33,13 +35,18 @@ export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBa
 async function sendBackDeliveries(
   database: Database,
   ids: string[],
-  { id, who, reason }: Operation,
+  operation: Operation,
 ): Promise<string[]> {
+  const recorded = {
+    ...{ kind: "SEND_BACK", layer: "delivery", of: "dead" },
+    item: sql`'dlq_id', dlq_id, 'notification_id', notification_id, 'event_id', event_id,
+           'from', 'FAILED', 'error', error_message, 'since', created_at`,
+  };
   const rows = await query<{ id: string }>(
     database,
-    `with dead as (
+    sql`with dead as (
        delete from notification_dlq
-       where dlq_id = any($1::bigint[])
+       where dlq_id = any(${listOf(ids)}::bigint[])
        returning *
      ), revived as (
        update notifications row
@@ -65,18 +72,9 @@ async function sendBackDeliveries(
        on conflict do nothing
      ), recorded as (
        insert into delivery_attempts (notification_id, outcome, operation_id)
-       select notification_id, 'SENT_BACK', $2 from dead
-     ), operation as (
-       insert into operations (operation_id, kind, layer, who, reason, items)
-       select $2, 'SEND_BACK', 'delivery', $3, $4,
-         jsonb_agg(jsonb_build_object(
-           'dlq_id', dlq_id, 'notification_id', notification_id, 'event_id', event_id,
-           'from', 'FAILED', 'error', error_message, 'since', created_at))
-       from dead
-       having count(*) > 0
-     )
+       select notification_id, 'SENT_BACK', ${operation.id}::uuid from dead
+     ), ${recordsOperation(operation, recorded)}
      select dlq_id::text as id from dead`,
-    [listOf(ids), id, who, reason],
   );
   return rows.map(({ id }) => id);
 }

@@ -1,6 +1,6 @@
 import { w3cTraceparent } from "../telemetry/tracing.ts";
 
-// The trace id of a request goes with its change through commit, event and notification.
+// The trace id of a request goes with its change through the commit to its events and their consumers.
 
 export interface Trace {
   traceId: string;

@@ -6,6 +6,8 @@ import { isStorableTime } from "../http/fields.ts";
 import type { NatsLink } from "../nats/link.ts";
 import type { Log } from "../process/log.ts";
 import { type Database, query } from "../postgres/postgres.ts";
+import { name, sql } from "../postgres/sql.ts";
+import { storedMessage } from "../nats/stored_message.ts";
 import { eachSession } from "../nats/sessions.ts";
 import { type AdvisoryOptions, ensureAdvisories } from "./durables.ts";
 import { type Durable, pull, type Pulled } from "../nats/pull.ts";
@@ -17,7 +19,7 @@ import { type Durable, pull, type Pulled } from "../nats/pull.ts";
 //
 // The table has these columns: dlq_id, advisory_id (unique), kind, stream, consumer, stream_seq,
 // deliveries, reason, advised_at, message_subject, message_headers (jsonb), message_body (bytea),
-// message_stored_at.
+// message_stored_at, and operation_id for a message that was received again (dead_messages.ts).
 
 export interface CaptureParts {
   name: string; // of the loop
@@ -113,23 +115,14 @@ function readAdvisory({ data }: Pulled): Advisory | undefined {
   }
 }
 
-const messageNotFound = 10037;
-const streamNotFound = 10059;
-
 // A message stored after the advisory is a different one: the stream was made anew and reuses
 // sequences.
 async function findMessage(
   manager: JetStreamManager,
-  advisory: Advisory,
+  { stream, stream_seq, timestamp }: Advisory,
 ): Promise<StoredMsg | undefined> {
-  try {
-    const message = await manager.streams.getMessage(advisory.stream, { seq: advisory.stream_seq });
-    return message.time <= new Date(advisory.timestamp) ? message : undefined;
-  } catch (error) {
-    const code = (error as { api_error?: { err_code?: number } }).api_error?.err_code;
-    if (code === messageNotFound || code === streamNotFound) return undefined;
-    throw error;
-  }
+  const message = await storedMessage(manager, stream, stream_seq);
+  return message && message.time <= new Date(timestamp) ? message : undefined;
 }
 
 async function storeAdvisory(
@@ -140,26 +133,16 @@ async function storeAdvisory(
 ): Promise<boolean> {
   const stored = await query(
     database,
-    `insert into ${table}
+    sql`insert into ${name(table)}
        (advisory_id, kind, stream, consumer, stream_seq, deliveries, reason, advised_at,
         message_subject, message_headers, message_body, message_stored_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+     values (${advisory.id}, ${kind}, ${advisory.stream}, ${advisory.consumer},
+       ${advisory.stream_seq}, ${advisory.deliveries ?? null}, ${advisory.reason ?? null},
+       ${advisory.timestamp}, ${copy ? storable(copy.subject) : null},
+       ${copy ? JSON.stringify(headersOf(copy)) : null}, ${copy ? Buffer.from(copy.data) : null},
+       ${copy?.time ?? null})
      on conflict (advisory_id) do nothing
      returning 1`,
-    [
-      advisory.id,
-      kind,
-      advisory.stream,
-      advisory.consumer,
-      advisory.stream_seq,
-      advisory.deliveries ?? null,
-      advisory.reason ?? null,
-      advisory.timestamp,
-      copy ? storable(copy.subject) : null,
-      copy ? JSON.stringify(headersOf(copy)) : null,
-      copy ? Buffer.from(copy.data) : null,
-      copy?.time ?? null,
-    ],
   );
   return stored.length > 0;
 }

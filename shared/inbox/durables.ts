@@ -46,7 +46,7 @@ export function inboxStreams(
     const given = names[kind];
     return {
       kind,
-      stream: { ...settings, name: given.stream ?? own, subject: given.subject ?? subject },
+      stream: { ...settings, name: given.stream ?? own, subjects: [given.subject ?? subject] },
       durable: given.durable ?? own,
       ackWaitMs: consumer.ackWaitMs,
       of,

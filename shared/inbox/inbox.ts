@@ -15,6 +15,7 @@ import { Intake, type Outcome } from "./intake.ts";
 
 export interface InboxEvent {
   event_id: string;
+  payload: unknown; // as it is shown to operators
   traceparent?: string; // set by the inbox if tracing is enabled
 }
 

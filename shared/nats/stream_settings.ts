@@ -22,7 +22,7 @@ export function streamOf<Prefix extends string>(
   const own = unprefixed<Prefix, Values>(prefix, settings);
   return {
     name: own["stream"],
-    subject: own["subject"],
+    subjects: [own["subject"]],
     duplicateWindowMs: own["duplicate-window"],
     replicas: settings["nats.replicas"],
   };

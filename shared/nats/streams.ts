@@ -20,7 +20,7 @@ import type { Log } from "../process/log.ts";
 
 export interface WantedStream {
   name: string;
-  subject: string;
+  subjects: [string, ...string[]];
   duplicateWindowMs: number;
   replicas: number;
 }
@@ -59,7 +59,7 @@ export async function ensureStream(
 ): Promise<StreamInfo> {
   const config = {
     ...requiredOfStreams,
-    subjects: [wanted.subject],
+    subjects: wanted.subjects.toSorted(), // so that every service wants the same order
     retention: RetentionPolicy.Limits,
     storage: StorageType.File,
     discard: DiscardPolicy.Old,

@@ -1,7 +1,7 @@
 import type { Gauge } from "prom-client";
 import type { Database } from "../postgres/postgres.ts";
 import { countBacklog } from "../queue/backlog.ts";
-import type { LeasedTable } from "../queue/leases.ts";
+import type { AnyTable } from "../queue/leased_table.ts";
 import type { Figure } from "../telemetry/collected.ts";
 import { countDead, type DeadTable } from "./dead_rows.ts";
 
@@ -11,7 +11,7 @@ import { countDead, type DeadTable } from "./dead_rows.ts";
 const countedAtMost = 100_000;
 
 export interface QueueGauges {
-  table: LeasedTable;
+  table: AnyTable;
   waiting: Gauge<string>;
   ageSeconds: Gauge<string>; // of the oldest row that waits; 0 when none waits
   dead: { table: DeadTable; gauge: Gauge<string>; labels?: Record<string, string> }[];

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
-import { type Backlog, countBacklog } from "../queue/backlog.ts";
-import type { LeasedTable } from "../queue/leases.ts";
+import { type Backlog, countBacklog, inTurn } from "../queue/backlog.ts";
+import type { AnyTable } from "../queue/leased_table.ts";
 import { countSchema } from "./dead_letters.ts";
 
 // What an operator wants to know first about a service: does it flow, what waits, what failed
@@ -50,7 +50,7 @@ export interface WaitingRows<Own extends z.core.$ZodShape> {
 
 /** What waits in a table: how many rows, for how long, and the oldest of them with these columns. */
 export function waitingRows<Own extends z.core.$ZodShape>(
-  table: LeasedTable,
+  table: AnyTable,
   ownColumns: Own,
 ): WaitingRows<Own> {
   return {
@@ -71,7 +71,7 @@ export function waitingRows<Own extends z.core.$ZodShape>(
 
 function findOldest(
   database: Database,
-  { name, claimOrder }: LeasedTable,
+  table: AnyTable,
   columns: string[],
 ): Promise<Record<string, unknown>[]> {
   return query(
@@ -79,7 +79,7 @@ function findOldest(
     `select ${columns.join(", ")}, aggregate_key, status, ${utc("created_at")} as created_at,
        attempt_count, ${utc("next_retry_at")} as next_retry_at, locked_by,
        ${utc("lease_until")} as lease_until, last_error
-     from (select * from ${name} where unfinished order by ${claimOrder} limit $1) as oldest`,
+     from (select * ${inTurn(table).text} limit $1) as oldest`,
     [shownAtMost],
   );
 }

@@ -1,12 +1,13 @@
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import { findAttempts } from "../queue/attempts.ts";
-import { type LeasedTable, listOf } from "../queue/leases.ts";
+import { listOf } from "../queue/leased_row.ts";
+import type { AnyTable } from "../queue/leased_table.ts";
 import type { EventTimeline, Step } from "./timeline.ts";
 
 // What happened to the rows of a table of leased rows, as steps of the timelines of their events.
 
 export interface TimelineTable {
-  table: LeasedTable;
+  table: AnyTable;
   columns: string; // that the owner needs as well
   begun: string; // the step at created_at
   done: { status: string; at: string }; // the last step, at the time in the column `at`
@@ -36,7 +37,7 @@ export async function findRowTimelines<Row extends TimelineRow>(
   of: TimelineTable,
   eventIds: string[],
 ): Promise<Map<string, RowTimeline<Row>>> {
-  const { table: { id, attempts }, attemptsHaveSequence } = of;
+  const { table: { description: { id, attempts } }, attemptsHaveSequence } = of;
   const rows = await findRows<Row>(database, of, eventIds);
   const tried = await findAttempts(
     database,
@@ -51,7 +52,7 @@ export async function findRowTimelines<Row extends TimelineRow>(
 
 function findRows<Row extends TimelineRow>(
   database: Database,
-  { table: { name, id }, columns, done }: TimelineTable,
+  { table: { description: { name, id } }, columns, done }: TimelineTable,
   eventIds: string[],
 ): Promise<Row[]> {
   return query<Row>(
@@ -68,7 +69,7 @@ function findRows<Row extends TimelineRow>(
 function stepsOf(
   row: TimelineRow & { stream_seq?: number | null },
   tried: Step[],
-  { table: { working }, begun, done }: TimelineTable,
+  { table: { description: { working } }, begun, done }: TimelineTable,
 ): Step[] {
   const { status, created_at, done_at, locked_at, locked_by, stream_seq } = row;
   return [

@@ -100,6 +100,15 @@ export async function transaction<Result>(
   }
 }
 
+// The results of statements of one transaction that were sent together. The first one that fails, in
+// the order in which they were sent, is the cause: it aborts the transaction, so all after it fail.
+export async function together<Statements extends readonly unknown[] | []>(
+  statements: Statements,
+): Promise<{ -readonly [At in keyof Statements]: Awaited<Statements[At]> }> {
+  await Promise.allSettled(statements);
+  return await Promise.all(statements);
+}
+
 const unavailableStates = /^(08|53|57P|25006|25P03|55P03|57014)/; // 25006: it became a standby
 const unavailableMessages =
   /timeout|timed out|terminated|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|not queryable|closed|refused|reset|certificate|SSL/i;

@@ -6,9 +6,19 @@ import type { Looks } from "../operators/looks.ts";
 
 export type Read = (name: string) => string | undefined;
 
-/** The key `entitlement.outbox.poll-interval` in capitals, with `.` and `-` as `_`. */
+/** The key of a setting, such as `nats.tls-ca`, in capitals, with `.` and `-` as `_`. */
 export function environmentName(key: string): string {
   return key.toUpperCase().replaceAll(/[.-]/g, "_");
+}
+
+/** What `deno task dev` does with a service. */
+interface Dev {
+  /** Where the environment does not set them. */
+  settings: Record<string, string>;
+  /** What to look at first; the API description unless it is given. */
+  page?: string;
+  /** A command to try it out, when it listens at the url. */
+  tryOut?: (url: string) => string;
 }
 
 /** What the tools know of a service. The names of its settings begin with its own name. */
@@ -29,8 +39,7 @@ export interface Service {
   settings: readonly string[];
   /** What operators see of it and can do with it. */
   looks?: Looks;
-  /** What `deno task dev` sets where the environment does not. */
-  dev?: Record<string, string>;
+  dev?: Dev;
 }
 
 export interface Program {

@@ -195,7 +195,7 @@ export function retentionConfig<Service extends string>(
   return { enabled: own["retention.enabled"], intervalMs: own["retention.cleanup-interval"] };
 }
 
-/** The prefix is that of one worker, such as `entitlement.outbox`. */
+/** The prefix is that of one worker, such as `NAME.outbox`. */
 export function workerChecks(prefix: string): Check[] {
   return [notAbove(`${prefix}.backoff-jitter-min`, `${prefix}.backoff-jitter-max`)];
 }

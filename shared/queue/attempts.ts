@@ -1,4 +1,4 @@
-import { listOf } from "./leases.ts";
+import { listOf } from "./leased_row.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import type { Step } from "../operators/timeline.ts";
 

@@ -32,3 +32,9 @@ Deno.test("the pause is finite and within its bounds, whatever the attempt", () 
     assert.ok(pause <= Math.max(rest.minMs, rest.maxMs * (from + more)));
   }));
 });
+
+Deno.test("a table of delays is followed in its order, and its last delay repeats", () => {
+  const table = { delaysMs: [5_000, 10_000, 20_000] };
+  const pauses = [1, 2, 3, 4, 100].map((attempt) => backoffMs(table, attempt));
+  assert.deepEqual(pauses, [5_000, 10_000, 20_000, 20_000, 20_000]);
+});

@@ -1,4 +1,4 @@
-import type { Lease } from "./leases.ts";
+import type { Lease } from "./leased_row.ts";
 import { Wakeup } from "../process/signals.ts";
 
 // The way from the code that writes new rows to the worker of the same process. While the worker

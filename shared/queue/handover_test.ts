@@ -9,7 +9,7 @@ Deno.test("rows that are written as leased are worked on without being claimed",
   const table = new Table([]);
   const run = start(table, done);
   await leaseIsOffered(run.handover);
-  const result = await write(run.handover, ["1", "2"]);
+  const result = await write(run.handover, table, ["1", "2"]);
   await table.untilSettled(2);
   await run.stop();
   assert.equal(result, "written");
@@ -24,7 +24,7 @@ Deno.test("the worker is not woken when all new rows were handed over", async ()
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
   const claims = table.limits.length;
-  await write(run.handover, ["1"]);
+  await write(run.handover, table, ["1"]);
   await table.untilSettled(1);
   await turns(10);
   assert.equal(table.limits.length, claims);
@@ -98,7 +98,7 @@ Deno.test("a stop waits for a commit that is under way, and for its rows", async
   const run = start(table, done);
   await leaseIsOffered(run.handover);
   const commit = Promise.withResolvers<void>();
-  const writing = write(run.handover, ["1"], commit.promise);
+  const writing = write(run.handover, table, ["1"], commit.promise);
   const stopped = run.stop();
   await turns(5);
   commit.resolve();
@@ -119,14 +119,15 @@ Deno.test("a failed commit returns its offer", async () => {
 
 function write(
   handover: Handover<Claimed>,
+  table: Table,
   ids: string[],
   committed: Promise<void> = Promise.resolve(),
 ): Promise<string> {
-  const leased = ids.map((id) => ({ id, key: id, attempts: 0, takenOver: false }));
   return handover.write(ids.length, async (lease) => {
     assert.ok(lease);
     await committed;
-    return { result: "written", leased, othersWait: false };
+    const leased = table.writeLeased(ids, lease.token);
+    return { result: "written", leased, othersWait: leased.length < ids.length };
   });
 }
 

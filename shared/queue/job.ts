@@ -6,22 +6,45 @@ import type { Step } from "../telemetry/tracing.ts";
 
 export interface Claimed {
   id: string;
-  key: string; // rows of one key are worked on one after the other, in the order of the claim
+  key: string | null; // rows of one key are worked on one after the other; null: in no order
+  token: string; // proves the lease
+  lane?: string | undefined; // the destination, if it can be limited or paused on its own
   attempts: number; // failed attempts so far; an expired lease counts as one
   takenOver: boolean;
 }
 
+export interface Claim<Row> {
+  rows: Row[]; // those of one key in the order in which they are to be worked on
+  more: boolean; // due rows may be left behind, so claim again at once
+}
+
+// What only the worker knows when it claims.
+export interface ClaimContext {
+  // Rows that are leased under these tokens don't hold back the later rows of their key, because
+  // these join the line of their key in memory (lines.ts).
+  tokens: string[];
+  lanes: string[]; // whose rows are not to be claimed: they are paused or full (lanes.ts)
+  // Earlier claims got no tokens although rows were in hand, so they passed over rows that may join
+  // now. This claim is to begin at the oldest row.
+  fromOldest: boolean;
+}
+
+export const nothingInHand: ClaimContext = { tokens: [], lanes: [], fromOldest: false };
+
 export type Outcome<Result> =
   | { kind: "done"; result: Result }
-  | { kind: "retry"; error: string } // this row failed, but may succeed later
+  // This row failed, but may succeed later: after the backoff, or after a delay of its own.
+  | { kind: "retry"; error: string; delayMs?: number }
   | { kind: "failed"; error: string } // this row will never succeed
+  // Not now, and nothing is counted. A lane that is named pauses for as long.
+  | { kind: "later"; delayMs: number; lane?: string }
   | { kind: "unavailable"; error: string }; // the destination is unavailable: not the fault of the row
 
 export type Settlement<Row, Result> =
   | { row: Row; kind: "done"; result: Result }
   | { row: Row; kind: "retry"; error: string; delayMs: number }
   | { row: Row; kind: "failed"; error: string; attempted: boolean }
-  | { row: Row; kind: "released" };
+  | { row: Row; kind: "released"; delayMs?: number }; // nothing is counted; due at once without a delay
 
 export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   name: string;
@@ -30,7 +53,10 @@ export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   pollIntervalMs: number;
   maxAttempts: number;
   backoff: Backoff;
-  claim(limit: number): Promise<Row[]>;
+  claim(limit: number, context: ClaimContext): Promise<Claim<Row>>;
+  // For tables by due time: until the earliest row of the future is due, by the database's clock.
+  nextDueMs?(): Promise<number | undefined>;
+  atOnce?(lane: string): number; // how many rows of a lane may be worked on at once
   // With tracing, `traceparent` is the parent of the next step.
   work(row: Row, traceparent?: string): Promise<Outcome<Result>>;
   // Returns the ids of the rows that were still leased to this worker.

@@ -42,8 +42,12 @@ export class RowsInHand<Row extends { id: string }> {
     if (this.has(held)) this.#rows.delete(held.row.id);
   }
 
+  rows(): Row[] {
+    return this.#all().map(({ row }) => row);
+  }
+
   dropAll(): Row[] {
-    const rows = this.#all().map(({ row }) => row);
+    const rows = this.rows();
     this.#rows.clear();
     return rows;
   }

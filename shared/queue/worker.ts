@@ -1,51 +1,57 @@
-import { backoffMs } from "./backoff.ts";
-import { Batch } from "./batch.ts";
 import { reasonOf } from "../process/reason.ts";
-import type { Handover, Offer } from "./handover.ts";
-import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
 import type { Log } from "../process/log.ts";
-import { isUnavailable } from "../postgres/postgres.ts";
-import { type InHand, RowsInHand } from "./rows_in_hand.ts";
 import { pause, Wakeup } from "../process/signals.ts";
-import { inSpan, linked, tracing } from "../telemetry/tracing.ts";
+import { inSpan, tracing } from "../telemetry/tracing.ts";
+import type { Handover, Offer } from "./handover.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
+import { Lanes } from "./lanes.ts";
+import { type Finished, Lines } from "./lines.ts";
+import { settlementOf } from "./outcomes.ts";
+import { type InHand, RowsInHand } from "./rows_in_hand.ts";
+import { Unsettled } from "./unsettled.ts";
 import { secondsSince, WorkerReport } from "./worker_report.ts";
 
 // Claim → work → settle, for rows that wait in a table. A claim leases rows to this worker under a
 // fresh token; each settle presents the token, so a worker that lost its lease changes nothing.
 
-interface Finished<Row, Result> {
-  held: InHand<Row>;
-  settlement: Settlement<Row, Result>;
-}
-
 // While one batch is being worked on, one is being claimed and one settled.
 const batchesInHand = 4;
+
+// With more rows than this in lines, behind those under work, claims pass over the rows that would
+// join, so that the backlog of a few keys does not keep the rows of other keys from being claimed.
+// Such claims need not be many: they are made ten times per poll interval, and for new rows.
+const batchesInLines = 2;
 
 export class Worker<Row extends Claimed, Result> {
   readonly #job: Job<Row, Result>;
   readonly #abandon: AbortSignal;
-  readonly #held: RowsInHand<Row>;
-  readonly #capacity = new Wakeup();
-  readonly #settling: Batch<Finished<Row, Result>, void>;
   readonly #report: WorkerReport<Row, Result>;
+  readonly #held: RowsInHand<Row>;
+  readonly #heartbeat: Heartbeat<Row>;
+  readonly #lanes: Lanes;
+  readonly #lines: Lines<Row, Result>;
+  readonly #unsettled: Unsettled<Row, Result>;
+  readonly #capacity = new Wakeup();
   #wake: Wakeup | undefined;
-  #wakeWhenSettled = false;
   #destinationError: string | undefined; // set while the destination is unavailable
   #keepsUp = false; // the last claim succeeded and left no due row behind
+  #passedOver = false; // claims have passed over rows that would have joined
+  #joinsLater = false; // rows may join again as soon as few wait in lines
   #offered = 0;
 
   // After the end of a run, rows in hand may be worked on until `abandon` is aborted.
   constructor(job: Job<Row, Result>, log: Log, abandon: AbortSignal) {
     this.#job = job;
     this.#abandon = abandon;
-    this.#held = new RowsInHand(job);
     this.#report = new WorkerReport(job, log);
-    this.#settling = new Batch({
-      flush: (finished) => this.#settle(finished),
-      mayBeOneItem: (error) => !isUnavailable(error),
-      maxItems: job.batchSize * 2,
-      maxFlushes: 2,
-      maxWaiting: Infinity, // bounded by what is in hand
+    this.#held = new RowsInHand(job);
+    this.#heartbeat = new Heartbeat(this.#held, job, this.#report.table);
+    this.#unsettled = new Unsettled(job, this.#held, this.#report);
+    this.#lanes = new Lanes(job, () => this.#wake?.trigger());
+    this.#lines = new Lines({
+      work: (held) => this.#workInLane(held),
+      settle: (finished) => this.#settle(finished),
     });
   }
 
@@ -54,7 +60,7 @@ export class Worker<Row extends Claimed, Result> {
     const wake = this.#wake = handover.wake;
     handover.taker = this;
     const ended = new AbortController();
-    const heartbeat = this.#keepLeases(ended.signal);
+    const heartbeat = this.#heartbeat.run(ended.signal);
     while (!signal.aborted) {
       const idleMs = await this.runOnce(signal);
       if (this.#destinationError) this.#report.destination.fails("work", this.#destinationError);
@@ -69,6 +75,7 @@ export class Worker<Row extends Claimed, Result> {
       await this.#capacity.wait(1_000, this.#abandon);
     }
     await this.#releaseHeld();
+    this.#lanes.close();
     ended.abort();
     await heartbeat;
   }
@@ -76,95 +83,119 @@ export class Worker<Row extends Claimed, Result> {
   // Claims one batch and starts on it; returns how long to wait before the next.
   async runOnce(signal: AbortSignal): Promise<number> {
     const { batchSize, pollIntervalMs } = this.#job;
-    while (this.#held.size > (batchesInHand - 1) * batchSize) {
+    while (this.#capacityFor(0) < 0) {
       await this.#capacity.wait(pollIntervalMs, signal);
       if (signal.aborted) return 0;
     }
     const probing = this.#destinationError !== undefined;
     const limit = probing ? 1 : batchSize; // one row is enough to find out whether the destination is back
-    // Skips rows whose predecessors are in hand; the next claim finds them once these are settled.
-    this.#wakeWhenSettled = this.#held.size > 0;
-    const claimed = await this.#claim(limit);
-    return claimed === limit && !probing ? 0 : pollIntervalMs;
+    const dueAt = await this.#claim(limit);
+    if (probing) return pollIntervalMs;
+    const isFull = this.#joinsLater = this.#linesAreFull;
+    const idleMs = Math.max(Math.ceil(dueAt - performance.now()), isFull ? pollIntervalMs / 10 : 0);
+    return Math.min(idleMs, pollIntervalMs);
   }
 
   // A lease for rows that are about to be written, if this worker would start on them at once.
   offer(rows: number): Offer<Row> | undefined {
-    const { worker, leaseMs, batchSize } = this.#job;
-    const capacity = (batchesInHand - 1) * batchSize - this.#held.size - this.#offered;
-    if (rows > capacity || !this.#keepsUp || this.#destinationError) return undefined;
+    const { worker, leaseMs } = this.#job;
+    if (this.#capacityFor(rows) < 0 || !this.#keepsUp || this.#destinationError) return undefined;
     this.#offered += rows;
+    const claim = this.#lines.begin();
     const leasedFrom = performance.now();
     return {
       lease: { worker, leaseMs, token: crypto.randomUUID() },
       take: (written) => {
         this.#offered -= rows;
-        this.#report.claimed(written);
-        this.#start(this.#held.add(written, leasedFrom));
+        this.#start(claim, written, leasedFrom);
         this.#capacity.trigger();
       },
     };
   }
 
+  // Rows that wait for their lane don't count: they must not hold up the rows of other lanes.
+  #capacityFor(rows: number): number {
+    const inHand = this.#held.size - this.#lanes.waiting;
+    return (batchesInHand - 1) * this.#job.batchSize - inHand - this.#offered - rows;
+  }
+
+  get #linesAreFull(): boolean {
+    return this.#lines.waiting > batchesInLines * this.#job.batchSize;
+  }
+
+  // Returns when the next claim is due, by performance.now().
   async #claim(limit: number): Promise<number> {
+    const claim = this.#lines.begin();
+    let [rows, more]: [Row[], boolean] = [[], false];
+    let [dueAt, leasedFrom] = [Infinity, 0];
     try {
       if (this.#held.anyRanOut) await this.#held.renew(); // so that we don't take over our own rows
-      const leasedFrom = performance.now();
-      const rows = await this.#job.claim(limit);
+      dueAt = await this.#nextDueAt();
+      const passesOver = this.#linesAreFull;
+      const context = {
+        tokens: passesOver ? [] : this.#tokens(),
+        lanes: this.#lanes.leftOut(),
+        fromOldest: this.#passedOver && !passesOver,
+      };
+      leasedFrom = performance.now();
+      ({ rows, more } = await this.#job.claim(limit, context));
       this.#report.table.works("claim");
       this.#report.claimSeconds.observe(secondsSince(leasedFrom));
-      this.#report.claimed(rows);
-      this.#keepsUp = rows.length < limit;
-      this.#start(this.#held.add(rows, leasedFrom));
-      return rows.length;
+      this.#keepsUp = !more;
+      this.#passedOver = passesOver;
     } catch (error) {
       this.#keepsUp = false; // there may be a backlog, which new rows must not overtake
       this.#report.table.fails("claim", error);
-      return 0;
+      dueAt = Infinity;
     }
+    this.#start(claim, rows, leasedFrom);
+    return more || (this.#passedOver && !this.#linesAreFull) ? 0 : dueAt;
   }
 
-  #start(claimed: InHand<Row>[]): void {
+  // Asked before the claim, which finds what comes due between the two; and only if the last claim
+  // left nothing, else one more claim follows at once.
+  async #nextDueAt(): Promise<number> {
+    if (!this.#job.nextDueMs) return Infinity;
+    if (!this.#keepsUp) return 0;
+    return performance.now() + (await this.#job.nextDueMs() ?? Infinity);
+  }
+
+  #tokens(): string[] {
+    const rows = this.#held.rows().filter((row) => this.#lines.mayBeJoined(row));
+    return [...new Set(rows.map(({ token }) => token))];
+  }
+
+  #start(claim: number, rows: Row[], leasedFrom: number): void {
+    this.#report.claimed(rows);
+    const held = this.#held.add(rows, leasedFrom);
     this.#report.inHand(this.#held.size);
-    const byKey = Map.groupBy(claimed, ({ row }) => row.key);
-    for (const rows of byKey.values()) void this.#workOn(rows);
+    for (const { lane } of rows) this.#lanes.join(lane);
+    this.#lines.join(claim, held);
   }
 
-  // A row that has to wait holds back the later rows of its key; one that failed for good does not.
-  async #workOn(rows: InHand<Row>[]): Promise<void> {
-    let waits = false;
-    for (const held of rows) {
-      waits ||= !(this.#held.isLeased(held) || await this.#isLeasedAgain(held));
-      const settlement: Settlement<Row, Result> = waits
-        ? { row: held.row, kind: "released" }
-        : await this.#workOnOne(held.row);
-      waits = settlement.kind === "retry" || settlement.kind === "released";
-      this.#finish({ held, settlement });
+  async #workInLane(held: InHand<Row>): Promise<Settlement<Row, Result>> {
+    const { row } = held;
+    if (!await this.#lanes.begin(row.lane)) return { row, kind: "released" };
+    try {
+      return await this.#workOn(held);
+    } finally {
+      this.#lanes.end(row.lane);
     }
   }
 
-  async #workOnOne(row: Row): Promise<Settlement<Row, Result>> {
-    const { maxAttempts, backoff } = this.#job;
-    if (row.attempts >= maxAttempts) {
+  async #workOn(held: InHand<Row>): Promise<Settlement<Row, Result>> {
+    const { row } = held;
+    if (!await this.#heartbeat.isLeased(held, this.#abandon)) return { row, kind: "released" };
+    if (row.attempts >= this.#job.maxAttempts) {
       const error = "Lease expired too often; this row may be crashing its worker";
       return { row, kind: "failed", error, attempted: false };
     }
     const outcome = await this.#outcomeOf(row);
     this.#destinationError = outcome.kind === "unavailable" ? outcome.error : undefined;
-    switch (outcome.kind) {
-      case "done":
-        return { row, kind: "done", result: outcome.result };
-      case "failed":
-        return { row, kind: "failed", error: outcome.error, attempted: true };
-      case "unavailable":
-        return { row, kind: "released" };
-      case "retry": {
-        const attempt = row.attempts + 1;
-        return attempt < maxAttempts
-          ? { row, ...outcome, delayMs: backoffMs(backoff, attempt) }
-          : { row, kind: "failed", error: outcome.error, attempted: true };
-      }
+    if (outcome.kind === "later" && outcome.lane !== undefined) {
+      void this.#lanes.pause(outcome.lane, outcome.delayMs);
     }
+    return settlementOf(row, outcome, this.#job);
   }
 
   // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
@@ -181,64 +212,15 @@ export class Worker<Row extends Claimed, Result> {
     }
   }
 
-  // An outcome is kept until the table has it, so that finished work is not repeated.
-  #finish(finished: Finished<Row, Result>): void {
-    const { held } = finished;
-    if (!this.#held.has(held)) return; // released meanwhile
-    this.#settling.add(finished).catch(async (error) => {
-      this.#report.table.fails(held.row.id, error);
-      await pause(this.#job.pollIntervalMs, this.#abandon);
-      this.#finish(finished);
-    });
-  }
-
-  async #settle(finished: Finished<Row, Result>[]): Promise<void[]> {
-    const settlements = finished.map(({ settlement }) => settlement);
-    const from = performance.now();
-    const owned = await linked(
-      `settle ${this.#job.name}`,
-      () => settlements.map(({ row }) => this.#job.traceparentOf(row)),
-      () => this.#job.settle(settlements),
-    );
-    this.#report.settleSeconds.observe(secondsSince(from));
-    this.#report.settled(settlements, owned);
-    for (const { held } of finished) {
-      this.#held.drop(held);
-      this.#report.table.works(held.row.id);
-    }
-    this.#report.inHand(this.#held.size);
+  async #settle(finished: Finished<Row, Result>): Promise<boolean> {
+    this.#lanes.leave(finished.held.row.lane);
+    const isOwned = await this.#unsettled.settle(finished, this.#abandon);
     this.#capacity.trigger();
-    if (this.#wakeWhenSettled && settlements.some(({ kind }) => kind !== "released")) {
-      this.#wakeWhenSettled = false;
+    if (this.#joinsLater && this.#lines.waiting <= this.#job.batchSize) {
+      this.#joinsLater = false;
       this.#wake?.trigger();
     }
-    return Array.from(finished, () => undefined);
-  }
-
-  async #keepLeases(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await pause(this.#job.leaseMs / 3, signal);
-      await this.#renewLeases();
-    }
-  }
-
-  // False if another worker has taken the row over meanwhile.
-  async #isLeasedAgain(held: InHand<Row>): Promise<boolean> {
-    while (this.#held.ranOut(held) && !this.#abandon.aborted) {
-      if (!await this.#renewLeases()) await pause(this.#job.pollIntervalMs, this.#abandon);
-    }
-    return this.#held.owns(held) && !this.#abandon.aborted;
-  }
-
-  async #renewLeases(): Promise<boolean> {
-    try {
-      await this.#held.renew();
-      this.#report.table.works("heartbeat");
-      return true;
-    } catch (error) {
-      this.#report.table.fails("heartbeat", error);
-      return false;
-    }
+    return isOwned;
   }
 
   async #releaseHeld(): Promise<void> {

@@ -11,7 +11,7 @@ Deno.test("a row whose lease was lost before its turn is not worked on", async (
     return { kind: "done", result: id };
   }, { leaseMs: 20 });
   await table.until(() => worked.length > 0);
-  table.stolen.add("a2");
+  table.steal("a2");
   await new Promise((over) => setTimeout(over, 30));
   gate.resolve();
   await table.untilSettled(1);

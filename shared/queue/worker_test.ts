@@ -37,40 +37,6 @@ Deno.test("each outcome becomes the settlement of its row", async () => {
   assert.ok(!worked.includes("dead"));
 });
 
-Deno.test("rows of one key are worked on one after the other, rows of other keys at the same time", async () => {
-  const table = new Table(["a1", "b1", "a2", "b2", "a3"], (id) => id.slice(0, 1));
-  const done: string[] = [];
-  const underWay = new Set<string>();
-  let together = 0;
-  const run = start(table, async ({ id, key }) => {
-    assert.ok(!underWay.has(key));
-    underWay.add(key);
-    together = Math.max(together, underWay.size);
-    await turns(3);
-    underWay.delete(key);
-    done.push(id);
-    return { kind: "done", result: id };
-  });
-  await table.untilSettled(5);
-  await run.stop();
-  assert.equal(together, 2);
-  assert.deepEqual(done.filter((id) => id.startsWith("a")), ["a1", "a2", "a3"]);
-  assert.deepEqual(done.filter((id) => id.startsWith("b")), ["b1", "b2"]);
-});
-
-Deno.test("a row that waits for a retry holds back the later rows of its key, a failed one does not", async () => {
-  const table = new Table(["r1", "r2", "f1", "f2"], (id) => id.slice(0, 1));
-  const run = start(table, ({ id }) => {
-    if (id === "r1") return Promise.resolve({ kind: "retry", error: "x" });
-    if (id === "f1") return Promise.resolve({ kind: "failed", error: "x" });
-    return Promise.resolve({ kind: "done", result: id });
-  }, { once: true });
-  await table.untilSettled(4);
-  await run.stop();
-  const kinds = Object.fromEntries(table.settled.map(({ row, kind }) => [row.id, kind]));
-  assert.deepEqual(kinds, { r1: "retry", r2: "released", f1: "failed", f2: "done" });
-});
-
 Deno.test("while the destination is unavailable one row is tried, at the pace of polling", async () => {
   const table = new Table(Array.from({ length: 40 }, (_, i) => `${i}`));
   let away = true;
@@ -174,38 +140,6 @@ Deno.test("new rows are handed over only after a claim that left no backlog; a f
   assert.ok(!isTaken());
   table.away = false;
   await table.until(isTaken);
-  await run.stop();
-});
-
-Deno.test("a row that could not be tried holds back the later rows of its key", async () => {
-  const table = new Table(["a1", "a2"], () => "a");
-  const worked: string[] = [];
-  const run = start(table, ({ id }) => {
-    worked.push(id);
-    return Promise.resolve({ kind: "unavailable", error: "away" });
-  }, { once: true });
-  await table.untilSettled(2);
-  await run.stop();
-  assert.deepEqual(worked, ["a1"]);
-  assert.deepEqual(table.settled.map(({ row, kind }) => [row.id, kind]), [
-    ["a1", "released"],
-    ["a2", "released"],
-  ]);
-});
-
-Deno.test("rows behind rows in hand are claimed as soon as these are settled", async () => {
-  const table = new Table(["1"]);
-  const gate = Promise.withResolvers<void>();
-  const run = start(table, async ({ id }) => {
-    if (id === "1") await gate.promise;
-    return { kind: "done", result: id };
-  }, { pollIntervalMs: 60_000 });
-  await table.until(() => table.limits.length === 1);
-  run.handover.wake.trigger();
-  await table.until(() => table.limits.length === 2); // finds nothing, as long as that one is in hand
-  table.write("2");
-  gate.resolve();
-  await table.untilSettled(2);
   await run.stop();
 });
 

@@ -2,16 +2,27 @@
 import assert from "node:assert/strict";
 import { Handover } from "./handover.ts";
 import type { Log } from "../process/log.ts";
-import type { Claimed, Job, Settlement } from "./job.ts";
+import type { Claim, ClaimContext, Claimed, Job, Settlement } from "./job.ts";
 import { Worker } from "./worker.ts";
 
 export type Work = Job<Claimed, string>["work"];
 
-// Rows as a table holds them: due, leased, or settled.
+interface Stored {
+  id: string;
+  key: string | null;
+  lane?: string | undefined;
+  attempts: number;
+  dueAt: number; // by performance.now()
+  lease: { token: string; until: number } | undefined;
+  finished: "done" | "failed" | undefined;
+}
+
+// Rows as a table holds them, in the order in which they were written, and the claim, settle and
+// heartbeat as the statements of a leased table do them.
 export class Table {
   readonly limits: number[] = []; // of each claim
+  readonly contexts: ClaimContext[] = []; // of each claim
   readonly settled: Settlement<Claimed, string>[] = [];
-  readonly stolen = new Set<string>();
   failWith: Error | undefined; // settles only
   away = false;
   takenOver = 0;
@@ -19,34 +30,89 @@ export class Table {
   failures = 0;
   refuses: string | undefined;
   once = false;
-  readonly #rows: Claimed[];
-  readonly #due: Claimed[];
-  readonly #leases = new Map<Claimed, number>(); // row → when it runs out
   leaseMs = 60_000;
+  readonly #rows: Stored[] = [];
+  readonly #keyOf: (id: string) => string | null;
+  readonly #laneOf: (id: string) => string | undefined;
 
-  constructor(ids: string[], keyOf: (id: string) => string = (id) => id) {
-    this.#rows = ids.map((id) => ({ id, key: keyOf(id), attempts: 0, takenOver: false }));
-    this.#due = [...this.#rows];
+  constructor(
+    ids: string[],
+    keyOf: (id: string) => string | null = (id) => id,
+    laneOf: (id: string) => string | undefined = () => undefined,
+  ) {
+    this.#keyOf = keyOf;
+    this.#laneOf = laneOf;
+    for (const id of ids) this.write(id);
   }
 
-  row(id: string): Claimed {
-    return this.#rows.find((row) => row.id === id) as Claimed;
+  row(id: string): Stored {
+    return this.#rows.find((row) => row.id === id) as Stored;
   }
 
-  write(id: string): void {
-    const row = { id, key: id, attempts: 0, takenOver: false };
-    this.#rows.push(row);
-    this.#due.push(row);
+  get rows(): readonly Stored[] {
+    return this.#rows;
   }
 
-  claim(limit: number): Promise<Claimed[]> {
+  write(id: string, dueInMs = 0): void {
+    this.#rows.push({
+      id,
+      key: this.#keyOf(id),
+      lane: this.#laneOf(id),
+      attempts: 0,
+      dueAt: performance.now() + dueInMs,
+      lease: undefined,
+      finished: undefined,
+    });
+  }
+
+  // Writes new rows with a lease, except those behind unfinished ones.
+  writeLeased(ids: string[], token: string): Claimed[] {
+    const leased: Claimed[] = [];
+    for (const id of ids) {
+      const behind = this.#rows.some(({ key, finished }) => key === this.#keyOf(id) && !finished);
+      this.write(id);
+      if (!behind) leased.push(this.#lease(this.row(id), token));
+    }
+    return leased;
+  }
+
+  // Another worker takes the row over; returns its token.
+  steal(id: string): string {
+    const lease = { token: `other-${id}`, until: Infinity };
+    this.row(id).lease = lease;
+    return lease.token;
+  }
+
+  claim(limit: number, context: ClaimContext): Promise<Claim<Claimed>> {
     if (this.away) return Promise.reject(new Error("Connection terminated"));
     this.limits.push(limit);
+    this.contexts.push(context);
     const now = performance.now();
-    this.takenOver += this.#leases.values().filter((until) => until <= now).toArray().length;
-    const rows = this.#due.splice(0, limit);
-    for (const row of rows) this.#leases.set(row, now + this.leaseMs);
-    return Promise.resolve(rows);
+    const token = crypto.randomUUID();
+    const due = this.#claimable(context, now);
+    const rows = due.slice(0, limit).map((row) => this.#lease(row, token));
+    return Promise.resolve({ rows, more: due.length >= limit });
+  }
+
+  // A row waits for each earlier one of its key that is not claimed with it and not in hand.
+  #claimable({ tokens, lanes }: ClaimContext, now: number): Stored[] {
+    const blocked = new Set<string | null>();
+    return this.#rows.filter(({ key, lane, dueAt, lease, finished }) => {
+      if (finished || (lease && lease.until > now && tokens.includes(lease.token))) return false;
+      const isDue = lease ? lease.until <= now : dueAt <= now;
+      const isOpen = lane === undefined || !lanes.includes(lane);
+      if (isDue && isOpen && !blocked.has(key)) return true;
+      if (key !== null) blocked.add(key);
+      return false;
+    });
+  }
+
+  #lease(row: Stored, token: string): Claimed {
+    const takenOver = row.lease !== undefined;
+    this.takenOver += Number(takenOver);
+    row.lease = { token, until: performance.now() + this.leaseMs };
+    const { id, key, lane, attempts } = row;
+    return { id, key, lane, token, attempts, takenOver };
   }
 
   settle(settlements: Settlement<Claimed, string>[]): Promise<Set<string>> {
@@ -57,26 +123,51 @@ export class Table {
     if (settlements.some(({ row }) => row.id === this.refuses)) {
       return Promise.reject(new Error("invalid input syntax"));
     }
-    const owned = settlements.filter(({ row }) => !this.stolen.has(row.id));
+    const owned = settlements.filter(({ row }) => this.#owns(row));
     this.settled.push(...owned);
     this.#countLapsed(owned.map(({ row }) => row));
-    for (const { row } of owned) this.#leases.delete(row);
-    const released = owned.filter(({ kind }) => kind === "released");
-    if (!this.once) this.#due.push(...released.map(({ row }) => row));
+    for (const settlement of owned) this.#write(settlement);
     return Promise.resolve(new Set(owned.map(({ row }) => row.id)));
+  }
+
+  #write(settlement: Settlement<Claimed, string>): void {
+    const { kind, row: { id } } = settlement;
+    const row = this.row(id);
+    row.lease = undefined;
+    if (kind === "done" || kind === "failed") {
+      row.finished = kind;
+      return;
+    }
+    row.attempts += Number(kind === "retry");
+    const delayMs = this.once ? Infinity : settlement.delayMs ?? 0;
+    row.dueAt = performance.now() + delayMs;
   }
 
   extend(rows: Claimed[]): Promise<Set<string>> {
     if (this.away) return Promise.reject(new Error("Connection terminated"));
-    const owned = rows.filter(({ id }) => !this.stolen.has(id));
+    const owned = rows.filter((row) => this.#owns(row));
     this.#countLapsed(owned);
-    for (const row of owned) this.#leases.set(row, performance.now() + this.leaseMs);
+    for (const { id, token } of owned) {
+      this.row(id).lease = { token, until: performance.now() + this.leaseMs };
+    }
     return Promise.resolve(new Set(owned.map(({ id }) => id)));
+  }
+
+  // Until the earliest row of the future is due.
+  nextDueMs(): Promise<number | undefined> {
+    const now = performance.now();
+    const future = this.#rows.filter(({ dueAt, finished }) => !finished && dueAt > now);
+    const ms = Math.min(...future.map(({ dueAt }) => dueAt - now));
+    return Promise.resolve(future.length === 0 ? undefined : ms);
+  }
+
+  #owns({ id, token }: Claimed): boolean {
+    return this.row(id).lease?.token === token;
   }
 
   #countLapsed(rows: Claimed[]): void {
     const now = performance.now();
-    this.lapsed += rows.filter((row) => (this.#leases.get(row) ?? now) < now).length;
+    this.lapsed += rows.filter(({ id }) => (this.row(id).lease?.until ?? now) < now).length;
   }
 
   untilSettled(count: number): Promise<void> {
@@ -96,12 +187,10 @@ export interface Run {
   stop(): Promise<void>;
 }
 
-export function start(
-  table: Table,
-  work: Work,
-  more: { once?: boolean; leaseMs?: number; pollIntervalMs?: number } = {},
-): Run {
-  table.once = more.once ?? false;
+type More = { once?: boolean } & Partial<Job<Claimed, string>>;
+
+export function start(table: Table, work: Work, { once = false, ...more }: More = {}): Run {
+  table.once = once;
   table.leaseMs = more.leaseMs ?? table.leaseMs;
   const log: string[] = [];
   const at = (level: string) => (message: string, properties: Record<string, unknown>) =>
@@ -116,16 +205,17 @@ export function start(
       worker: "test",
       batchSize: 10,
       leaseMs: table.leaseMs,
-      pollIntervalMs: more.pollIntervalMs ?? 5,
+      pollIntervalMs: 5,
       maxAttempts: 3,
       backoff: { baseMs: 10, maxMs: 10, minMs: 0, jitterMin: 1, jitterMax: 1 },
-      claim: (limit) => table.claim(limit),
+      claim: (limit, context) => table.claim(limit, context),
       work,
       settle: (settlements) => table.settle(settlements),
       extend: (rows) => table.extend(rows),
       step: { name: "test", kind: "client" },
       traceparentOf: () => null,
       about: () => ({}),
+      ...more,
     },
     { info: at("info"), warn: at("warn"), error: at("error") } as unknown as Log,
     abandon.signal,

@@ -1,6 +1,5 @@
 // The HTTP API of the entitlement service: rules of state, idempotency, and the form of answers.
 import assert from "node:assert/strict";
-import { lockNumber } from "../../entitlement/change_locks.ts";
 import { type Answer, assertError, grant, list, post, revoke, someFields } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
@@ -173,11 +172,6 @@ Deno.test("concurrent requests with one key are one change, and the others wait 
   assert.equal(first.length, 1);
   assert.deepEqual(new Set(answers.map(({ text }) => text)).size, 1);
   assert.equal((await counts()).outbox_events, before.outbox_events + 1);
-});
-
-Deno.test("the lock number of a key is the beginning of its SHA-256", () => {
-  assert.equal(lockNumber("idem-1"), -3433042825297469223n);
-  assert.equal(lockNumber("idem-2"), 3499153717498652205n);
 });
 
 Deno.test("a request waits while another transaction holds the lock of its key, and other requests do not", async () => {

@@ -1,5 +1,11 @@
-// A change as the API hands it to the batch.
+// A change as the API hands it to the batch, and its commit.
+import { changeCommand, type CommitOptions } from "../../entitlement/change_entitlement.ts";
 import type { Change } from "../../entitlement/entitlement.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
+import type { Answer } from "../../shared/commands/answer.ts";
+import { commit } from "../../shared/commands/command.ts";
+import type { Database } from "../../shared/postgres/postgres.ts";
+import type { NewLease, Written } from "../../shared/queue/handover.ts";
 
 export function changeOf(fields: Partial<Change> = {}): Change {
   return {
@@ -14,4 +20,13 @@ export function changeOf(fields: Partial<Change> = {}): Change {
     traceparent: null,
     ...fields,
   };
+}
+
+export function commitChanges(
+  database: Database,
+  changes: Change[],
+  options: CommitOptions,
+  lease?: NewLease,
+): Promise<Written<OutboxRow, Answer[]>> {
+  return commit(database, changeCommand(options), changes, lease);
 }

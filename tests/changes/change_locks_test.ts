@@ -2,13 +2,12 @@
 // in. So replicas can't deadlock.
 import assert from "node:assert/strict";
 import { lockEntitlements } from "../../entitlement/change_locks.ts";
-import { commitChanges } from "../../entitlement/commit_changes.ts";
 import { type Database, transaction } from "../../shared/postgres/postgres.ts";
 import { openFresh, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { advisoryLocksHeld, waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { changeOf } from "./change.ts";
+import { changeOf, commitChanges } from "./change.ts";
 
 const changes = ["ann", "bob", "cem", "dan", "eve"].map((userId, i) =>
   changeOf({ userId, idempotencyKey: `key-${i}` })

@@ -1,13 +1,12 @@
 // Changes and lists that arrived at the same time are handled in one statement. Each must still be
 // answered from its own rows, and locks must be taken in one order.
 import assert from "node:assert/strict";
-import { lockNumber } from "../../entitlement/change_locks.ts";
-import { commitChanges } from "../../entitlement/commit_changes.ts";
+import { lockNumber } from "../../shared/commands/locks.ts";
 import { findEntitlements } from "../../entitlement/list_entitlements.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
 import { openFresh } from "../support/databases.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { changeOf } from "./change.ts";
+import { changeOf, commitChanges } from "./change.ts";
 
 // Not in alphabetical order, nor in the order in which they are used.
 const users = ["mia", "bob", "zoe", "ann", "kim", "eve", "tom"];

@@ -2,13 +2,14 @@
 // deadlock, however many of them run at the same time.
 import assert from "node:assert/strict";
 import type { AuditedEvent } from "../../entitlement/reconciliation/check.ts";
-import { republishDead } from "../../entitlement/republish/republish_dead.ts";
-import { republishLost } from "../../entitlement/republish/republish_lost.ts";
-import { republishRange } from "../../entitlement/republish/republish_range.ts";
-import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import { republishUnreceived } from "../../entitlement/reconciliation/republish_unreceived.ts";
 import { type Notification, readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
+import { republishDead } from "../../shared/outbox/republish_dead.ts";
+import { republishLost } from "../../shared/outbox/republish_lost.ts";
+import { republishRange } from "../../shared/outbox/republish_range.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
 import { type Opened, openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
@@ -34,14 +35,14 @@ const cases: Case[] = [
   {
     name: "events that the stream has lost are locked",
     prepare: ({ ownerUrl }) => finishedInOtherOrders(ownerUrl, "PUBLISHED"),
-    work: (database) => republishLost(database, collectingLog().log),
+    work: (database) => republishLost(database, outbox, collectingLog().log),
   },
   {
     name: "events of a range that is replayed are locked",
     prepare: ({ ownerUrl }) => finishedInOtherOrders(ownerUrl, "PUBLISHED"),
     work: (database) => {
       const range = { from: "2020-01-01T00:00:00Z", to: "2100-01-01T00:00:00Z", limit: 100 };
-      return republishRange(database, range, operation());
+      return republishRange(database, outbox, range, operation());
     },
   },
   {
@@ -52,7 +53,7 @@ const cases: Case[] = [
   {
     name: "dead letters that are sent back are locked",
     prepare: ({ ownerUrl }) => finishedInOtherOrders(ownerUrl, "FAILED"),
-    work: (database) => republishDead(database, numbers.map(idOf), operation()),
+    work: (database) => republishDead(database, outbox, numbers.map(idOf), operation()),
   },
   {
     name: "unreceived events are counted",

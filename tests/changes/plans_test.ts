@@ -1,7 +1,8 @@
 // PostgreSQL does the same work for a change however large the tables are, even with plans that
 // were made while they were empty.
 import assert from "node:assert/strict";
-import { claimEventsRepeatedly } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
 import { grant } from "../../tools/load/change_request.ts";
 import { sendChange, startReplicas } from "../support/changes.ts";
@@ -156,7 +157,7 @@ Deno.test("an event that is older than those claimed before it is found by the n
   });
 });
 
-type Claim = ReturnType<typeof claimEventsRepeatedly>;
+type Claim = (limit: number) => Promise<OutboxRow[]>;
 
 /** Counts what the claims of `work` read in the indexes of unfinished events, or in the table. */
 async function readByClaims(
@@ -164,10 +165,11 @@ async function readByClaims(
   work: (database: Database, claim: Claim) => Promise<void>,
 ): Promise<number> {
   const database = openDatabase(serviceUrl, "test");
-  const lease = { worker: "test", leaseMs: 60_000, pollIntervalMs: 1_000 };
+  const options = { worker: "test", leaseMs: 60_000, batchSize: 50, pollIntervalMs: 1_000 };
+  const claim = outbox.claimRepeatedly(database, options);
   await ask(ownerUrl, "select pg_stat_reset()");
   try {
-    await work(database, claimEventsRepeatedly(database, lease));
+    await work(database, async (limit) => (await claim(limit)).rows);
   } finally {
     await database.end(); // the counters are complete once the sessions have ended
   }

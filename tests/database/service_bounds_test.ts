@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { openDatabase, query, transaction } from "../../shared/postgres/postgres.ts";
 import { freshDatabase, withClient } from "../support/databases.ts";
+import { withDatabase } from "../../migrations/program.ts";
+import * as descriptors from "../../services.ts";
 import type { ServiceName } from "../../tools/services.ts";
 import { refuses } from "./refuses.ts";
 
-const services: ServiceName[] = ["entitlement", "notification"];
+const services = withDatabase(descriptors).map(({ name }) => name as ServiceName);
 
 for (const service of services) {
   Deno.test(`${service} sees no other schema, and can store nothing but rows of its tables`, async () => {

@@ -1,6 +1,6 @@
 // What a claim of notifications reads stays small, however many were sent before.
 import assert from "node:assert/strict";
-import { claimNotifications } from "../../notification/deliveries.ts";
+import { notifications } from "../../notification/deliveries.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
@@ -21,7 +21,7 @@ Deno.test("a claim does not read what was already sent to the same user", async 
   await ask(place.ownerUrl, "select pg_stat_reset()");
   const database = openDatabase(place.serviceUrl, "test");
   const lease = { worker: "test", leaseMs: 60_000 };
-  const claimed = await claimNotifications(database, lease, 10);
+  const claimed = await notifications.claim(database, lease, 10);
   await database.end(); // with its sessions their counters are complete
   assert.equal(claimed.length, 3);
   const [entries] = await ask<{ read: number }>(

@@ -3,34 +3,22 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import pg from "pg";
-import { readConfig as readEntitlement, schema as entitlement } from "../../entitlement/config.ts";
 import { traceOf } from "../../shared/http/trace.ts";
-import {
-  readConfig as readNotification,
-  schema as notification,
-} from "../../notification/config.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
 import { environmentName, needsOf } from "../../shared/process/program.ts";
-import { programs } from "../../tools/services.ts";
+import { devSettings } from "../../tools/dev/settings.ts";
+import { configs, type ServiceConfigs } from "../../tools/service_configs.ts";
+import { programs, type ServiceName } from "../../tools/services.ts";
 import { anyText, fuzz, headerText } from "./fuzz.ts";
 
 type Environment = Record<string, string>;
 
-const services = {
-  entitlement: { schema: entitlement, readConfig: readEntitlement },
-  notification: { schema: notification, readConfig: readNotification },
-} as const;
-
 const secret = "pa55word";
 
-const required: Environment = Object.fromEntries(
-  ["ENTITLEMENT", "NOTIFICATION"].flatMap((name) => [
-    [`${name}_DATABASE_URL`, `postgres://kenri:${secret}@127.0.0.1:9/kenri`],
-    [`${name}_NATS_STREAM`, "events"],
-    [`${name}_NATS_SUBJECT`, "some.events"],
-    [`${name}_NATS_DURABLE`, "receiver"],
-  ]).concat([["NATS_URL", "nats://127.0.0.1:9"]]),
-);
+const required: Environment = devSettings(() => undefined, {
+  postgres: () => `postgres://kenri:${secret}@127.0.0.1:9/kenri`,
+  nats: "nats://127.0.0.1:9",
+});
 
 const urlPart = fc.oneof(
   fc.constantFrom(
@@ -63,7 +51,7 @@ const value = fc.oneof(
   quantity,
 );
 
-for (const [name, { schema, readConfig }] of Object.entries(services)) {
+for (const [name, { schema, readConfig }] of Object.entries(configs)) {
   const names = Object.keys(schema.shape).map(environmentName);
   const urls = names.filter((name) => name.endsWith("_URL"));
   const setting = fc.oneof(
@@ -82,12 +70,13 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
         const read = (variable: string) => given[variable];
         const problems = problemsOf(() => {
           const config = readConfig(read);
-          assert.deepEqual(needsOf(programs[name as keyof typeof services].program, read, ""), {
+          assert.deepEqual(needsOf(programs[name as ServiceName].program, read, ""), {
             net: [...new Set(addressesIn(config))],
             read: [...new Set(filesIn(config))],
           });
-          assert.ok(new pg.Client({ connectionString: config.databaseUrl }));
-          for (const url of config.nats.urls.split(",")) decodeURIComponent(new URL(url).username);
+          const { databaseUrl, nats } = config;
+          if (databaseUrl) assert.ok(new pg.Client({ connectionString: databaseUrl }));
+          for (const url of urlsOf(nats)) decodeURIComponent(new URL(url).username);
           taken++;
         });
         assert.equal(new Set(problems).size, problems.length);
@@ -102,7 +91,11 @@ for (const [name, { schema, readConfig }] of Object.entries(services)) {
   });
 }
 
-type Config = ReturnType<typeof readEntitlement> | ReturnType<typeof readNotification>;
+type Config = ReturnType<ServiceConfigs["readConfig"]>;
+
+function urlsOf(nats: Config["nats"]): string[] {
+  return nats?.urls.split(",") ?? [];
+}
 
 // The addresses that the service will connect to, from its configuration.
 function addressesIn({ http, databaseUrl, nats, access }: Config): string[] {
@@ -114,14 +107,14 @@ function addressesIn({ http, databaseUrl, nats, access }: Config): string[] {
   const keys = access.jwt?.jwksUrl;
   return [
     `${own}:${http.port}`,
-    address(databaseUrl, 5432),
-    ...nats.urls.split(",").map((url) => address(url, 4222)),
+    ...(databaseUrl ? [address(databaseUrl, 5432)] : []),
+    ...urlsOf(nats).map((url) => address(url, 4222)),
     ...(keys === undefined ? [] : [address(keys, keys.startsWith("https:") ? 443 : 80)]),
   ];
 }
 
 function filesIn({ databaseTls, nats }: Config): string[] {
-  return [databaseTls, nats.tls].flatMap(({ ca, cert, key }) => [ca, cert, key])
+  return [databaseTls, nats?.tls].flatMap((tls) => [tls?.ca, tls?.cert, tls?.key])
     .filter((given) => given !== undefined).filter((given) => given.startsWith("/"));
 }
 

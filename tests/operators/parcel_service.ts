@@ -27,36 +27,40 @@ import {
   type TimelineTable,
 } from "../../shared/operators/timeline_rows.ts";
 import { type Database, openDatabase, query, transaction } from "../../shared/postgres/postgres.ts";
+import { sql } from "../../shared/postgres/sql.ts";
 import type { NamedPage } from "../../shared/process/setting_kinds.ts";
 import { Wakeup } from "../../shared/process/signals.ts";
-import type { LeasedTable } from "../../shared/queue/leases.ts";
+import {
+  byDueTime,
+  type ClaimOrder,
+  leasedTable,
+  oldestFirst,
+} from "../../shared/queue/leased_table.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { collectingLog } from "../support/relays.ts";
 import { looks, parcelQueue, type ParcelStatus, returnQueue, timelineBy } from "./parcel_looks.ts";
 
-const tableOf = (name: string): LeasedTable => ({
-  name,
-  id: "parcel_id",
-  attempts: "parcel_attempts",
-  working: "PACKING",
-  positionColumn: "created_at",
-  claimOrder: "created_at",
-  columns: "user_id",
-});
-const parcels = tableOf("parcels");
+const tableOf = (name: string, order: ClaimOrder) =>
+  leasedTable({
+    ...{ name, id: "parcel_id", attempts: "parcel_attempts", working: "PACKING", order },
+    content: sql`user_id`,
+    done: { status: "PACKED", set: sql`packed_at = now()`, values: {} },
+  });
+const parcels = tableOf("parcels", oldestFirst("created_at"));
 
 const ddlOf = (table: string) =>
   `create table ${table} (
      parcel_id uuid primary key default gen_random_uuid(), event_id uuid not null, user_id text,
      aggregate_key text not null default '', status text not null default 'PENDING',
      attempt_count int not null default 0, next_retry_at timestamptz,
-     created_at timestamptz not null default now(), packed_at timestamptz, locked_by text,
+     created_at timestamptz not null default now(), due_at timestamptz not null default now(),
+     packed_at timestamptz, locked_by text,
      locked_at timestamptz, lease_until timestamptz, last_error text,
      unfinished boolean generated always as (status in ('PENDING', 'PACKING')) stored)`;
 
 const waiting = waitingRows(parcels, { event_id: z.uuid() });
-const returns = waitingRows(tableOf("returns"), { event_id: z.uuid() });
+const returns = waitingRows(tableOf("returns", byDueTime("due_at")), { event_id: z.uuid() });
 
 const statusSchema = z.object({
   ...waiting.fields,

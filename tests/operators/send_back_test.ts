@@ -3,10 +3,14 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { deadAdvisories } from "../../notification/dead_letters/dead_advisories.ts";
+import { eventInbox } from "../../notification/consume_events.ts";
+import type { NotificationRow } from "../../notification/deliveries.ts";
 import { deadDeliveries } from "../../notification/dead_letters/dead_deliveries.ts";
+import { deadMessages } from "../../shared/inbox/dead_messages.ts";
+import { inboxStreams } from "../../shared/inbox/durables.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import { type SendBack, sendBack } from "../../shared/operators/send_back.ts";
+import { Handover } from "../../shared/queue/handover.ts";
 import { Wakeup } from "../../shared/process/signals.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
@@ -175,11 +179,21 @@ async function deadAdvisory(): Promise<Layer> {
       [uuidv7(), i, bodyOf(eventOf({ stockKeepingUnit: `item-${i}` }))],
     );
   }
-  const wake = new Wakeup();
-  const parts = { database: tables.database, wakeDelivery: wake, predecessorWaitMs: 1_000 };
-  const dead = await idsIn(tables, "notification_nats_dlq");
+  const { database } = tables;
+  const toDelivery = new Handover<NotificationRow>();
+  const stream = {
+    name: "s",
+    subjects: ["s.events"] as [string],
+    duplicateWindowMs: 1,
+    replicas: 1,
+  };
+  const consumer = { durable: "c", ackWaitMs: 1_000, maxDeliver: 1 };
+  const streams = { ...inboxStreams(stream, consumer), predecessorWaitMs: 1_000 };
+  const received = eventInbox({ database, toDelivery }, streams);
   const name = "notification_nats_dlq";
-  return layerOf({ tables, table: deadAdvisories(parts), wake, name, dead });
+  const table = deadMessages({ database, table: name }, [received]);
+  const dead = await idsIn(tables, name);
+  return layerOf({ tables, table, wake: toDelivery.wake, name, dead });
 }
 
 async function idsIn({ ownerUrl }: Opened, table: string): Promise<string[]> {

@@ -6,6 +6,7 @@ import { settingsOf } from "../support/entitlement.ts";
 import { fileOfPackage, projectWith } from "./planted_project.ts";
 import { packagesOf } from "../../tools/module_graph.ts";
 import { root } from "../../tools/root.ts";
+import { serviceNames } from "../../tools/services.ts";
 
 const settings = {
   ...settingsOf("postgres://kenri@127.0.0.1:9/kenri"),
@@ -75,7 +76,7 @@ Deno.test("a package that starts a program when it is loaded starts none", async
   const marker = await Deno.makeTempFile({ prefix: "kenri-started-" });
   const run = `await new Deno.Command("sh", { args: ["-c", "echo started >${marker}"] }).output();`;
   await using project = await projectWith({ [zod]: before(run) });
-  for (const name of ["entitlement", "notification", "migrate"]) {
+  for (const name of [...serviceNames, "migrate"]) {
     const { code, said } = await project.run(["task", name], settings);
     assert.notEqual(code, 0);
     assert.match(said, /Requires run access to "sh"/);
@@ -102,7 +103,7 @@ Deno.test("the launcher may start Deno, and no other program", async () => {
         }
       }`,
   });
-  for (const name of ["entitlement", "notification", "migrate"]) {
+  for (const name of [...serviceNames, "migrate"]) {
     const { said } = await project.run(["task", "--quiet", name]);
     assert.equal(said, `NotCapable sh\nNotCapable /bin/true\nran ${Deno.execPath()}\n`);
   }

@@ -1,10 +1,11 @@
 // A copy of the project with some changed files, as an attacker might publish it.
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
+import * as services from "../../services.ts";
 import { root } from "../../tools/root.ts";
 
-const parts = ["deno.json", "deno.lock", "node_modules", "entitlement", "notification", "shared"]
-  .concat("proto", "client", "ops", "migrations", "tools", "services.ts");
+const parts = ["deno.json", "deno.lock", "node_modules", "services.ts", ...Object.keys(services)]
+  .concat("shared", "proto", "client", "ops", "migrations", "tools");
 
 export interface PlantedProject extends AsyncDisposable {
   path: string;

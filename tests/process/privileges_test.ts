@@ -1,28 +1,23 @@
 // However a service is started, it can use only its own servers, and can't start a program, load
 // code or read a file.
 import assert from "node:assert/strict";
+import * as services from "../../services.ts";
+import { environmentName, type Service } from "../../shared/process/program.ts";
 import { compileArguments } from "../../tools/compile_arguments.ts";
-import { type ServiceName, servicePermissions } from "../../tools/services.ts";
-import { freshBoth } from "../support/places.ts";
+import { serviceNames, servicePermissions } from "../../tools/services.ts";
 import { all, outcomesFor, ways } from "./permissions.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
-const services: ServiceName[] = ["entitlement", "notification"];
-
-const settings: Settings = {
-  ENTITLEMENT_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:15432/entitlement",
-  ENTITLEMENT_NATS_STREAM: "events",
-  ENTITLEMENT_NATS_SUBJECT: "kenri.events",
-  ENTITLEMENT_HTTP_PORT: "18080",
-  NOTIFICATION_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:15432/notification",
-  NOTIFICATION_NATS_STREAM: "events",
-  NOTIFICATION_NATS_SUBJECT: "kenri.events",
-  NOTIFICATION_NATS_DURABLE: "notifications",
-  NOTIFICATION_HTTP_PORT: "18080",
-  NATS_URL: "nats://127.0.0.1:14222",
-};
+const settings: Settings = Object.assign(
+  { NATS_URL: "nats://127.0.0.1:14222" },
+  ...Object.values<Service>(services).map(({ name, dev }): Settings => ({
+    ...dev?.settings,
+    [`${environmentName(name)}_DATABASE_URL`]: `postgres://kenri:secret@127.0.0.1:15432/${name}`,
+    [`${environmentName(name)}_HTTP_PORT`]: "18080",
+  })),
+);
 
 const refused = [
   ["run", "sh"],
@@ -82,7 +77,7 @@ const asked = ["read", "write", "net", "env", "run", "sys", "ffi"].map((name) =>
 const servers = [["connect", "127.0.0.1", "15432"], ["connect", "127.0.0.1", "14222"]];
 const allowed = [["listen", "127.0.0.1", "18080"], ["hostname"], ["getEnv", "NATS_URL"]];
 
-for (const service of services) {
+for (const service of serviceNames) {
   for (const [how, way] of Object.entries(ways)) {
     Deno.test(`${service}, started ${how}, may do only its own work`, async () => {
       const attempts = [...refused, ...imports, ...asked, ...servers, ...allowed];
@@ -108,8 +103,8 @@ for (const service of services) {
 
   // On this signal Deno would open its debugger for everybody on the machine.
   Deno.test(`${service} does not open a debugger on a signal`, async () => {
-    await using place = await freshBoth();
-    await using process = await startService(service, place.settings);
+    const port = { [`${environmentName(service)}_HTTP_PORT`]: "0" };
+    await using process = await startService(service, { ...settings, ...port });
     process.signal("SIGUSR1");
     await until("it says so", () => process.log.some(({ message }) => /SIGUSR1/.test(message)));
     await assert.rejects(Deno.connect({ hostname: "127.0.0.1", port: 9229 }), {

@@ -1,32 +1,21 @@
 // A service with wrong settings reports all of them at once, and ends with code 1.
 import assert from "node:assert/strict";
-import { readConfig, schema } from "../../entitlement/config.ts";
-import {
-  readConfig as readNotificationConfig,
-  schema as notificationSchema,
-} from "../../notification/config.ts";
+import { readConfig } from "../../entitlement/config.ts";
 import { environmentName } from "../../shared/process/program.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
 import { grant } from "../support/api.ts";
 import { settingsOf } from "../support/entitlement.ts";
+import { devSettings, futureServers } from "../../tools/dev/settings.ts";
+import { configs } from "../../tools/service_configs.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const good = settingsOf("postgres://kenri:secret@127.0.0.1:5432/entitlement");
-const goodNotification = {
-  ...good,
-  NOTIFICATION_DATABASE_URL: "postgres://kenri:secret@127.0.0.1:5432/notification",
-  NOTIFICATION_NATS_STREAM: "events",
-  NOTIFICATION_NATS_SUBJECT: "events",
-  NOTIFICATION_NATS_DURABLE: "notification",
-};
 
 type Given = Record<string, string | undefined>;
 
 const problemsOf = (more: Given) =>
   problemsWhen(() => readConfig((name) => ({ ...good, ...more })[name]));
-const notificationProblemsOf = (more: Given) =>
-  problemsWhen(() => readNotificationConfig((name) => ({ ...goodNotification, ...more })[name]));
 
 function problemsWhen(readSettings: () => unknown): string[] {
   try {
@@ -38,7 +27,13 @@ function problemsWhen(readSettings: () => unknown): string[] {
   }
 }
 
-const services = [[schema, problemsOf], [notificationSchema, notificationProblemsOf]] as const;
+// Every service with the settings that it can start with.
+const ofDev = devSettings(() => undefined, futureServers);
+const services = Object.values(configs).map(({ schema, readConfig }) => ({
+  schema,
+  problemsOf: (more: Given) =>
+    problemsWhen(() => readConfig((name) => ({ ...ofDev, ...more })[name])),
+}));
 
 const durations = /(interval|lease|backoff-(base|max|min)|ttl|window|leeway|grace|timeout|wait)$/;
 
@@ -72,8 +67,8 @@ const bad: [key: RegExp, problem: string, ...values: string[]][] = [
 ];
 
 Deno.test("every setting with a bad value is refused by its own name, with the reason", () => {
-  for (const [{ shape }, problemsOf] of services) {
-    for (const key of Object.keys(shape)) {
+  for (const { schema, problemsOf } of services) {
+    for (const key of Object.keys(schema.shape)) {
       const rows = bad.filter(([pattern]) => pattern.test(key));
       assert.ok(rows.length > 0, `${key} has no bad values`);
       for (const [, problem, ...values] of rows) {

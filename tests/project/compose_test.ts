@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { readConfig as provisionConfig } from "../../tools/provision/config.ts";
-import { fixedFlags } from "../../shared/process/program.ts";
-import { bundleFlags, type ProgramName, programs } from "../../tools/services.ts";
+import { environmentName, fixedFlags, type Service } from "../../shared/process/program.ts";
+import * as descriptors from "../../services.ts";
+import { bundleFlags, type ProgramName, programs, serviceNames } from "../../tools/services.ts";
 import { entryPoint, imageCommand } from "../process/image.ts";
 
 // deno-lint-ignore no-explicit-any
@@ -12,7 +13,7 @@ type Any = any;
 const read = (name: string) => Deno.readTextFileSync(new URL(`../../${name}`, import.meta.url));
 const text = read("compose.yaml");
 const { services, networks }: Any = parse(text, { merge: true });
-const ours = ["migrate", "provision", "entitlement", "notification"];
+const ours = Object.keys(programs) as ProgramName[];
 
 for (const [name, service] of Object.entries<Any>(services)) {
   Deno.test(`the container ${name} has a read-only root, no capabilities and limits`, () => {
@@ -66,8 +67,13 @@ Deno.test("each program gets only its own passwords, and none is in the file", (
   ) => [
     ...new Set(JSON.stringify(services[name].environment).match(/\w+_PASSWORD(?=[:}])/g) ?? []),
   ];
-  assert.deepEqual(given("entitlement"), ["ENTITLEMENT_PASSWORD", "ENTITLEMENT_NATS_PASSWORD"]);
-  assert.deepEqual(given("notification"), ["NOTIFICATION_PASSWORD", "NOTIFICATION_NATS_PASSWORD"]);
+  for (const service of Object.values<Service>(descriptors)) {
+    const prefix = environmentName(service.name);
+    assert.deepEqual(given(service.name), [
+      ...(service.database ? [`${prefix}_PASSWORD`] : []),
+      ...(service.usesNats ? [`${prefix}_NATS_PASSWORD`] : []),
+    ]);
+  }
   assert.deepEqual(given("postgres"), ["OWNER_PASSWORD"]);
   const sealing = Object.keys(services).filter((name) =>
     services[name].environment?.ENTITLEMENT_SEAL_KEY
@@ -81,7 +87,7 @@ Deno.test("each program gets only its own passwords, and none is in the file", (
 Deno.test("the streams are made as the services want them, before the services start", () => {
   const { environment } = services.provision;
   assert.match(provisionConfig((key) => environment[key]).nats.urls, /^nats:\/\/provision:/);
-  for (const name of ["entitlement", "notification"]) {
+  for (const name of serviceNames) {
     for (const [key, value] of Object.entries(services[name].environment)) {
       if (/^\w+_NATS_/.test(key)) assert.equal(environment[key], value, key);
     }
@@ -103,7 +109,7 @@ function settingsOf(name: string): Record<string, string> {
   return Object.fromEntries(given);
 }
 
-for (const name of ours as ProgramName[]) {
+for (const name of ours) {
   Deno.test(`the command of ${name} grants only the permissions that its settings need`, () => {
     const settings = settingsOf(name);
     assert.deepEqual(services[name].command, imageCommand(name, (setting) => settings[setting]));

@@ -1,5 +1,8 @@
 // The manifests in docs/kubernetes select and allow what they must, and nothing else.
 import assert from "node:assert/strict";
+import * as services from "../../services.ts";
+import type { Service } from "../../shared/process/program.ts";
+import { serviceNames } from "../../tools/services.ts";
 import {
   type Any,
   containerOf,
@@ -27,7 +30,7 @@ Deno.test("selectors match the intended pods, and no others", () => {
       selector: spec.selector,
     })),
   ];
-  assert.equal(targets.length, 6);
+  assert.equal(targets.length, 2 * (serviceNames.length + 1)); // and NATS
   for (const { name, selector } of targets) {
     const found = workloads.filter((workload) => selects(selector, labelsOf(workload)));
     assert.deepEqual(found.map(({ metadata }) => metadata.name), [name]);
@@ -92,8 +95,9 @@ Deno.test("the network policy allows only what is needed, and only the services 
   const heard = workloads.filter((workload) =>
     clients.from.some(({ podSelector }: Any) => selects(podSelector, labelsOf(workload)))
   );
-  const clientNames = ["entitlement", "notification", "provision"];
-  assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), clientNames);
+  const users = Object.values<Service>(services).filter(({ usesNats }) => usesNats);
+  const clientNames = [...users.map(({ name }) => name), "provision"];
+  assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), clientNames.sort());
 });
 
 Deno.test("all objects are in one namespace, and each reference is in the manifests or in the guide", () => {

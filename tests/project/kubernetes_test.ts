@@ -1,21 +1,17 @@
 // The manifests in docs/kubernetes match each other and the services. (`deno task kubernetes:check`
 // checks that Kubernetes accepts them.)
 import assert from "node:assert/strict";
-import {
-  readConfig as entitlementConfig,
-  schema as entitlementSchema,
-} from "../../entitlement/config.ts";
 import { readDatabaseUrls } from "../../migrations/config.ts";
-import {
-  readConfig as notificationConfig,
-  schema as notificationSchema,
-} from "../../notification/config.ts";
 import { environmentName } from "../../shared/process/program.ts";
 import {
   readConfig as provisionConfig,
   schema as provisionSchema,
 } from "../../tools/provision/config.ts";
+import { withDatabase } from "../../migrations/program.ts";
+import * as services from "../../services.ts";
+import { configs } from "../../tools/service_configs.ts";
 import type { ServiceName } from "../../tools/services.ts";
+import { databaseUrlNames } from "../../tools/dev/settings.ts";
 import { imageCommand } from "../process/image.ts";
 import { type Any, containerOf, folder, guide, named, workloads } from "./manifests.ts";
 
@@ -27,8 +23,7 @@ const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
 const secrets: Record<string, string> = {
   key: "k".repeat(32),
   url: databaseUrl,
-  "entitlement-url": databaseUrl,
-  "notification-url": databaseUrl,
+  ...Object.fromEntries(withDatabase(services).map(({ name }) => [`${name}-url`, databaseUrl])),
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
 };
 
@@ -46,12 +41,7 @@ function environmentOf(workload: Any): Record<string, string> {
   return Object.assign({}, ...maps, Object.fromEntries(own));
 }
 
-const services = {
-  entitlement: { readConfig: entitlementConfig, schema: entitlementSchema },
-  notification: { readConfig: notificationConfig, schema: notificationSchema },
-};
-
-for (const [name, { readConfig, schema }] of Object.entries(services)) {
+for (const [name, { readConfig, schema }] of Object.entries(configs)) {
   Deno.test(`${name} can start with its manifest's settings, and its port is the one it listens on`, () => {
     const deployment = named("Deployment", name);
     const container = containerOf(deployment);
@@ -135,8 +125,9 @@ Deno.test("the streams are made as the services want them", () => {
 Deno.test("the migrations get the settings that they need, and only they get those of the owner", () => {
   const job = named("Job", "migrate");
   const environment = environmentOf(job);
-  assert.equal(readDatabaseUrls((name) => environment[name]).length, 2);
-  assert.deepEqual(Object.keys(environment).filter((key) => key.includes("MIGRATION")).length, 2);
+  const ofOwner = withDatabase(services).map((service) => databaseUrlNames(service).owner);
+  assert.equal(readDatabaseUrls((name) => environment[name]).length, ofOwner.length);
+  assert.deepEqual(Object.keys(environment).filter((key) => key.includes("MIGRATION")), ofOwner);
   assert.deepEqual(
     containerOf(job).args,
     imageCommand("migrate", (variable) => environment[variable]),

@@ -1,7 +1,7 @@
 // The statements that receive events, row by row: which row waits for a predecessor, for how long,
 // and what ends the wait.
 import assert from "node:assert/strict";
-import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
+import { notifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import { ask, withClient } from "../../tools/servers/asking.ts";
@@ -24,9 +24,9 @@ Deno.test("a version waits for its direct predecessor, as long as the setting sa
 Deno.test("a version whose predecessor was sent is handed over at once", async () => {
   await using tables = await openFresh("notification");
   await receive(tables, [eventOf({ version: 1 })]);
-  const claimed = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
+  const claimed = await notifications.claim(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
   const result = { sentAt: performance.now() };
-  await settleNotifications(
+  await notifications.settle(
     tables.database,
     claimed.map((row) => ({ row, kind: "done" as const, result })),
   );
@@ -84,7 +84,7 @@ Deno.test("rows whose wait ends are locked in ascending order of their ids", asy
 Deno.test("sent_at is the time of the claim plus the time until the channel accepted the notification", async () => {
   await using tables = await openFresh("notification");
   await receive(tables, [eventOf()]);
-  const [row] = await claimNotifications(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
+  const [row] = await notifications.claim(tables.database, { worker: "test", leaseMs: 1_000 }, 1);
   assert.ok(row);
   const timeOf = async (column: string) => {
     const [found] = await ask<{ at: Date }>(
@@ -95,7 +95,7 @@ Deno.test("sent_at is the time of the claim plus the time until the channel acce
   };
   const claimedAt = await timeOf("locked_at");
   const result = { sentAt: row.claimedAt + 250 };
-  await settleNotifications(tables.database, [{ row, kind: "done", result }]);
+  await notifications.settle(tables.database, [{ row, kind: "done", result }]);
   const afterMs = await timeOf("sent_at") - claimedAt;
   assert.ok(Math.abs(afterMs - 250) <= 1, `${afterMs}`);
 });

@@ -2,7 +2,8 @@
 // end the search for more.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { republishLost } from "../../entitlement/republish/republish_lost.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import { republishLost } from "../../shared/outbox/republish_lost.ts";
 import { replay } from "../../entitlement/operators/replay.ts";
 import { Wakeup } from "../../shared/process/signals.ts";
 import { openFresh, withClient } from "../support/databases.ts";
@@ -18,7 +19,7 @@ Deno.test("a relay that finds a whole batch republished by another one continues
   await published(ownerUrl, 1_005);
   await lose(ownerUrl);
   const { log, lines } = collectingLog();
-  await whileAnother(ownerUrl, republished, 1_000, () => republishLost(database, log));
+  await whileAnother(ownerUrl, republished, 1_000, () => republishLost(database, outbox, log));
   assert.equal(await countOf(ownerUrl, "PENDING"), 1_005);
   assert.deepEqual(lines, ["warn 5 events that the stream has lost are published again"]);
 });
@@ -30,7 +31,7 @@ Deno.test("an event that is in the stream again by then is not republished", asy
   await lose(ownerUrl);
   const { log, lines } = collectingLog();
   const publish = "stream_generation = 2, stream_seq = 2, published_at = now()";
-  await whileAnother(ownerUrl, publish, 1, () => republishLost(database, log));
+  await whileAnother(ownerUrl, publish, 1, () => republishLost(database, outbox, log));
   assert.equal(await countOf(ownerUrl, "PUBLISHED"), 1);
   assert.deepEqual(lines, []);
 });

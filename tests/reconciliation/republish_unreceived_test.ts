@@ -1,6 +1,6 @@
 // Between the check that finds an event missing and its republishing, somebody else may change it.
 import assert from "node:assert/strict";
-import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
+import { republishUnreceived } from "../../entitlement/reconciliation/republish_unreceived.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import { openFresh, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";

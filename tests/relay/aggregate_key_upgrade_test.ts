@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { republishLost } from "../../entitlement/republish/republish_lost.ts";
-import { republishUnreceived } from "../../entitlement/republish/republish_unreceived.ts";
-import { claimEvents } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import { republishUnreceived } from "../../entitlement/reconciliation/republish_unreceived.ts";
+import { republishLost } from "../../shared/outbox/republish_lost.ts";
 import { replay } from "../../entitlement/operators/replay.ts";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
@@ -39,9 +39,9 @@ Deno.test("events of a key are published in order over the upgrade, by replicas 
     { key: "cleo:book", version: 1, status: "IN_FLIGHT" },
   ]);
   const database = openDatabase(place.serviceUrl, "test");
-  const [first] = await claimEvents(database, lease, 1);
+  const [first] = await outbox.claim(database, lease, 1);
   assert.equal(first?.key, newKey);
-  const others = await claimEvents(database, lease, 10);
+  const others = await outbox.claim(database, lease, 10);
   assert.deepEqual(others.map(({ key }) => key), ["bob:book", "100%25:book"], "version 2 waits");
   await database.end();
 });
@@ -72,7 +72,7 @@ Deno.test("an event that is republished gets its new key, whatever the cause", a
         `insert into stream_generations
          select generation, 's', 'now', '', 0 from generate_series(1, 2) as generation`,
       );
-      await republishLost(database, collectingLog().log);
+      await republishLost(database, outbox, collectingLog().log);
     }));
   await t.step("not received", () =>
     getsNewKey("PUBLISHED", async (event_id) => {

@@ -1,7 +1,7 @@
 // Attempts without success are recorded in the statement that changes the row, and deleted with the
 // row.
 import assert from "node:assert/strict";
-import { claimEvents, settleEvents } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
 import { cleanEntitlement } from "../../entitlement/retention.ts";
 import { cleanNotification } from "../../notification/retention.ts";
 import { type Database, openDatabase } from "../../shared/postgres/postgres.ts";
@@ -22,15 +22,15 @@ Deno.test("a retry, an expired lease and a final failure each record the worker,
   await using place = await freshPlace();
   await using one = pool(place);
   await insertEvents(place.ownerUrl, [{ key: "ann:book", version: 1 }]);
-  const [first] = await claimEvents(one.database, { worker: "first", leaseMs: 60_000 }, 1);
+  const [first] = await outbox.claim(one.database, { worker: "first", leaseMs: 60_000 }, 1);
   assert.ok(first);
-  await settleEvents(one.database, [{ row: first, kind: "retry", error: "full", delayMs: 0 }]);
-  await claimEvents(one.database, { worker: "second", leaseMs: 1 }, 1);
+  await outbox.settle(one.database, [{ row: first, kind: "retry", error: "full", delayMs: 0 }]);
+  await outbox.claim(one.database, { worker: "second", leaseMs: 1 }, 1);
   await new Promise((over) => setTimeout(over, 10)); // until that lease has expired
-  const [third] = await claimEvents(one.database, { worker: "third", leaseMs: 60_000 }, 1);
+  const [third] = await outbox.claim(one.database, { worker: "third", leaseMs: 60_000 }, 1);
   assert.ok(third?.takenOver);
   const failed = { row: third, kind: "failed", error: "too large", attempted: true } as const;
-  await settleEvents(one.database, [failed]);
+  await outbox.settle(one.database, [failed]);
   assert.deepEqual(await attemptsOf(place), [
     ["RETRIED", "first", "full", true],
     ["TAKEN_OVER", "second", "The lease ran out", true],
@@ -43,9 +43,9 @@ Deno.test("a success, a release and a settle without its lease record no attempt
   await using one = pool(place);
   await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
   const lease = { worker: "test", leaseMs: 60_000 };
-  const [published, released, lost] = await claimEvents(one.database, lease, 3);
+  const [published, released, lost] = await outbox.claim(one.database, lease, 3);
   assert.ok(published && released && lost);
-  await settleEvents(one.database, [
+  await outbox.settle(one.database, [
     { row: published, kind: "done", result: done },
     { row: released, kind: "released" },
     { row: { ...lost, token: crypto.randomUUID() }, kind: "retry", error: "late", delayMs: 0 },
@@ -85,7 +85,7 @@ Deno.test("attempts are deleted with their event, and those of other events stay
   await using place = await freshPlace();
   await using one = pool(place);
   const ids = (await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }))).toSorted();
-  const claimed = await claimEvents(one.database, { worker: "test", leaseMs: 60_000 }, 3);
+  const claimed = await outbox.claim(one.database, { worker: "test", leaseMs: 60_000 }, 3);
   await ask(
     place.ownerUrl,
     "insert into outbox_attempts (event_id, outcome) select event_id, 'RETRIED' from outbox_events",

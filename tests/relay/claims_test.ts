@@ -1,6 +1,6 @@
 // Which rows a claim finds, and how it changes the rows that it leases.
 import assert from "node:assert/strict";
-import { claimEvents, claimEventsRepeatedly, settleEvents } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { insertEvents, publishAll } from "../support/outbox.ts";
@@ -20,7 +20,7 @@ for (const [why, columns] of blocked) {
     const [first] = await insertEvents(place.ownerUrl, line(30));
     const [other] = await insertEvents(place.ownerUrl, [{ key: "bob:book", version: 1 }]);
     await ask(place.ownerUrl, `update outbox_events set ${columns} where event_id = $1`, [first]);
-    const claimed = await claimEvents(place.database, lease, 10);
+    const claimed = await outbox.claim(place.database, lease, 10);
     assert.deepEqual(claimed.map(({ id }) => id), [other]);
   });
 }
@@ -28,13 +28,13 @@ for (const [why, columns] of blocked) {
 Deno.test("a claim clears the last error, and taking over an expired lease counts as an attempt", async () => {
   await using place = await openFresh("entitlement");
   await insertEvents(place.ownerUrl, line(1));
-  const [first] = await claimEvents(place.database, lease, 1);
+  const [first] = await outbox.claim(place.database, lease, 1);
   assert.deepEqual([first?.attempts, first?.takenOver], [0, false]);
   await ask(
     place.ownerUrl,
     "update outbox_events set lease_until = now() - interval '1 second', last_error = 'before'",
   );
-  const [second] = await claimEvents(place.database, lease, 1);
+  const [second] = await outbox.claim(place.database, lease, 1);
   assert.deepEqual([second?.attempts, second?.takenOver], [1, true]);
   const [row] = await ask(
     place.ownerUrl,
@@ -56,8 +56,8 @@ Deno.test("a claim clears the last error, and taking over an expired lease count
 Deno.test("a row that fails for good counts an attempt only if it was tried", async () => {
   await using place = await openFresh("entitlement");
   const ids = await insertEvents(place.ownerUrl, [...line(1), { key: "bob:book", version: 1 }]);
-  const rows = await claimEvents(place.database, lease, 2);
-  await settleEvents(
+  const rows = await outbox.claim(place.database, lease, 2);
+  await outbox.settle(
     place.database,
     rows.map((row, i) => ({ row, kind: "failed", error: "no", attempted: i === 0 })),
   );
@@ -82,7 +82,12 @@ for (const [what, younger] of commits) {
   Deno.test(`an event whose commit was slow is found although ${what} meanwhile`, async () => {
     await using place = await openFresh("entitlement");
     const { database, ownerUrl } = place;
-    const claim = claimEventsRepeatedly(database, { ...lease, pollIntervalMs: 3_600_000 });
+    const claims = outbox.claimRepeatedly(database, {
+      ...lease,
+      batchSize: 10,
+      pollIntervalMs: 3_600_000,
+    });
+    const claim = async (limit: number) => (await claims(limit)).rows;
     for (let i = 0; i < younger; i++) await insertedAgo(ownerUrl, "young:book", 0);
     const found = await claim(10);
     assert.equal(found.length, younger);

@@ -1,13 +1,13 @@
 // Rows that are written as already leased, to the worker of the process that writes them, are as
 // safe as rows that were claimed, and worked on in the same order.
 import assert from "node:assert/strict";
-import { commitChanges } from "../../entitlement/commit_changes.ts";
-import { claimEvents, type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
-import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
+import { notifications } from "../../notification/deliveries.ts";
 import { readNotification } from "../../notification/notification.ts";
 import { receiveEvents } from "../../notification/receive_events.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
-import { changeOf } from "../changes/change.ts";
+import { changeOf, commitChanges } from "../changes/change.ts";
 import { openFresh } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf } from "../support/events.ts";
@@ -21,9 +21,9 @@ Deno.test("an event is handed over as a claim would have found it, and no claim 
   const { database } = place;
   const { leased, othersWait } = await commitChanges(database, [changeOf()], options, lease());
   assert.equal(othersWait, false);
-  assert.deepEqual(await claimEvents(database, claiming, 10), []);
-  await settleEvents(database, leased.map((row) => ({ row, kind: "released" })));
-  const claimed = await claimEvents(database, claiming, 10);
+  assert.deepEqual(await outbox.claim(database, claiming, 10), []);
+  await outbox.settle(database, leased.map((row) => ({ row, kind: "released" })));
+  const claimed = await outbox.claim(database, claiming, 10);
   assert.deepEqual(claimed.map(factsOf), leased.map(factsOf));
 });
 
@@ -39,9 +39,9 @@ Deno.test("an event behind an unfinished one of its key is not leased, and is cl
   );
   assert.deepEqual(second.leased.map(({ key }) => key), ["bob:book"]);
   assert.equal(second.othersWait, true);
-  assert.deepEqual(await claimEvents(database, claiming, 10), []);
+  assert.deepEqual(await outbox.claim(database, claiming, 10), []);
   await publishAll(database, first.leased);
-  const claimed = await claimEvents(database, claiming, 10);
+  const claimed = await outbox.claim(database, claiming, 10);
   assert.deepEqual(claimed.map(versionOf), [2]);
 });
 
@@ -49,9 +49,9 @@ Deno.test("an event that was handed over to a process that died is taken over af
   await using place = await openFresh("entitlement");
   const { database } = place;
   const { leased } = await commitChanges(database, [changeOf()], options, lease(1));
-  const [taken] = await claimEvents(database, claiming, 10);
+  const [taken] = await outbox.claim(database, claiming, 10);
   assert.equal(taken?.takenOver, true);
-  const late = await settleEvents(database, leased.map((row) => ({ row, kind: "released" })));
+  const late = await outbox.settle(database, leased.map((row) => ({ row, kind: "released" })));
   assert.equal(late.size, 0);
 });
 
@@ -79,9 +79,9 @@ Deno.test("a notification is handed over as a claim would have found it", async 
   const { database } = place;
   const { leased, othersWait } = await receive(database, [{ user: "ann", version: 1 }]);
   assert.equal(othersWait, false);
-  assert.deepEqual(await claimNotifications(database, claiming, 10), []);
-  await settleNotifications(database, leased.map((row) => ({ row, kind: "released" })));
-  const claimed = await claimNotifications(database, claiming, 10);
+  assert.deepEqual(await notifications.claim(database, claiming, 10), []);
+  await notifications.settle(database, leased.map((row) => ({ row, kind: "released" })));
+  const claimed = await notifications.claim(database, claiming, 10);
   assert.deepEqual(claimed.map(factsOf), leased.map(factsOf));
 });
 

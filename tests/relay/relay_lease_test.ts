@@ -1,12 +1,8 @@
 // Only the holder of its lease may settle a row. The lease is extended while the holder lives.
 import assert from "node:assert/strict";
-import {
-  claimEvents,
-  keepEvents,
-  type OutboxRow,
-  type Published,
-  settleEvents,
-} from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
+import type { Published } from "../../shared/outbox/source.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import type { Settlement } from "../../shared/queue/job.ts";
 import { startNats } from "../../tools/servers/nats.ts";
@@ -112,17 +108,17 @@ Deno.test("of two processes on one host, neither can settle the rows of the othe
   const database = openDatabase(place.serviceUrl, "test");
   try {
     await insertEvents(place.ownerUrl, [{ key: "user:sku", version: 1 }]);
-    const [before] = await claimEvents(database, { worker: "host", leaseMs: 1 }, 1);
+    const [before] = await outbox.claim(database, { worker: "host", leaseMs: 1 }, 1);
     await until("its lease is over", async () => {
-      const [now] = await claimEvents(database, { worker: "host", leaseMs: 60_000 }, 1);
+      const [now] = await outbox.claim(database, { worker: "host", leaseMs: 60_000 }, 1);
       return now !== undefined;
     });
     assert.ok(before);
     const held = await everything(place);
     for (const settlement of everySettlement(before)) {
-      assert.deepEqual(await settleEvents(database, [settlement]), new Set());
+      assert.deepEqual(await outbox.settle(database, [settlement]), new Set());
     }
-    assert.deepEqual(await keepEvents(database, [before], 90_000), new Set());
+    assert.deepEqual(await outbox.extend(database, [before], 90_000), new Set());
     assert.deepEqual(await everything(place), held);
   } finally {
     await database.end();
@@ -135,12 +131,12 @@ Deno.test("a heartbeat and a settle of the same rows do not deadlock", async () 
   try {
     for (let round = 0; round < 10; round++) {
       await insertEvents(place.ownerUrl, manyEvents({ keys: 400, versions: 1 }));
-      const rows = await claimEvents(database, { worker: "host", leaseMs: 60_000 }, 400);
+      const rows = await outbox.claim(database, { worker: "host", leaseMs: 60_000 }, 400);
       // One heartbeat after another, as in a worker. If two ran at once, PostgreSQL might wait in
       // spite of `skip locked`, for the newer version of a row that one of them has just written.
       const heartbeats = async () => {
         for (const order of [rows, rows.toReversed(), rows, rows.toReversed()]) {
-          await keepEvents(database, order, 60_000);
+          await outbox.extend(database, order, 60_000);
         }
       };
       await Promise.all([heartbeats(), publishAll(database, rows)]);

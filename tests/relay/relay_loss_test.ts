@@ -1,6 +1,7 @@
 // When the broker has lost events that it had acknowledged, the relay republishes exactly those.
 import assert from "node:assert/strict";
-import { type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
@@ -165,7 +166,7 @@ async function publishWithoutSettling(place: FreshPlace): Promise<Unsettled> {
   const ackedAt = performance.now();
   const settle = async () => {
     const result = { generation, sequence, ackedAt };
-    const owned = await settleEvents(database, [{ row, kind: "done", result }]);
+    const owned = await outbox.settle(database, [{ row, kind: "done", result }]);
     await database.end();
     return owned;
   };

@@ -1,6 +1,7 @@
 // Inserts rows into the outbox as the API does, and reads their state.
 import assert from "node:assert/strict";
-import { type OutboxRow, settleEvents } from "../../entitlement/outbox.ts";
+import { outbox } from "../../entitlement/outbox.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import type { Database } from "../../shared/postgres/postgres.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import { ask } from "./entitlement.ts";
@@ -136,5 +137,5 @@ export function assertAllStored(stored: StoredEvent[], rows: OutboxState[]): voi
 /** Settles claimed rows as if a stream had acknowledged them. */
 export async function publishAll(database: Database, rows: OutboxRow[]): Promise<void> {
   const result = { generation: 1, sequence: 1, ackedAt: performance.now() };
-  await settleEvents(database, rows.map((row) => ({ row, kind: "done", result })));
+  await outbox.settle(database, rows.map((row) => ({ row, kind: "done", result })));
 }

@@ -1,7 +1,8 @@
 // Relays in the process of the test, each with a pool and a connection of its own.
-import type { OutboxRow } from "../../entitlement/outbox.ts";
-import { type RelayOptions, runRelay } from "../../entitlement/relay.ts";
+import { publishEvents, type PublishOptions } from "../../entitlement/publish_events.ts";
+import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
+import type { WantedStream } from "../../shared/nats/streams.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
@@ -14,18 +15,19 @@ export interface RunningRelay extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const quick: Omit<RelayOptions, "stream"> = {
+const quick: Omit<PublishOptions, "stream"> = {
   worker: "test",
   batchSize: 50,
   leaseMs: 30_000,
   pollIntervalMs: 50,
+  sealKey: undefined,
   maxAttempts: 2,
   backoff: { baseMs: 50, maxMs: 50, minMs: 50, jitterMin: 1, jitterMax: 1 },
 };
 
 export function startRelay(
   place: Omit<Place, "ownerUrl">,
-  options: Partial<Omit<RelayOptions, "stream">> = {},
+  options: Partial<typeof quick> = {},
 ): RunningRelay {
   const { log, lines } = collectingLog();
   const database = openDatabase(place.serviceUrl, "relay");
@@ -33,13 +35,13 @@ export function startRelay(
   const toRelay = new Handover<OutboxRow>();
   const stopping = new AbortController();
   const abandon = new AbortController();
-  const stream = {
+  const stream: WantedStream = {
     name: place.stream,
-    subject: place.subject,
+    subjects: [place.subject],
     duplicateWindowMs: 120_000,
     replicas: 1,
   };
-  const running = runRelay(
+  const running = publishEvents(
     { database, link, toRelay, log, abandon: abandon.signal },
     { ...quick, ...options, stream },
     stopping.signal,

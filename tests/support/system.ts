@@ -4,10 +4,15 @@ import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import type { Change } from "../../tools/load/load.ts";
-import { bothPlaces, type DatabaseUrls, type Stage, startStage } from "../../tools/load/stage.ts";
+import {
+  bothPlaces,
+  type DatabaseUrls,
+  type FlowService,
+  type Stage,
+  startStage,
+} from "../../tools/load/stage.ts";
 import { ask, countRows } from "../../tools/servers/asking.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
-import type { ServiceName } from "../../tools/services.ts";
 import { freshDatabase } from "./databases.ts";
 import { sendsIn } from "./sends.ts";
 import { freshStreamNames, natsUrl, readStream } from "./streams.ts";
@@ -23,7 +28,7 @@ export interface SystemOptions {
 
 export async function startSystem(options: SystemOptions = {}): Promise<Stage> {
   await using made = new AsyncDisposableStack();
-  const databaseOf = async (service: ServiceName) =>
+  const databaseOf = async (service: FlowService) =>
     options[service] ?? made.use(await freshDatabase(service));
   const places = bothPlaces(
     {

@@ -6,12 +6,13 @@ import { startCommit } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
 import { makeWalFiles } from "./database.ts";
 import { startDeliver, startDeliverDrain } from "./deliver.ts";
-import { fullOf, heldOf, replicasOf } from "./growth.ts";
+import { fullOf, heldOf, hotOf, replicasOf } from "./growth.ts";
 import { startLatency } from "./latency.ts";
 import { machineFacts } from "./machine.ts";
 import { plotOf } from "./plot.ts";
 import { startReceive, startReceiveDrain } from "./receive.ts";
-import { startRelay, startRelayDrain } from "./relay.ts";
+import { startRelay } from "./relay.ts";
+import { startRelayDrain } from "./relay_drain.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import { startSoak } from "./soak.ts";
 import { startSystem } from "./system.ts";
@@ -39,6 +40,11 @@ const works: Record<string, StartWork> = {
   "consume-2": replicasOf(startConsumeDrain, "consume", 2),
   "consume-4": replicasOf(startConsumeDrain, "consume", 4),
   "consume-8": replicasOf(startConsumeDrain, "consume", 8),
+  "relay-hot": hotOf(startRelayDrain, "relay_hot"),
+  "relay-hot-3": hotOf(startRelayDrain, "relay_hot_3", { replicas: 3 }),
+  "relay-hot-wiped": hotOf(startRelayDrain, "relay_hot_wiped", { wiped: true }),
+  "deliver-hot": hotOf(startDeliverDrain, "deliver_hot"),
+  "deliver-hot-3": hotOf(startDeliverDrain, "deliver_hot_3", { replicas: 3 }),
   soak: startSoak,
 };
 const onlyWhenNamed = ["soak"];

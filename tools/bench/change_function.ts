@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { auditHash } from "../../entitlement/audit/hash.ts";
-import { lockNumber } from "../../entitlement/change_locks.ts";
+import { lockNumber } from "../../shared/commands/locks.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { expectRows } from "./database.ts";

@@ -33,7 +33,7 @@ export async function startConsumeDrain(
       );
       const sent = () => countRows(database.ownerUrl, "notifications where status = 'SENT'");
       const perSecond = await timed(events, async () => {
-        await publishEvents(connection, stream.subject, events);
+        await publishEvents(connection, stream.subjects[0], events);
         while (await sent() < events) await new Promise((again) => setTimeout(again, 20));
       });
       if (await sent() !== events) throw new Error("More were sent than published");

@@ -1,7 +1,8 @@
-// From PENDING to SENT: the loop of the delivery, with a channel that writes nothing.
+// From PENDING to SENT: the loop of the delivery, with a channel that writes nothing but checks the order.
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
-import { claimNotifications, settleNotifications } from "../../notification/deliveries.ts";
+import type { Send } from "../../notification/channels/channel.ts";
+import { type NotificationRow, notifications } from "../../notification/deliveries.ts";
 import { deliverNotifications } from "../../notification/deliver_notifications.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
@@ -21,6 +22,10 @@ import { withClient } from "../servers/asking.ts";
 const batchSize = 200; // the service's own default
 const lease = { worker: "bench", leaseMs: 60_000 };
 const backoff = { baseMs: 1_000, maxMs: 60_000, minMs: 1_000, jitterMin: 0.5, jitterMax: 1.5 };
+const deliveryOptions = {
+  ...{ ...lease, batchSize, backoff, maxAttempts: 10 },
+  ...{ pollIntervalMs: 1_000, sendTimeoutMs: 10_000 },
+};
 
 export async function startDeliver(bench: Bench): Promise<Work> {
   const delivery = await startDeliverDrain(bench, { name: "deliver" });
@@ -39,11 +44,11 @@ export async function startDeliver(bench: Bench): Promise<Work> {
         const perSecond = await timed(items, async () => {
           let settling: Promise<unknown> = Promise.resolve();
           for (;;) {
-            const rows = await claimNotifications(pool, lease, batchSize);
+            const rows = await notifications.claim(pool, lease, batchSize);
             await settling;
             if (rows.length === 0) return;
             const result = { sentAt: performance.now() };
-            settling = settleNotifications(
+            settling = notifications.settle(
               pool,
               rows.map((row) => ({ row, kind: "done", result })),
             );
@@ -62,58 +67,83 @@ export async function startDeliver(bench: Bench): Promise<Work> {
 
 export async function startDeliverDrain(
   bench: Bench,
-  { name, finished = 0 }: DrainOptions,
+  { name, finished = 0, replicas = 1, items = itemsOfDrain(bench) }: DrainOptions,
 ): Promise<Drain> {
-  const notifications = itemsOfDrain(bench);
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "notification", `bench_${name}`);
   await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
-  const pool = openDatabase(database.serviceUrl, "bench");
+  const pools = Array.from({ length: replicas }, () => openDatabase(database.serviceUrl, "bench"));
   const log = getLogger("bench"); // not configured: writes nothing
-  const channel = { send: () => Promise.resolve() };
   let sent = 0;
   return {
     database,
-    items: notifications,
-    run: async () => {
-      await withClient(database.ownerUrl, (owner) => seed(owner, notifications, finished > 0));
+    items,
+    run: async (keys = items) => {
+      const options = { keys, keepOthers: finished > 0 };
+      await withClient(database.ownerUrl, (owner) => seed(owner, items, options));
       const stop = new AbortController();
-      const parts = {
-        database: pool,
-        channel,
-        toDelivery: new Handover(),
-        log,
-        abandon: stop.signal,
-      };
-      const options = {
-        ...{ ...lease, batchSize, backoff, maxAttempts: 10 },
-        ...{ pollIntervalMs: 1_000, sendTimeoutMs: 10_000 },
-      };
-      let running: Promise<void> = Promise.resolve();
-      const perSecond = await timed(notifications, async () => {
-        running = deliverNotifications(parts, options, stop.signal);
-        while (await unfinished(pool)) await new Promise((again) => setTimeout(again, 20));
+      const channel = new OrderedChannel();
+      const parts = { channel, toDelivery: new Handover<NotificationRow>(), log };
+      let running: Promise<unknown> = Promise.resolve();
+      const perSecond = await timed(items, async () => {
+        running = Promise.all(
+          pools.map((pool) =>
+            deliverNotifications(
+              { ...parts, database: pool, abandon: stop.signal },
+              deliveryOptions,
+              stop.signal,
+            )
+          ),
+        );
+        const [pool] = pools;
+        while (pool && await unfinished(pool)) await new Promise((again) => setTimeout(again, 20));
       });
       stop.abort();
       await running;
-      sent = finished > 0 ? sent + notifications : notifications;
+      sent = finished > 0 ? sent + items : items;
       await assertSent(database, sent);
+      if (channel.early !== undefined) throw new Error(channel.early);
       return perSecond;
     },
-    [Symbol.asyncDispose]: () => pool.end(),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(pools.map((pool) => pool.end()));
+    },
   };
 }
 
-async function seed(owner: pg.Client, notifications: number, keepOthers = false): Promise<void> {
+/** Writes nothing, and notices a version that is not sent in its order. */
+class OrderedChannel {
+  early: string | undefined;
+  readonly #versions = new Map<string, number>();
+
+  send({ user_id, payload: { version } }: Send): Promise<void> {
+    const expected = (this.#versions.get(user_id) ?? 0) + 1;
+    this.#versions.set(user_id, expected);
+    if (version !== expected) this.early ??= `Version ${version} of ${user_id} was sent too early`;
+    return Promise.resolve();
+  }
+}
+
+interface Seed {
+  keys: number; // the number of users who share the notifications
+  keepOthers: boolean;
+}
+
+async function seed(
+  owner: pg.Client,
+  notifications: number,
+  { keys, keepOthers }: Seed = { keys: notifications, keepOthers: false },
+): Promise<void> {
   if (!keepOthers) await owner.query("truncate notifications");
-  await owner.query(insertNotifications("now()", "user-"), [notifications]);
+  await owner.query(insertNotifications("now()", "user-"), [notifications, keys]);
   if (!keepOthers) await owner.query("analyze notifications");
 }
 
 /** Notifications of yesterday, which were sent long ago, and their events. */
 export async function addFinished(owner: pg.Client, notifications: number): Promise<void> {
   if (notifications === 0) return;
-  await owner.query(insertNotifications("now() - interval '1 day'", "other-"), [notifications]);
+  const values = [notifications, notifications];
+  await owner.query(insertNotifications("now() - interval '1 day'", "other-"), values);
   await owner.query(
     "insert into processed_events (event_id, processed_at) select event_id, created_at from notifications",
   );
@@ -127,13 +157,16 @@ function insertNotifications(at: string, prefix: "user-" | "other-"): string {
     insert into notifications
       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
        status, created_at, sent_at)
-    select ${uuidOfRow(at)}, ${uuidOfRow(at)}, '${prefix}' || number,
-      '${prefix}' || number || ':premium', 1, 'EntitlementGranted', ${at},
-      jsonb_build_object('user_id', '${prefix}' || number, 'stock_keeping_unit', 'premium',
-        'source', 'purchase', 'source_id', 'purchase-' || number, 'version', 1),
+    select id, id, user_id, user_id || ':premium', version, 'EntitlementGranted', ${at},
+      jsonb_build_object('user_id', user_id, 'stock_keeping_unit', 'premium',
+        'source', 'purchase', 'source_id', 'purchase-' || number, 'version', version),
       ${finished ? "'SENT'" : "'PENDING'"}, ${at} + number * interval '1 microsecond',
       ${finished ? `${at} + interval '1 s'` : "null"}
-    from generate_series(1, $1::int) as number`;
+    from (
+      select number, ${uuidOfRow(at)} as id, '${prefix}' || number % $2::int as user_id,
+        (number - 1) / $2::int + 1 as version
+      from generate_series(1, $1::int) as number
+    ) as notification`;
 }
 
 // The service's session uses the index of unfinished rows, whatever the statistics are.

@@ -1,7 +1,8 @@
 // How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
 import type pg from "pg";
 import { ensureStream } from "../../shared/nats/streams.ts";
-import { grant, type HttpRequest, toHttp } from "../load/change_request.ts";
+import { grant, toHttp } from "../load/change_request.ts";
+import type { HttpRequest } from "../load/http_request.ts";
 import { attempt } from "../load/repeating_client.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { startBoth } from "./both.ts";
@@ -20,7 +21,12 @@ export async function startLatency({ servers, quick }: Bench): Promise<Work> {
   const connection = await connectTo(servers.nats.url);
   const alone = { name: "bench-publish-alone", subject: "bench.publish.alone" };
   const manager = await connection.jetstreamManager();
-  await ensureStream(manager, { ...alone, duplicateWindowMs: 120_000, replicas: 1 });
+  await ensureStream(manager, {
+    name: alone.name,
+    subjects: [alone.subject],
+    duplicateWindowMs: 120_000,
+    replicas: 1,
+  });
   let made = 0;
   const measure = async () => {
     const seconds = await changeAtPace({ changes, perSecond }, async (i) => {

@@ -3,12 +3,12 @@
 import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import { AckPolicy, type NatsConnection } from "nats";
-import { openPublisher } from "../../entitlement/publisher.ts";
 import { encodeEvent } from "../../proto/entitlement/encode.ts";
 import { eventInbox } from "../../notification/consume_events.ts";
 import { receive } from "../../shared/inbox/inbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
+import { openPublisher } from "../../shared/outbox/publisher.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { connectTo } from "../servers/nats_client.ts";
@@ -61,7 +61,7 @@ export async function startReceiveDrain(
   const pool = openDatabase(database.serviceUrl, "bench");
   const log = getLogger("bench"); // not configured: writes nothing
   const stream = await makeStream(connection, name);
-  await publishEvents(connection, stream.subject, messages);
+  await publishEvents(connection, stream.subjects[0], messages);
   let rounds = 0;
   return {
     database,
@@ -107,7 +107,11 @@ async function forget(owner: pg.Client, keepOthers: boolean): Promise<void> {
 
 export async function makeStream(connection: NatsConnection, name: string): Promise<WantedStream> {
   const settings = { duplicateWindowMs: 120_000, replicas: 1 };
-  const stream = { name: `bench-${name}`, subject: `bench.${name}`, ...settings };
+  const stream: WantedStream = {
+    name: `bench-${name}`,
+    subjects: [`bench.${name}`],
+    ...settings,
+  };
   await ensureStream(await connection.jetstreamManager(), stream);
   return stream;
 }
@@ -118,10 +122,10 @@ export async function publishEvents(
   subject: string,
   events: number,
 ): Promise<void> {
-  const publisher = openPublisher(connection, subject);
+  const publisher = openPublisher(connection, "bench");
   const results = await Promise.all(Array.from({ length: events }, (_, i) => {
     const id = crypto.randomUUID();
-    return publisher.publish({ id, headers: {}, body: encodeEvent(id, grantOf(i)) });
+    return publisher.publish({ id, subject, body: encodeEvent(id, grantOf(i)) });
   }));
   publisher.close();
   const lost = results.filter(({ kind }) => kind !== "acked").length;

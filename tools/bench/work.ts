@@ -28,11 +28,13 @@ export interface Work extends AsyncDisposable {
   atMost: Record<string, number>; // bounds of figures
 }
 
-/** One stage that works through its backlog. `run` returns a rate, after checking the result. */
+/** One stage that works through its backlog. */
 export interface Drain extends AsyncDisposable {
   database: DatabaseUrls;
   items: number;
-  run(): Promise<number>;
+  /** Returns the rate, after checking the result. This many keys share the items; absent: each item
+   * has a key of its own. */
+  run(keys?: number): Promise<number>;
 }
 
 export function itemsOfDrain({ quick }: Bench): number {
@@ -43,6 +45,9 @@ export interface DrainOptions {
   name: string;
   finished?: number; // number of old finished rows in the tables
   replicas?: number;
+  items?: number;
+  pollInterval?: string;
+  wiped?: boolean; // the backlog is what a stream has lost that stored all of it
 }
 
 export type StartDrain = (bench: Bench, options: DrainOptions) => Promise<Drain>;

@@ -5,13 +5,15 @@ import { isGood, type Report, sumOf, textOfFigures, textOfInvariants } from "./r
 import { run } from "./run.ts";
 import { root } from "../root.ts";
 
-const usage = `deno task chaos [--minutes N] [--seed S,…] [--faults KIND,…] [--rate N] [--quiet]
+const usage =
+  `deno task chaos [--minutes N] [--seed S,…] [--faults KIND,…] [--rate N] [--users N] [--quiet]
 
   --minutes  how long faults are injected, for each seed (2)
   --seed     one run for each; "random" draws one and prints it (random)
   --faults   only these kinds: ${faultKinds.slice(0, 8).join(", ")},
              ${faultKinds.slice(8).join(", ")}
   --rate     requests a second (60)
+  --users    all clients change entitlements of only this many users (hundreds)
   --quiet    do not print the faults as they happen
 
 Each run leaves its report in .kenri/chaos. The exit code is 0 if everything healed and every
@@ -22,6 +24,7 @@ interface Options {
   seeds: number[];
   kinds: FaultKind[];
   changesPerSecond: number;
+  users: number | undefined;
   quiet: boolean;
 }
 
@@ -33,6 +36,7 @@ function readOptions(): Options {
       seed: { type: "string", default: "random" },
       faults: { type: "string", default: faultKinds.join() },
       rate: { type: "string", default: "60" },
+      users: { type: "string" },
       quiet: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -53,6 +57,7 @@ function readOptions(): Options {
     ),
     kinds: kinds as FaultKind[],
     changesPerSecond: positive("rate", values.rate),
+    users: values.users === undefined ? undefined : wholeNumber("users", values.users),
     quiet: values.quiet,
   };
 }
@@ -65,7 +70,8 @@ function positive(name: string, written: string): number {
 
 function wholeNumber(name: string, written: string): number {
   if (/^\d{1,15}$/.test(written)) return Number(written);
-  throw new Error(`--${name} must be whole numbers or "random", not "${written}"`);
+  const orRandom = name === "seed" ? ` or "random"` : "";
+  throw new Error(`--${name} must be a whole number${orRandom}, not "${written}"`);
 }
 
 const chaosFolder = `${root}.kenri/chaos`;
@@ -85,7 +91,8 @@ async function runAll(options: Options): Promise<boolean> {
     if (stopping.signal.aborted) break;
     const again = `deno task chaos --minutes ${options.minutes} --seed ${seed}` +
       (options.kinds.length < faultKinds.length ? ` --faults ${options.kinds.join()}` : "") +
-      (options.changesPerSecond === 60 ? "" : ` --rate ${options.changesPerSecond}`);
+      (options.changesPerSecond === 60 ? "" : ` --rate ${options.changesPerSecond}`) +
+      (options.users === undefined ? "" : ` --users ${options.users}`);
     const folder = `${chaosFolder}/${startedAt}-seed-${seed}`;
     await Deno.mkdir(folder, { recursive: true });
     console.log(`\n${again}\n`);

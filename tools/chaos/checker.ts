@@ -9,6 +9,7 @@ import type { Evidence } from "./evidence.ts";
 import { poisonUser } from "./messages.ts";
 import { eventsAreNotGivenUp, poisonIsKept, poisonLeavesNothing } from "./poison_invariants.ts";
 import {
+  healsInTime,
   repeatedSendsAreExplained,
   sendsAreInOrder,
   servicesEndWhenAsked,
@@ -31,6 +32,7 @@ export function check(evidence: Evidence): Invariant[] {
     poisonIsKept(evidence),
     eventsAreNotGivenUp(evidence),
     servicesEndWhenAsked(evidence),
+    healsInTime(evidence),
     noSecretIsShown(evidence),
   ];
 }

@@ -190,6 +190,11 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
     ({ runs }) => first(runs).asked = "nothing",
   ],
   [
+    "events wait longer than the lease of a worker that died",
+    /^5\. After the last fault/,
+    ({ healing }) => healing.ms = 8_001,
+  ],
+  [
     "a service logs its password",
     /^No password/,
     ({ log }) => first(log.lines).text = `can't reach postgres://ann:${plantedPassword}@db`,

@@ -24,6 +24,8 @@ export interface LoadOptions {
   /** Each leads to a replica of the entitlement service. */
   urls: string[];
   changesPerSecond: number;
+  /** All clients change entitlements of only these users. Absent: each client has its own users. */
+  users?: number | undefined;
   seed: number;
 }
 
@@ -40,7 +42,7 @@ const clients = 32;
 const patience = { attemptTimeoutMs: 3_000, pauseMs: 200 };
 const skus = ["book", "film", "song"];
 
-export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
+export function startLoad({ urls, changesPerSecond, users, seed }: LoadOptions): Load {
   const requests: SentRequest[] = [];
   const stopping = new AbortController();
   const abandoned = new AbortController();
@@ -48,7 +50,7 @@ export function startLoad({ urls, changesPerSecond, seed }: LoadOptions): Load {
   const random = new Random(seed);
   const everyMs = clients / changesPerSecond * 1_000;
   const running = Array.from({ length: clients }, async (_, client) => {
-    const story = new Story(client, new Random(random.int(0, 2 ** 32)), requests);
+    const story = new Story({ client, users }, new Random(random.int(0, 2 ** 32)), requests);
     await pause(story.random.next() * everyMs);
     while (!stopping.signal.aborted) {
       const until = Date.now() + everyMs * (0.5 + story.random.next());
@@ -80,12 +82,18 @@ type Step = Pick<SentRequest, "request" | "kind" | "isSole">;
 class Story {
   readonly random: Random;
   readonly #client: number;
+  readonly #users: number | undefined;
   readonly #requests: SentRequest[];
   readonly #isActive = new Map<string, boolean>(); // its own entitlements
   #count = 0;
 
-  constructor(client: number, random: Random, requests: SentRequest[]) {
+  constructor(
+    { client, users }: { client: number; users: number | undefined },
+    random: Random,
+    requests: SentRequest[],
+  ) {
     this.#client = client;
+    this.#users = users;
     this.random = random;
     this.#requests = requests;
   }
@@ -108,14 +116,18 @@ class Story {
   }
 
   #own(): Step {
-    const [user, sku] = [`user-${this.#client}-${this.random.int(1, 12)}`, this.random.pick(skus)];
+    const [user, sku] = this.#users === undefined
+      ? [`user-${this.#client}-${this.random.int(1, 12)}`, this.random.pick(skus)]
+      : [`user-${this.#client % this.#users + 1}`, `book-${this.#client}`];
     const action = this.#isActive.get(`${user} ${sku}`) ? "REVOKE" : "GRANT";
     return { kind: "change", isSole: true, request: this.#request({ user, sku, action }) };
   }
 
   /** All clients change these at once. */
   #hot(): Step {
-    const user = `hot-${this.random.int(1, 3)}`;
+    const user = this.#users === undefined
+      ? `hot-${this.random.int(1, 3)}`
+      : `user-${this.random.int(1, this.#users)}`;
     const action = this.random.pick(["GRANT", "REVOKE"] as const);
     const request = this.#request({ user, sku: "ticket", action });
     return { kind: "change", isSole: false, request };

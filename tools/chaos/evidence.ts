@@ -3,6 +3,7 @@
 import { ask } from "../servers/asking.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import type { SentRequest } from "./clients.ts";
+import type { Healing } from "./heal.ts";
 import type { Injected } from "./inject.ts";
 import { marker, type Poison } from "./messages.ts";
 import type { Run } from "./replica.ts";
@@ -16,6 +17,7 @@ export interface Evidence {
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
+  healing: Healing;
   /** The stalls of the run's own process. */
   stalls: Stall[];
   poison: Poison[];
@@ -42,7 +44,7 @@ export function readGivenUp(notificationUrl: string): Promise<GivenUp[]> {
 
 export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
   const said: Evidence["said"] = {};
-  for (const { name, url } of Object.values(stack.replicas)) {
+  for (const { name, url } of stack.replicas) {
     said[`metrics of ${name}`] = await fetch(`${url}/metrics`).then((answer) => answer.text());
   }
   const errors = {
@@ -54,7 +56,7 @@ export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
       union select reason from notification_nats_dlq where reason is not null`,
   };
   for (const service of ["entitlement", "notification"] as const) {
-    const rows = await ask<{ error: string }>(stack.owners[service], errors[service]);
+    const rows = await ask<{ error: string }>(stack.ownerUrl(service), errors[service]);
     said[`errors of ${service}`] = rows.map(({ error }) => error).join("\n");
   }
   return said;

@@ -1,15 +1,7 @@
 // Carries out the plan: starts each fault at its time and ends it again.
 import { pause } from "../../shared/process/signals.ts";
 import type { Server } from "../servers/server.ts";
-import type { Messages } from "./messages.ts";
-import {
-  type DatabaseName,
-  databases,
-  type Fault,
-  placeOf,
-  type ReplicaName,
-  textOf,
-} from "./plan.ts";
+import { type Fault, placeOf, textOf } from "./plan.ts";
 import type { Condition } from "./proxy.ts";
 import type { Replica } from "./replica.ts";
 import type { OnDisk, Stack } from "./stack.ts";
@@ -27,6 +19,12 @@ export function wasDone({ note }: Injected): boolean {
   return !note.startsWith("left out");
 }
 
+/** Faults of the messages in the stream. */
+export interface StreamFaults {
+  sendAgain(count: number, forMs: number): Promise<string | void>;
+  sendPoison(count: number, forMs: number): Promise<string | void>;
+}
+
 export interface Injection {
   injected: Injected[];
   /** All faults are over. */
@@ -36,7 +34,7 @@ export interface Injection {
 export function injectFaults(
   plan: Fault[],
   stack: Stack,
-  messages: Messages,
+  messages: StreamFaults,
   stop: AbortSignal,
   say: (line: string) => void,
 ): Injection {
@@ -79,28 +77,23 @@ async function unlessBusy(
 function injectOne(
   fault: Fault,
   stack: Stack,
-  messages: Messages,
+  messages: StreamFaults,
   stop: AbortSignal,
 ): Promise<string | void> {
   const { kind, target, forMs, amount } = fault;
-  const replica = stack.replicas[target as ReplicaName];
   const lasting = () => pause(forMs, stop);
   switch (kind) {
     case "kill":
     case "stop":
-      return (async () => {
-        await replica.end(kind === "kill" ? "SIGKILL" : "SIGTERM");
-        await lasting();
-        replica.start();
-      })();
+      return restart(stack.replica(target), kind === "kill" ? "SIGKILL" : "SIGTERM", lasting);
     case "freeze":
-      return replica.freeze(forMs);
+      return stack.replica(target).freeze(forMs);
     case "clock":
-      return jumpClock(replica, fault, stop);
+      return jumpClock(stack.replica(target), fault, stop);
     case "postgres-kill":
-      return killServer(stack.databases[target as DatabaseName], lasting);
+      return killServer(stack.database(target), lasting);
     case "postgres-full":
-      return fillDisk(stack.databases[target as DatabaseName], lasting);
+      return fillDisk(stack.database(target), lasting);
     case "nats-kill":
       return killServer(stack.nats, lasting);
     case "nats-wipe":
@@ -120,6 +113,16 @@ function injectOne(
     case "poison":
       return messages.sendPoison(amount, forMs);
   }
+}
+
+async function restart(
+  replica: Replica,
+  how: "SIGTERM" | "SIGKILL",
+  lasting: () => Promise<void>,
+): Promise<void> {
+  await replica.end(how);
+  await lasting();
+  replica.start();
 }
 
 /** Moves the clock by this many hours, ahead or back, and returns it to the true time afterwards. */
@@ -191,8 +194,7 @@ async function disturb(
 /** Ends all faults that are still active. */
 export async function endAllFaults(stack: Stack): Promise<void> {
   for (const proxy of stack.links.values()) proxy.set({ kind: "open" });
-  const servers = [...databases.map((name) => stack.databases[name]), stack.nats];
-  for (const { server, disk } of servers as OnDisk<Server>[]) {
+  for (const { server, disk } of stack.servers) {
     await disk.empty();
     if (!server.isRunning) await server.start();
   }

@@ -1,59 +1,72 @@
 // The plan of a run: which fault begins when, where, and for how long. It follows from its arguments
 // alone, so a run can be repeated.
 import { Random } from "./random.ts";
+import type { ChaosService } from "./system.ts";
 
-export const replicas = [
-  "entitlement-1",
-  "entitlement-2",
-  "notification-1",
-  "notification-2",
-] as const;
-export type ReplicaName = typeof replicas[number];
-
-export const databases = ["entitlement database", "notification database"] as const;
-export type DatabaseName = typeof databases[number];
+/** What faults can happen to. */
+export interface Targets {
+  replica: string[];
+  database: string[];
+  link: string[];
+}
 
 /** Each replica has a link of its own to each of its servers, and clients have one to each replica. */
-export const links = replicas.flatMap((replica) => [
-  `${replica} > database`,
-  `${replica} > nats`,
-  ...replica.startsWith("entitlement") ? [`clients > ${replica}`] : [],
-]);
+export function targetsOf(services: Pick<ChaosService, "name" | "hasClients">[]): Targets {
+  return {
+    replica: services.flatMap(replicasOf),
+    database: services.map(databaseOf),
+    link: services.flatMap((service) =>
+      replicasOf(service).flatMap((replica) => [
+        `${replica} > database`,
+        `${replica} > nats`,
+        ...service.hasClients ? [`clients > ${replica}`] : [],
+      ])
+    ),
+  };
+}
+
+export function replicasOf({ name }: Pick<ChaosService, "name">): string[] {
+  return [`${name}-1`, `${name}-2`];
+}
+
+export function databaseOf({ name }: Pick<ChaosService, "name">): string {
+  return `${name} database`;
+}
 
 interface Shape {
   /** How many times it is in each deck of faults. */
   cards: number;
   /** The part of the target that can have only one fault at a time. */
   part: "process" | "clock" | "server" | "link" | "stream";
-  targets: readonly string[];
+  target: keyof Targets | "nats" | "stream";
   seconds: [min: number, max: number];
   /** The number of messages, hours, or milliseconds of delay. */
   amount?: [min: number, max: number];
 }
 
 const shapes = {
-  "kill": { cards: 3, part: "process", targets: replicas, seconds: [0, 3] },
-  "stop": { cards: 2, part: "process", targets: replicas, seconds: [0, 2] },
+  "kill": { cards: 3, part: "process", target: "replica", seconds: [0, 3] },
+  "stop": { cards: 2, part: "process", target: "replica", seconds: [0, 2] },
   // Leases last 3 s in these runs, and the ack wait is 2 s.
-  "freeze": { cards: 2, part: "process", targets: replicas, seconds: [4, 9] },
-  "clock": { cards: 1, part: "clock", targets: replicas, seconds: [3, 10], amount: [-30, 30] },
-  "postgres-kill": { cards: 2, part: "server", targets: databases, seconds: [0, 6] },
-  "postgres-full": { cards: 1, part: "server", targets: databases, seconds: [3, 8] },
-  "nats-kill": { cards: 2, part: "server", targets: ["nats"], seconds: [0, 6] },
-  "nats-wipe": { cards: 1, part: "server", targets: ["nats"], seconds: [0, 3] },
-  "nats-full": { cards: 1, part: "server", targets: ["nats"], seconds: [3, 8] },
-  "cut": { cards: 3, part: "link", targets: links, seconds: [0, 4] },
-  "stall": { cards: 2, part: "link", targets: links, seconds: [2, 14] },
-  "mute": { cards: 3, part: "link", targets: links, seconds: [1, 6] },
-  "slow": { cards: 2, part: "link", targets: links, seconds: [5, 15], amount: [10, 150] },
+  "freeze": { cards: 2, part: "process", target: "replica", seconds: [4, 9] },
+  "clock": { cards: 1, part: "clock", target: "replica", seconds: [3, 10], amount: [-30, 30] },
+  "postgres-kill": { cards: 2, part: "server", target: "database", seconds: [0, 6] },
+  "postgres-full": { cards: 1, part: "server", target: "database", seconds: [3, 8] },
+  "nats-kill": { cards: 2, part: "server", target: "nats", seconds: [0, 6] },
+  "nats-wipe": { cards: 1, part: "server", target: "nats", seconds: [0, 3] },
+  "nats-full": { cards: 1, part: "server", target: "nats", seconds: [3, 8] },
+  "cut": { cards: 3, part: "link", target: "link", seconds: [0, 4] },
+  "stall": { cards: 2, part: "link", target: "link", seconds: [2, 14] },
+  "mute": { cards: 3, part: "link", target: "link", seconds: [1, 6] },
+  "slow": { cards: 2, part: "link", target: "link", seconds: [5, 15], amount: [10, 150] },
   "duplicates": {
     cards: 2,
     part: "stream",
-    targets: ["stream"],
+    target: "stream",
     seconds: [0, 3],
     amount: [20, 300],
   },
-  "poison": { cards: 2, part: "stream", targets: ["stream"], seconds: [0, 3], amount: [1, 8] },
+  "poison": { cards: 2, part: "stream", target: "stream", seconds: [0, 3], amount: [1, 8] },
 } satisfies Record<string, Shape>;
 
 export type FaultKind = keyof typeof shapes;
@@ -72,6 +85,7 @@ export interface PlanOptions {
   seed: number;
   minutes: number;
   kinds: readonly FaultKind[];
+  targets: Targets;
 }
 
 /** So that some changes are under way before the first fault. */
@@ -80,7 +94,7 @@ const meanGapMs = 2_000;
 /** A server that came back has this long before the next fault takes it. */
 const restMs = 1_000;
 
-export function planOf({ seed, minutes, kinds }: PlanOptions): Fault[] {
+export function planOf({ seed, minutes, kinds, targets }: PlanOptions): Fault[] {
   const random = new Random(seed);
   const endMs = minutes * 60_000;
   const busyUntil = new Map<string, number>();
@@ -89,7 +103,7 @@ export function planOf({ seed, minutes, kinds }: PlanOptions): Fault[] {
   let atMs = firstAtMs;
   while (atMs < endMs) {
     if (deck.length === 0) deck = random.shuffled(deckOf(kinds));
-    const fault = { ...draw(random, deck.pop() as FaultKind), atMs };
+    const fault = { ...draw(random, deck.pop() as FaultKind, targets), atMs };
     const place = placeOf(fault);
     const isFree = (busyUntil.get(place) ?? 0) <= atMs;
     if (isFree && atMs + fault.forMs <= endMs) {
@@ -111,11 +125,15 @@ function deckOf(kinds: readonly FaultKind[]): FaultKind[] {
   return kinds.flatMap((kind) => Array.from({ length: shapes[kind].cards }, () => kind));
 }
 
-function draw(random: Random, kind: FaultKind): Omit<Fault, "number" | "atMs"> {
-  const { targets, seconds: [min, max], amount = [0, 0] }: Shape = shapes[kind];
+function draw(
+  random: Random,
+  kind: FaultKind,
+  targets: Targets,
+): Omit<Fault, "number" | "atMs"> {
+  const { target, seconds: [min, max], amount = [0, 0] }: Shape = shapes[kind];
   return {
     kind,
-    target: random.pick(targets),
+    target: random.pick(target === "nats" || target === "stream" ? [target] : targets[target]),
     forMs: random.int(min * 1_000, max * 1_000),
     amount: random.int(amount[0], amount[1]),
   };

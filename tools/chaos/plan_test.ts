@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { type Fault, faultKinds, planOf, textOf } from "./plan.ts";
+import { type Fault, faultKinds, planOf, targetsOf, textOf } from "./plan.ts";
+import { kenri } from "./system.ts";
 
-const minute = { seed: 7, minutes: 1, kinds: faultKinds };
+const minute = { seed: 7, minutes: 1, kinds: faultKinds, targets: targetsOf(kenri) };
 
 Deno.test("a plan depends only on its seed, length and kinds", () => {
   assert.deepEqual(planOf(minute), planOf(minute));

@@ -1,9 +1,9 @@
 // One replica of a service: a process that is started again when it ends, as an orchestrator would do.
-import { runArguments, type ServiceName } from "../services.ts";
-import type { ReplicaName } from "./plan.ts";
+import type { Ports } from "./replica_settings.ts";
+import type { ChaosService } from "./system.ts";
 
 export interface Run {
-  replica: ReplicaName;
+  replica: string;
   pid: number;
   from: number;
   until: number | undefined;
@@ -18,28 +18,26 @@ const stopWithinMs = 20_000;
 const againAfterMs = 500;
 
 export class Replica {
-  readonly name: ReplicaName;
-  readonly service: ServiceName;
+  readonly name: string;
+  readonly url: string;
   readonly runs: Run[] = [];
+  readonly #service: ChaosService;
   readonly #settings: Record<string, string>;
   readonly #logFile: string;
   #ended: Promise<void> = Promise.resolve();
   #isWanted = false;
 
-  constructor(name: ReplicaName, settings: Record<string, string>, logFile: string) {
+  constructor(name: string, service: ChaosService, ports: Ports, logFile: string) {
     this.name = name;
-    this.service = name.startsWith("entitlement") ? "entitlement" : "notification";
-    this.#settings = settings;
+    this.url = `http://127.0.0.1:${ports.http}`;
+    this.#service = service;
+    this.#settings = service.settings(ports);
     this.#logFile = logFile;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#settings[`${this.service.toUpperCase()}_HTTP_PORT`]}`;
   }
 
   start(): void {
     this.#isWanted = true;
-    const [command = "", ...args] = runArguments(this.service, (name) => this.#settings[name]);
+    const [command = "", ...args] = this.#service.arguments((name) => this.#settings[name]);
     // All replicas append to one file, whose order is the order of their log lines.
     const child = new Deno.Command("sh", {
       args: [

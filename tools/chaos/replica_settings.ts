@@ -14,11 +14,14 @@ export interface Ports {
   nats: number;
 }
 
-export function databaseUrl(port: number, service: ServiceName, user = "postgres"): string {
+export function databaseUrl(port: number, service: string, user = "postgres"): string {
   return withPlanted(`postgres://${user}@127.0.0.1:${port}/${service}`, user);
 }
 
-export const serviceUser = (service: ServiceName): string => `${service}:${plantedPassword}`;
+/** The longest lease of all that replicas have. */
+export const leaseMs = 3_000;
+
+export const serviceUser = (service: string): string => `${service}:${plantedPassword}`;
 
 export function settingsOf(service: ServiceName, ports: Ports): Record<string, string> {
   const natsUrl = withPlanted(`nats://127.0.0.1:${ports.nats}`, "kenri");
@@ -31,14 +34,14 @@ export function settingsOf(service: ServiceName, ports: Ports): Record<string, s
   if (service === "entitlement") {
     return {
       ...common,
-      ENTITLEMENT_OUTBOX_LEASE: "3s",
+      ENTITLEMENT_OUTBOX_LEASE: `${leaseMs}ms`,
       ENTITLEMENT_OUTBOX_POLL_INTERVAL: "200ms",
     };
   }
   return {
     ...common,
     NOTIFICATION_NATS_ACK_WAIT: "2s",
-    NOTIFICATION_DELIVERY_LEASE: "3s",
+    NOTIFICATION_DELIVERY_LEASE: `${leaseMs}ms`,
     NOTIFICATION_DELIVERY_POLL_INTERVAL: "200ms",
     // Ten sends to a user whose sends fail shall take seconds.
     NOTIFICATION_DELIVERY_BACKOFF_BASE: "50ms",

@@ -2,7 +2,6 @@
 import type { Invariant } from "./invariants/invariant.ts";
 import type { Outcome } from "../load/repeating_client.ts";
 import type { Evidence } from "./evidence.ts";
-import type { Healing } from "./heal.ts";
 import { wasDone } from "./inject.ts";
 import { repeatedSends } from "./run_invariants.ts";
 import { type FaultKind, faultKinds } from "./plan.ts";
@@ -44,12 +43,11 @@ export interface EndedRun {
   minutes: number;
   evidence: Evidence;
   sentAgain: number;
-  healing: Healing;
 }
 
 export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
-  const { evidence, healing } = run;
-  const { requests, injected, tables, log, poison } = evidence;
+  const { evidence } = run;
+  const { requests, injected, healing, tables, log, poison } = evidence;
   const answered = (status: number) =>
     requests.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
   const done = injected.filter(wasDone);

@@ -46,6 +46,5 @@ function figuresOf(evidence: Evidence, seed = 1): Report["figures"] {
 }
 
 function reportFor(evidence: Evidence, seed = 1): Report {
-  const healing = { ms: 1_000, still: undefined };
-  return reportOf({ seed, minutes: 1, evidence, sentAgain: 0, healing }, check(evidence));
+  return reportOf({ seed, minutes: 1, evidence, sentAgain: 0 }, check(evidence));
 }

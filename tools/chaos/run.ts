@@ -1,21 +1,26 @@
 // One run: the stack and its clients, the faults of the plan, quiet, and then the check.
 import { pause } from "../../shared/process/signals.ts";
-import { readAllTables } from "./invariants/tables.ts";
+import { durable } from "../load/stage.ts";
+import type { OwnerUrls } from "./invariants/invariants.ts";
+import { readAllTables, unrest } from "./invariants/tables.ts";
 import { check } from "./checker.ts";
 import { type Load, startLoad } from "./clients.ts";
 import { type Evidence, readGivenUp, readSaid } from "./evidence.ts";
-import { type Healing, untilHealed } from "./heal.ts";
+import { type Healing, unread, untilHealed } from "./heal.ts";
 import { endAllFaults, injectFaults } from "./inject.ts";
 import { Messages, type Poison } from "./messages.ts";
-import { planOf, type PlanOptions, textOf } from "./plan.ts";
+import { planOf, type PlanOptions, targetsOf, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
+import { stream } from "./replica_settings.ts";
 import { readServiceLog } from "./service_log.ts";
 import { type Stack, startStack } from "./stack.ts";
 import { type Stall, watchStalls } from "./stalls.ts";
+import { kenri } from "./system.ts";
 import { timelinesOf } from "./timeline.ts";
 
-export interface RunOptions extends PlanOptions {
+export interface RunOptions extends Omit<PlanOptions, "targets"> {
   changesPerSecond: number;
+  users: number | undefined;
   /** Gets the plan, the log of all services, the report, and the violations. */
   folder: string;
   say: (line: string) => void;
@@ -25,15 +30,19 @@ export interface RunOptions extends PlanOptions {
 }
 
 export async function run(options: RunOptions): Promise<Report> {
-  const { seed, minutes, changesPerSecond, folder, say, quiet, stop } = options;
-  const plan = planOf(options);
+  const { seed, minutes, changesPerSecond, users, folder, say, quiet, stop } = options;
+  const plan = planOf({ ...options, targets: targetsOf(kenri) });
   await Deno.writeTextFile(`${folder}/plan.txt`, plan.map(textOf).join("\n"));
   const logFile = `${folder}/services.log`;
-  await using stack = await startStack(logFile);
+  await using stack = await startStack(kenri, logFile);
+  const owners = {
+    entitlement: stack.ownerUrl("entitlement"),
+    notification: stack.ownerUrl("notification"),
+  };
   const stalls: Stall[] = [];
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   const messages = new Messages(stack.nats.server.url, seed);
-  const load = startLoad({ urls: stack.clientUrls, changesPerSecond, seed });
+  const load = startLoad({ urls: stack.clientUrls, changesPerSecond, users, seed });
   const { injected, done } = injectFaults(
     plan,
     stack,
@@ -47,30 +56,30 @@ export async function run(options: RunOptions): Promise<Report> {
 
   say("All faults are over");
   await endAllFaults(stack);
-  const healing = await heal(stack, load, messages.poison);
-  const tables = await readAllTables(stack.owners.entitlement, stack.owners.notification);
+  const healing = await heal(stack, load, messages.poison, owners);
+  const tables = await readAllTables(owners.entitlement, owners.notification);
   const said = await readSaid(stack);
-  const replicas = Object.values(stack.replicas);
-  await Promise.all(replicas.map((replica) => replica.end("SIGTERM")));
+  await Promise.all(stack.replicas.map((replica) => replica.end("SIGTERM")));
   stopWatching();
 
   const evidence: Evidence = {
     requests: load.requests,
     tables,
-    givenUp: await readGivenUp(stack.owners.notification),
+    givenUp: await readGivenUp(owners.notification),
     log: await readServiceLog(logFile),
     injected,
+    healing,
     stalls,
     poison: messages.poison,
-    runs: replicas.flatMap(({ runs }) => runs),
+    runs: stack.replicas.flatMap(({ runs }) => runs),
     said,
   };
-  const ended = { seed, minutes: minutesDone, evidence, sentAgain: messages.sentAgain, healing };
+  const ended = { seed, minutes: minutesDone, evidence, sentAgain: messages.sentAgain };
   const report = reportOf(ended, check(evidence));
   await keepReport(folder, report);
   if (!isGood(report)) {
     await keepEvidence(folder, evidence);
-    const timelines = await timelinesOf(report.invariants, evidence, stack.owners);
+    const timelines = await timelinesOf(report.invariants, evidence, owners);
     await Deno.writeTextFile(`${folder}/violations.txt`, timelines);
     say(`\n${timelines}\n\nThe plan:\n${plan.map(textOf).join("\n")}`);
   }
@@ -78,10 +87,26 @@ export async function run(options: RunOptions): Promise<Report> {
 }
 
 /** Waits until all requests are answered and all work is finished. */
-async function heal(stack: Stack, load: Load, poison: Poison[]): Promise<Healing> {
+async function heal(
+  stack: Stack,
+  load: Load,
+  poison: Poison[],
+  { entitlement, notification }: OwnerUrls,
+): Promise<Healing> {
   let clientsDone = false;
   const finished = load.finish().then(() => clientsDone = true);
-  const healing = await untilHealed(stack, poison, () => clientsDone);
+  const healing = await untilHealed(stack, [
+    () => clientsDone ? undefined : "clients have requests without an answer",
+    async () => {
+      const restless = await unrest(entitlement, notification);
+      return restless && JSON.stringify(restless);
+    },
+    // Messages that the database refuses are redelivered for minutes before they are dead letters.
+    () => {
+      const left = poison.filter(({ kind }) => kind === "refused").length;
+      return unread(stack, { stream, durable, left });
+    },
+  ]);
   load.abandon();
   await finished;
   return healing;

@@ -4,6 +4,7 @@ import { type Invariant, invariant } from "./invariants/invariant.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Injected, wasDone } from "./inject.ts";
+import { leaseMs } from "./replica_settings.ts";
 import type { SendLine } from "./service_log.ts";
 
 /** Only the first send of each counts; a repeated one may come later. */
@@ -76,5 +77,18 @@ export function servicesEndWhenAsked({ runs, log }: Evidence): Invariant {
       const heard = (listening.get(pid) ?? Infinity) <= askedAt;
       return asked === "SIGTERM" && (code === 0 || !heard);
     },
+  );
+}
+
+/** In addition to the lease: the next claim, and the work itself. */
+const healMarginMs = 5_000;
+
+/** The lease of a worker that died ends, and others take over what it had. */
+export function healsInTime({ healing }: Evidence): Invariant {
+  const withinMs = leaseMs + healMarginMs;
+  return invariant(
+    `5. After the last fault everything is finished within the lease and ${healMarginMs / 1_000} s`,
+    [healing],
+    ({ ms }) => ms <= withinMs,
   );
 }

@@ -57,6 +57,7 @@ export function soundEvidence(): Evidence {
       until: 1_015,
       note: "",
     }],
+    healing: { ms: 1_000, still: undefined, last: undefined },
     stalls: [],
     poison: [{ id: "poison-1", kind: "garbage", at: 1, isStored: true }],
     said: { "metrics of entitlement-1": "up 1" },

@@ -1,82 +1,95 @@
-// The whole system: two replicas of each service, a PostgreSQL server for each service, one NATS,
-// and links between all of them that can be disturbed.
+// A whole system: two replicas of each service, a PostgreSQL server for each service, one NATS, and
+// links between all of them that can be disturbed.
 import { setTimeout as pause } from "node:timers/promises";
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../planted.ts";
 import { freePort } from "../servers/free_port.ts";
 import { type NatsServer, startNats } from "../servers/nats.ts";
 import { type PostgresServer, startPostgres } from "../servers/postgres.ts";
-import type { ServiceName } from "../services.ts";
+import type { Server } from "../servers/server.ts";
 import { type Disk, makeDisk } from "./disk.ts";
-import { type DatabaseName, links, type ReplicaName, replicas } from "./plan.ts";
+import { databaseOf, replicasOf, targetsOf } from "./plan.ts";
 import { Proxy } from "./proxy.ts";
 import { Replica } from "./replica.ts";
-import { databaseUrl, serviceUser, settingsOf } from "./replica_settings.ts";
-import { migrationsOf } from "../servers/databases.ts";
+import { databaseUrl, serviceUser } from "./replica_settings.ts";
+import type { ChaosService } from "./system.ts";
 
 export interface OnDisk<Server> {
   server: Server;
   disk: Disk;
 }
 
-interface Servers {
-  databases: Record<DatabaseName, OnDisk<PostgresServer>>;
+export interface Stack extends AsyncDisposable {
+  replicas: Replica[];
+  replica(name: string): Replica;
+  servers: OnDisk<Server>[];
+  database(name: string): OnDisk<PostgresServer>;
   nats: OnDisk<NatsServer>;
-}
-
-export interface Stack extends Servers, AsyncDisposable {
-  replicas: Record<ReplicaName, Replica>;
   links: Map<string, Proxy>;
-  /** The URLs at which clients reach the entitlement service. */
+  /** The URLs at which clients reach replicas. */
   clientUrls: string[];
-  owners: Record<ServiceName, string>;
+  /** The URL of the service's database for its owner. */
+  ownerUrl(service: string): string;
 }
 
-export async function startStack(logFile: string): Promise<Stack> {
+export async function startStack(services: ChaosService[], logFile: string): Promise<Stack> {
   await using starting = new AsyncDisposableStack();
-  const servers = {
-    databases: {
-      "entitlement database": await startDatabase("entitlement", starting),
-      "notification database": await startDatabase("notification", starting),
-    },
-    nats: await startBroker(starting),
-  };
-  const httpPorts = Object.fromEntries(replicas.map((name) => [name, freePort()]));
-  const proxies = new Map(links.map((link) => {
-    const proxy = new Proxy(freePort(), endOf(link, servers, httpPorts));
-    return [link, starting.use(proxy)];
-  }));
-  const portOf = (link: string) => proxies.get(link)?.port ?? 0;
-  const started = replicas.map((name) => {
-    const settings = settingsOf(serviceOf(name), {
-      http: httpPorts[name] ?? 0,
-      database: portOf(`${name} > database`),
-      nats: portOf(`${name} > nats`),
-    });
-    const replica = new Replica(name, settings, logFile);
-    starting.defer(() => replica.end("SIGKILL"));
-    replica.start();
-    return replica;
-  });
-  await untilReady(started);
-  const { "entitlement database": ofChanges, "notification database": ofSends } = servers.databases;
+  const databases = new Map<string, OnDisk<PostgresServer>>();
+  for (const service of services) {
+    databases.set(databaseOf(service), await startDatabase(service, starting));
+  }
+  const nats = await startBroker(starting);
+  const httpPorts = new Map(services.flatMap(replicasOf).map((name) => [name, freePort()]));
+  const links = new Map<string, Proxy>();
+  for (const link of targetsOf(services).link) {
+    const [from = "", to = ""] = link.split(" > ");
+    const own = services.find((service) => replicasOf(service).includes(from));
+    const end = to === "nats"
+      ? nats.server.port
+      : own && to === "database"
+      ? found(databases, databaseOf(own)).server.port
+      : found(httpPorts, to);
+    links.set(link, starting.use(new Proxy(freePort(), end)));
+  }
+  const portOf = (link: string) => found(links, link).port;
+  const replicas = new Map<string, Replica>();
+  for (const service of services) {
+    for (const name of replicasOf(service)) {
+      const ports = {
+        http: found(httpPorts, name),
+        database: portOf(`${name} > database`),
+        nats: portOf(`${name} > nats`),
+      };
+      const replica = new Replica(name, service, ports, logFile);
+      starting.defer(() => replica.end("SIGKILL"));
+      replica.start();
+      replicas.set(name, replica);
+    }
+  }
+  await untilReady([...replicas.values()]);
   const parts = starting.move();
   return {
-    ...servers,
-    replicas: Object.fromEntries(started.map((one) => [one.name, one])) as Stack["replicas"],
-    links: proxies,
-    clientUrls: links.filter((link) => link.startsWith("clients"))
+    replicas: [...replicas.values()],
+    replica: (name) => found(replicas, name),
+    servers: [...databases.values(), nats],
+    database: (name) => found(databases, name),
+    nats,
+    links,
+    clientUrls: [...links.keys()].filter((link) => link.startsWith("clients"))
       .map((link) => `http://127.0.0.1:${portOf(link)}`),
-    owners: {
-      entitlement: databaseUrl(ofChanges.server.port, "entitlement"),
-      notification: databaseUrl(ofSends.server.port, "notification"),
-    },
+    ownerUrl: (name) => databaseUrl(found(databases, databaseOf({ name })).server.port, name),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
 
+function found<Value>(all: Map<string, Value>, name: string): Value {
+  const value = all.get(name);
+  if (value === undefined) throw new Error(`The system has no ${name}`);
+  return value;
+}
+
 async function startDatabase(
-  service: ServiceName,
+  { name, migrations }: ChaosService,
   starting: AsyncDisposableStack,
 ): Promise<OnDisk<PostgresServer>> {
   const disk = starting.use(await makeDisk("postgres"));
@@ -89,9 +102,9 @@ async function startDatabase(
     }),
   );
   await migrate({
-    folder: migrationsOf(service),
-    ownerUrl: databaseUrl(server.port, service),
-    serviceUrl: databaseUrl(server.port, service, serviceUser(service)),
+    folder: migrations,
+    ownerUrl: databaseUrl(server.port, name),
+    serviceUrl: databaseUrl(server.port, name, serviceUser(name)),
     say: () => {},
   });
   return { server, disk };
@@ -103,18 +116,6 @@ async function startBroker(starting: AsyncDisposableStack): Promise<OnDisk<NatsS
     await startNats({ storeDir: `${disk.path}/store`, password: plantedPassword }),
   );
   return { server, disk };
-}
-
-/** The port to which the proxy of a link leads. */
-function endOf(link: string, servers: Servers, httpPorts: Record<string, number>): number {
-  const [from = "", to = ""] = link.split(" > ");
-  if (to === "nats") return servers.nats.server.port;
-  if (to === "database") return servers.databases[`${serviceOf(from)} database`].server.port;
-  return httpPorts[to] ?? 0;
-}
-
-function serviceOf(replica: string): ServiceName {
-  return replica.startsWith("entitlement") ? "entitlement" : "notification";
 }
 
 const readyWithinMs = 60_000;

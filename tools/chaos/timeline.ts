@@ -1,11 +1,11 @@
 // Everything that is known about an event that violates an invariant, in the order in which it
 // happened.
 import type { Invariant } from "./invariants/invariant.ts";
+import type { OwnerUrls } from "./invariants/invariants.ts";
 import { ask } from "../servers/asking.ts";
 import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { textOf } from "./plan.ts";
-import type { Stack } from "./stack.ts";
 
 interface Entry {
   at: number;
@@ -18,7 +18,7 @@ const maxLines = 200;
 export async function timelinesOf(
   invariants: Invariant[],
   evidence: Evidence,
-  owners: Stack["owners"],
+  owners: OwnerUrls,
 ): Promise<string> {
   const parts: string[] = [];
   for (const { statement, violations, examples } of invariants) {
@@ -34,7 +34,7 @@ export async function timelinesOf(
 async function timelineOf(
   example: string,
   evidence: Evidence,
-  owners: Stack["owners"],
+  owners: OwnerUrls,
 ): Promise<string> {
   const subject = subjectOf(example);
   const rows = [

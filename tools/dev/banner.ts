@@ -1,26 +1,31 @@
-export function banner(
-  entitlement: string,
-  notification: string,
-  urlsFile: string | undefined,
-): string {
+import type { Service } from "../../shared/process/program.ts";
+
+interface Listening extends Pick<Service, "name" | "dev"> {
+  url: string;
+}
+
+export function banner(services: Listening[], urlsFile: string | undefined): string {
+  const width = Math.max(...services.map(({ name }) => name.length));
+  const lines = services.map(({ name, url, dev }) =>
+    `  ${name.padEnd(width)}  ${url}   (${url}${dev?.page ?? "/openapi.json"})`
+  );
+  const commands = services.flatMap(({ url, dev }) => dev?.tryOut ? `    ${dev.tryOut(url)}` : []);
+  const consoles = services.map(({ url }) => `    ${url}/console`);
   const servers = urlsFile === undefined ? "" : `
   URLs and passwords of PostgreSQL and NATS are in a file that only you can read:
 
-    (. ${quoted(urlsFile)}; psql entitlement)
+    (. ${quoted(urlsFile)}; psql ${services[0]?.name})
 `;
   return `
-  entitlement   ${entitlement}   (${entitlement}/openapi.json)
-  notification  ${notification}   (${notification}/debug/notification/inbox/ann)
+${lines.join("\n")}
 
-  Grant an entitlement and see its notification:
+  Try it out:
 
-    curl ${entitlement}/v1/entitlements/grants \\
-      -H 'Idempotency-Key: purchase-1' -H 'Content-Type: application/json' \\
-      -d '{"user_id":"ann","stock_keeping_unit":"book","reason":"purchase","purchase_id":"purchase-1"}'
-    curl ${notification}/debug/notification/inbox/ann
+${commands.join("\n")}
 
-  Backlog, dead letters and single events: ${entitlement}/console and
-  ${notification}/console, or deno task ops status
+  Backlog, dead letters and single events, as \`deno task ops status\` shows them too:
+
+${consoles.join("\n")}
 ${servers}
   Ctrl-C stops everything.
 `;

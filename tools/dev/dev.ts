@@ -1,9 +1,9 @@
-// deno task dev: PostgreSQL, NATS and both services, on this machine, until Ctrl-C. Data is kept in
+// deno task dev: PostgreSQL, NATS and all services, on this machine, until Ctrl-C. Data is kept in
 // .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` starts without data. Servers that the
 // settings name are used as they are; the others get random passwords, which are in urls.env there.
 import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
-import { migrationsIn } from "../../migrations/program.ts";
+import { migrationsIn, withDatabase } from "../../migrations/program.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
 import { startNats } from "../servers/nats.ts";
 import { type Login, startPostgres } from "../servers/postgres.ts";
@@ -11,10 +11,12 @@ import { banner } from "./banner.ts";
 import { type DataFolder, takeDataFolder } from "./data_folder.ts";
 import { checkPorts, checkSettings } from "./preconditions.ts";
 import { RunningService } from "./running_service.ts";
-import { devSettings, type ServerUrls, type Settings } from "./settings.ts";
+import { databaseUrlNames, devSettings, type ServerUrls, type Settings } from "./settings.ts";
 import { onSourceChange } from "./source_changes.ts";
 import { writeUrls } from "./urls_file.ts";
 import { root } from "../root.ts";
+import * as descriptors from "../../services.ts";
+import { serviceNames } from "../services.ts";
 
 const say = (line: string) => console.log(line);
 const read = (name: string) => Deno.env.get(name);
@@ -52,18 +54,20 @@ async function run(): Promise<void> {
   const settings = devSettings(read, servers.urls);
   if (stopping.signal.aborted) return;
   if (servers.folder) await writeUrls(servers.folder.urls, settings, servers.administrator);
-  await migrateBoth(settings);
+  await migrateAll(settings);
   if (stopping.signal.aborted) return;
-  const entitlement = new RunningService("entitlement", settings);
-  const notification = new RunningService("notification", settings);
-  const services = [entitlement, notification];
+  const services = serviceNames.map((name) => new RunningService(name, settings));
   try {
-    const urls = await Promise.all([entitlement.start(), notification.start()]);
-    if (urls[0] && urls[1] && !stopping.signal.aborted) {
-      say(banner(urls[0], urls[1], servers.folder?.urls));
+    const urls = await Promise.all(services.map((service) => service.start()));
+    const listening = Object.values(descriptors).flatMap((service, at) => {
+      const url = urls[at];
+      return url === undefined ? [] : [{ ...service, url }];
+    });
+    if (listening.length === services.length && !stopping.signal.aborted) {
+      say(banner(listening, servers.folder?.urls));
     }
     const watching = onSourceChange(root, stopping.signal, async (changed) => {
-      if (changed.has("migrations")) await migrateBoth(settings);
+      if (changed.has("migrations")) await migrateAll(settings);
       const affected = services.filter((service) => service.isAffectedBy(changed));
       await Promise.all(affected.map((service) => service.restart()));
     });
@@ -90,7 +94,8 @@ interface DevServers extends AsyncDisposable {
 
 async function startWhatIsMissing(): Promise<DevServers> {
   const given = (name: string) => read(name) !== undefined;
-  const wantsPostgres = !given("ENTITLEMENT_DATABASE_URL") || !given("NOTIFICATION_DATABASE_URL");
+  const wantsPostgres = withDatabase(descriptors)
+    .some((service) => !given(databaseUrlNames(service).service));
   const wantsNats = !given("NATS_URL");
   const folder = wantsPostgres || wantsNats
     ? await takeDataFolder(read, Deno.args.includes("--fresh"))
@@ -125,7 +130,7 @@ function endOf(name: string, exited: Promise<number>): Promise<never> {
   return death;
 }
 
-async function migrateBoth(settings: Settings): Promise<void> {
+async function migrateAll(settings: Settings): Promise<void> {
   const read = (name: string) => settings[name] ?? Deno.env.get(name);
   for (const { service, ...access } of readDatabaseUrls(read)) {
     await migrate({ folder: root + migrationsIn(service), ...access, say });

@@ -1,14 +1,17 @@
 // JSON lines are for machines. A developer gets time, service, level, message, and the rest in grey.
 
+import * as services from "../../services.ts";
 import { printable, printableJson } from "../../shared/process/printable.ts";
 
 const plain = Deno.noColor || !Deno.stdout.isTerminal();
 const paint = (code: number, text: string) => plain ? text : `\x1b[${code}m${text}\x1b[0m`;
-const colors: Record<string, number> = { entitlement: 36, notification: 35 };
+const colors = [36, 35, 34, 32];
+const names = Object.keys(services);
+const width = Math.max(...names.map((name) => name.length));
 const levels: Record<string, number> = { warning: 33, error: 31, fatal: 31 };
 
 export function readableLine(service: string, line: string): string {
-  const name = paint(colors[service] ?? 37, service.padEnd(12));
+  const name = paint(colors[names.indexOf(service) % colors.length] ?? 37, service.padEnd(width));
   try {
     const { time, level, service: _, message, ...rest } = JSON.parse(line);
     const more = Object.entries(rest)

@@ -1,6 +1,10 @@
+import { environmentName, type Service } from "../../shared/process/program.ts";
+import * as all from "../../services.ts";
 import type { Login } from "../servers/postgres.ts";
 
 export type Settings = Record<string, string>;
+type Read = (name: string) => string | undefined;
+type Services = Record<string, Service>;
 
 /** The URLs of the embedded servers; absent where the environment names others. */
 export interface ServerUrls {
@@ -15,67 +19,71 @@ export const futureServers: ServerUrls = {
 };
 
 // The settings of a developer's run: the embedded servers unless others are named, the standard
-// stream, and the routes for operators. The environment overrides them.
-export function devSettings(
-  read: (name: string) => string | undefined,
-  urls: ServerUrls,
-): Settings {
-  const settings: Settings = {
-    ENTITLEMENT_NATS_STREAM: "entitlement-events",
-    ENTITLEMENT_NATS_SUBJECT: "entitlement.events",
-    ENTITLEMENT_DEBUG_ENABLED: "true",
-    ENTITLEMENT_HTTP_HOST: "127.0.0.1",
-    ENTITLEMENT_HTTP_PORT: "8080",
-    NOTIFICATION_NATS_STREAM: "entitlement-events",
-    NOTIFICATION_NATS_SUBJECT: "entitlement.events",
-    NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
-    NOTIFICATION_DEBUG_ENABLED: "true",
-    NOTIFICATION_HTTP_HOST: "127.0.0.1",
-    NOTIFICATION_HTTP_PORT: "8081",
-    ...(urls.nats ? { NATS_URL: urls.nats } : {}),
-  };
-  const own = Object.keys(settings).filter((name) => read(name) !== undefined);
-  for (const name of own) settings[name] = read(name) ?? "";
-  Object.assign(settings, consoleSettings(settings, read));
-  for (const service of ["entitlement", "notification"]) {
-    Object.assign(settings, databaseSettings(service, read, urls.postgres));
+// streams, and the routes for operators. The environment overrides them.
+export function devSettings(read: Read, urls: ServerUrls, services: Services = all): Settings {
+  const settings: Settings = {};
+  for (const service of Object.values(services)) Object.assign(settings, ownSettings(service));
+  if (urls.nats) settings["NATS_URL"] = urls.nats;
+  for (const name of Object.keys(settings)) settings[name] = read(name) ?? settings[name] ?? "";
+  for (const service of Object.values(services)) {
+    Object.assign(settings, consoleSettings(service, services, settings, read));
+    if (service.database) Object.assign(settings, databaseSettings(service, read, urls.postgres));
   }
   return settings;
 }
 
-// The two consoles link to each other.
+function ownSettings({ name, port, dev }: Service): Settings {
+  const prefix = environmentName(name);
+  return {
+    ...dev?.settings,
+    [`${prefix}_DEBUG_ENABLED`]: "true",
+    [`${prefix}_HTTP_HOST`]: "127.0.0.1",
+    [`${prefix}_HTTP_PORT`]: `${port}`,
+  };
+}
+
+// Each console links to the others.
 function consoleSettings(
+  { name }: Service,
+  services: Services,
   settings: Settings,
-  read: (name: string) => string | undefined,
+  read: Read,
 ): Settings {
-  const links: Settings = {};
-  for (
-    const [service, other] of [["ENTITLEMENT", "NOTIFICATION"], ["NOTIFICATION", "ENTITLEMENT"]]
-  ) {
-    const name = `${service}_CONSOLE_PEER_URL`;
-    const host = settings[`${other}_HTTP_HOST`] ?? "";
-    const url = `http://${host.includes(":") ? `[${host}]` : host}:${
-      settings[`${other}_HTTP_PORT`]
-    }`;
-    const peer = read(name) ?? (URL.canParse(url) ? url : undefined);
-    if (peer !== undefined) links[name] = peer;
-  }
-  return links;
+  const setting = `${environmentName(name)}_CONSOLE_PEER_URL`;
+  const others = Object.values(services).filter((other) => other.name !== name)
+    .map((other) => ({ name: other.name, url: urlOf(other, settings) }))
+    .filter(({ url }) => URL.canParse(url));
+  const urls = others.map(({ name, url }) => `${name}=${url}`);
+  const peers = read(setting) ?? urls.join();
+  return peers === "" ? {} : { [setting]: peers };
+}
+
+function urlOf({ name }: Service, settings: Settings): string {
+  const host = settings[`${environmentName(name)}_HTTP_HOST`] ?? "";
+  const port = settings[`${environmentName(name)}_HTTP_PORT`];
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The settings with the urls of a service's database. */
+export function databaseUrlNames({ name }: Service): { service: string; owner: string } {
+  const prefix = environmentName(name);
+  return { service: `${prefix}_DATABASE_URL`, owner: `${prefix}_MIGRATION_DATABASE_URL` };
 }
 
 // A given database is migrated by its own owner, who is the service's role if no other is named.
 function databaseSettings(
-  service: string,
-  read: (name: string) => string | undefined,
+  service: Service,
+  read: Read,
   embedded: ServerUrls["postgres"],
 ): Settings {
-  const name = `${service.toUpperCase()}_DATABASE_URL`;
-  const ownerName = `${service.toUpperCase()}_MIGRATION_DATABASE_URL`;
-  const given = read(name);
-  if (given !== undefined) return { [name]: given, [ownerName]: read(ownerName) ?? given };
+  const names = databaseUrlNames(service);
+  const given = read(names.service);
+  if (given !== undefined) {
+    return { [names.service]: given, [names.owner]: read(names.owner) ?? given };
+  }
   if (embedded === undefined) return {};
   return {
-    [name]: embedded({ database: service, user: service }),
-    [ownerName]: embedded({ database: service }),
+    [names.service]: embedded({ database: service.name, user: service.name }),
+    [names.owner]: embedded({ database: service.name }),
   };
 }

@@ -1,7 +1,9 @@
-// Reports the top-level folders in which files have changed, until the signal. An editor writes a file in
-// several steps, so the report waits until nothing has changed for a moment.
+// Reports the top-level folders in which files have changed, or "migrations" for an SQL file, until the
+// signal. An editor writes a file in several steps, so the report waits until nothing has changed for a
+// moment.
+import * as services from "../../services.ts";
 
-const folders = ["entitlement", "notification", "shared", "proto", "migrations"];
+const folders = [...Object.keys(services), "shared", "proto"];
 const quietMs = 200;
 
 export async function onSourceChange(
@@ -25,7 +27,8 @@ export async function onSourceChange(
     if (kind === "access") continue;
     for (const path of paths) {
       const folder = path.slice(root.length).split("/")[0];
-      if (folder && /\.(tsx?|js|css|sql|proto)$/.test(path) && !path.endsWith("_test.ts")) {
+      if (path.endsWith(".sql")) changed.add("migrations");
+      else if (folder && /\.(tsx?|js|css|proto)$/.test(path) && !path.endsWith("_test.ts")) {
         changed.add(folder);
       }
     }

@@ -1,12 +1,11 @@
 import { writeSecret } from "../servers/password.ts";
-import type { Settings } from "./settings.ts";
+import { withDatabase } from "../../migrations/program.ts";
+import * as services from "../../services.ts";
+import { databaseUrlNames, type Settings } from "./settings.ts";
 
 const urlNames = [
   "NATS_URL",
-  "ENTITLEMENT_DATABASE_URL",
-  "ENTITLEMENT_MIGRATION_DATABASE_URL",
-  "NOTIFICATION_DATABASE_URL",
-  "NOTIFICATION_MIGRATION_DATABASE_URL",
+  ...withDatabase(services).map(databaseUrlNames).flatMap(({ service, owner }) => [service, owner]),
 ];
 
 /**

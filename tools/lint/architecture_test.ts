@@ -12,14 +12,14 @@ const lines = (count: number) => "a();\n".repeat(count);
 const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
   "members-apart": {
     refuses: [
-      ["entitlement/relay.ts", 'import { f } from "../notification/operators/inbox.ts";'],
-      ["entitlement/relay.ts", 'import type { T } from "@kenri/notification/inbox.ts";'],
+      ["entitlement/app.ts", 'import { f } from "../notification/operators/inbox.ts";'],
+      ["entitlement/app.ts", 'import type { T } from "@kenri/notification/inbox.ts";'],
       ["notification/channels/log.ts", 'import { f } from "../../entitlement/outbox.ts";'],
       ["notification/app.ts", 'export { f } from "@kenri/entitlement";'],
       ["notification/app.ts", 'const m = await import("@kenri/entitlement/app.ts");'],
       ["notification/app.ts", "const m = await import(`../entitlement/app.ts`);"],
       ["notification/app.ts", 'type T = import("@kenri/entitlement/app.ts").T;'],
-      ["shared/queue/worker.ts", 'import { f } from "@kenri/entitlement/relay.ts";'],
+      ["shared/queue/worker.ts", 'import { f } from "@kenri/entitlement/app.ts";'],
       [
         "proto/entitlement/v1/entitlement_event_test.ts",
         'import { log } from "@kenri/shared/process/log.ts";',
@@ -36,9 +36,9 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["shared/console/layout.tsx", 'import * as services from "@kenri/services.ts";'],
     ],
     accepts: [
-      ["entitlement/relay.ts", 'import { f } from "./outbox.ts";'],
-      ["entitlement/relay.ts", 'import { f } from "@kenri/shared/queue/worker.ts";'],
-      ["entitlement/relay.ts", 'import { S } from "@kenri/proto/entitlement/encode.ts";'],
+      ["entitlement/app.ts", 'import { f } from "./outbox.ts";'],
+      ["entitlement/app.ts", 'import { f } from "@kenri/shared/queue/worker.ts";'],
+      ["entitlement/app.ts", 'import { S } from "@kenri/proto/entitlement/encode.ts";'],
       ["notification/channels/log.ts", 'import { f } from "../notification.ts";'],
       ["shared/nats/link.ts", 'import { connect } from "nats";'],
       ["ops/ops.ts", 'import * as programs from "@kenri/services.ts";'],
@@ -49,12 +49,12 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
   },
   "workspace-imports": {
     refuses: [
-      ["entitlement/relay.ts", 'import { f } from "../shared/queue/worker.ts";'],
+      ["entitlement/app.ts", 'import { f } from "../shared/queue/worker.ts";'],
       ["notification/channels/log.ts", 'import { log } from "../../shared/process/log.ts";'],
       ["ops/status.ts", 'import { age } from "../shared/ops/text.ts";'],
     ],
     accepts: [
-      ["entitlement/relay.ts", 'import { f } from "@kenri/shared/queue/worker.ts";'],
+      ["entitlement/app.ts", 'import { f } from "@kenri/shared/queue/worker.ts";'],
       ["notification/channels/log.ts", 'import { f } from "../notification.ts";'],
       ["tests/flow_test.ts", 'import { f } from "../shared/queue/worker.ts";'],
     ],

@@ -2,7 +2,7 @@
 // the replicas, and counts what happened. The published client in client/ pauses longer and longer;
 // this one keeps up the pressure on a service in trouble, and remembers every attempt.
 import { setTimeout as pause } from "node:timers/promises";
-import type { HttpRequest } from "./change_request.ts";
+import type { HttpRequest } from "./http_request.ts";
 
 export interface Answer {
   status: number;

@@ -3,13 +3,21 @@
 // next request when one is answered; an open loop sends by the clock, like customers who don't know
 // each other. Arguments: url, and the loop as JSON. Prints one line of JSON.
 import { fileURLToPath } from "node:url";
-import { grant, toBytes } from "./change_request.ts";
+import { grant, toHttp } from "./change_request.ts";
+import { type HttpRequest, toBytes } from "./http_request.ts";
 
-export type LoadKind = "change" | "replay" | "list";
+// What a load asks for as request number `number`.
+const kinds = {
+  change: changeOf,
+  replay: (number, users) => changeOf(number % 10_000, users),
+  list: (number, users) => ({ path: `/v1/users/user-${number % (users ?? 1)}/entitlements` }),
+} satisfies Record<string, (number: number, users?: number) => HttpRequest>;
+
+export type LoadKind = keyof typeof kinds;
 
 interface ClosedLoop {
   kind: LoadKind;
-  first: number; // the number of the first change
+  first: number; // the number of the first request
   count: number;
   users?: number; // number of users who share the changes; absent: each change is of a new user
 }
@@ -83,10 +91,10 @@ async function inOwnProcess<Result>(url: string, loop: ClosedLoop | OpenLoop): P
 const closedConnections = 64;
 
 async function closedLoop(url: URL, { kind, first, count, users }: ClosedLoop) {
-  const requests = Array.from({ length: count }, (_, i) => {
-    if (kind === "list") return listBytes(url.host, i % (users ?? count));
-    return changeBytes(url.host, kind === "replay" ? i % 10_000 : first + i, users);
-  });
+  const requests = Array.from(
+    { length: count },
+    (_, i) => toBytes(url.host, kinds[kind](first + i, users)),
+  );
   const connections = await Promise.all(
     Array.from({ length: closedConnections }, () => connect(url)),
   );
@@ -127,7 +135,7 @@ async function openLoop(url: URL, { perSecond, seconds, first }: OpenLoop): Prom
         open++;
         connection = await connect(url);
       }
-      const answer = await connection.ask(changeBytes(url.host, number));
+      const answer = await connection.ask(toBytes(url.host, changeOf(number)));
       change.status = statusOf(answer);
       if (change.status === 503 && !/\r\nretry-after: *\d/i.test(answer)) withoutRetryAfter++;
       idle.push(connection);
@@ -187,18 +195,12 @@ function statusOf(answer: string): number {
 }
 
 /** Each change is of a new user; with `users`, this many users get one entitlement after another. */
-function changeBytes(host: string, number: number, users?: number): Uint8Array {
+function changeOf(number: number, users?: number): HttpRequest {
   const [user, sku] = users === undefined
     ? [`user-${number}`, "premium"]
     : [`user-${number % users}`, `premium-${Math.floor(number / users)}`];
   const [key, purchase] = [`key-${number}`, `purchase-${number}`];
-  return toBytes(host, grant({ key, user, sku, reason: "purchase", purchase }));
-}
-
-function listBytes(host: string, user: number): Uint8Array {
-  return new TextEncoder().encode(
-    `GET /v1/users/user-${user}/entitlements HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
-  );
+  return toHttp(grant({ key, user, sku, reason: "purchase", purchase }));
 }
 
 if (import.meta.main) {

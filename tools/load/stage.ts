@@ -1,8 +1,10 @@
 // Both services at work on one stream, each on a database of its own: as many replicas as are wanted,
 // which can be stopped and started again one by one.
-import type { ServiceName } from "../services.ts";
 import { type ServiceProcess, type Settings, startService } from "../servers/service_process.ts";
 import { until } from "../servers/wait.ts";
+
+/** The services between a change and its notification. */
+export type FlowService = "entitlement" | "notification";
 
 export interface DatabaseUrls {
   ownerUrl: string;
@@ -20,7 +22,7 @@ export const durable = "notifications";
 
 /** What a service can't start without. */
 export function requiredSettings(
-  service: ServiceName,
+  service: FlowService,
   { serviceUrl, natsUrl, stream, subject }: Omit<Place, "ownerUrl">,
 ): Settings {
   const prefix = service.toUpperCase();
@@ -40,7 +42,7 @@ export interface BothPlaces {
   subject: string;
   entitlement: DatabaseUrls;
   notification: DatabaseUrls;
-  owners: Record<ServiceName, string>;
+  owners: Record<FlowService, string>;
   settings: Settings; // of both services
 }
 
@@ -61,23 +63,23 @@ export function bothPlaces(
 }
 
 export interface Stage extends BothPlaces, AsyncDisposable {
-  replicas: Record<ServiceName, ServiceProcess[]>;
-  everStarted: Record<ServiceName, ServiceProcess[]>;
+  replicas: Record<FlowService, ServiceProcess[]>;
+  everStarted: Record<FlowService, ServiceProcess[]>;
   /** The first replica. */
-  one(service: ServiceName): ServiceProcess;
-  start(service: ServiceName): Promise<void>;
+  one(service: FlowService): ServiceProcess;
+  start(service: FlowService): Promise<void>;
   /** Fails if a replica does not end by itself, with exit code 0. */
-  stop(service?: ServiceName): Promise<void>;
+  stop(service?: FlowService): Promise<void>;
   /** One after the other, each ready before the next is stopped. */
-  restart(service: ServiceName): Promise<void>;
+  restart(service: FlowService): Promise<void>;
 }
 
 export async function startStage(places: BothPlaces, count = 1): Promise<Stage> {
   const replicas: Stage["replicas"] = { entitlement: [], notification: [] };
   const everStarted: Stage["everStarted"] = { entitlement: [], notification: [] };
-  const ports: Record<ServiceName, string[]> = { entitlement: [], notification: [] };
+  const ports: Record<FlowService, string[]> = { entitlement: [], notification: [] };
 
-  async function startOne(service: ServiceName, number: number): Promise<void> {
+  async function startOne(service: FlowService, number: number): Promise<void> {
     const process = await startService(service, {
       ...places.settings,
       [`${service.toUpperCase()}_HTTP_PORT`]: ports[service][number] ?? "0",
@@ -88,16 +90,16 @@ export async function startStage(places: BothPlaces, count = 1): Promise<Stage> 
     everStarted[service].push(process);
   }
 
-  async function start(service: ServiceName): Promise<void> {
+  async function start(service: FlowService): Promise<void> {
     await Promise.all(Array.from({ length: count }, (_, number) => startOne(service, number)));
   }
 
-  async function stop(service?: ServiceName): Promise<void> {
+  async function stop(service?: FlowService): Promise<void> {
     const all = service ? replicas[service] : [...replicas.entitlement, ...replicas.notification];
     await Promise.all(all.map(stopOne));
   }
 
-  async function restart(service: ServiceName): Promise<void> {
+  async function restart(service: FlowService): Promise<void> {
     for (const [number, process] of replicas[service].entries()) {
       await stopOne(process);
       await startOne(service, number);

@@ -1,6 +1,6 @@
 /** A small, realistic bug and the tests that must notice it. */
 export interface Mutant {
-  /** From the root of the project: "entitlement/list_entitlements.ts". */
+  /** From the root of the project: "shared/queue/worker.ts". */
   file: string;
   /** The property that the code has and that the mutant breaks. */
   property: string;
@@ -16,7 +16,7 @@ export function mutated(text: string, { replace, by }: Mutant): string | undefin
   return text.split(replace).length === 2 ? text.replace(replace, () => by) : undefined;
 }
 
-/** The first part of the path: "entitlement". */
+/** The first part of the path: "shared". */
 export function folderOf({ file }: Mutant): string {
   return file.slice(0, file.indexOf("/"));
 }

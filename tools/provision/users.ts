@@ -41,7 +41,7 @@ function mayPublish(use: NatsUse, uses: Uses): string[] {
   const askers = Object.keys(uses)
     .filter((name) => uses[name]?.asks?.some((subject) => answers.includes(subject)));
   return [
-    ...streams.map(({ subject }) => subject),
+    ...streams.flatMap(({ subjects }) => subjects),
     ...asks,
     "$JS.API.INFO",
     ...streams.map(({ name }) => `$JS.API.STREAM.INFO.${name}`),

@@ -1,4 +1,5 @@
 // The real services as processes of their own, with the permissions they get in production.
+import { environmentName } from "../../shared/process/program.ts";
 import { keep } from "./evidence.ts";
 import { runArguments, type ServiceName } from "../services.ts";
 
@@ -21,9 +22,6 @@ export interface ServiceProcess extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-// Any free port.
-const defaults: Settings = { ENTITLEMENT_HTTP_PORT: "0", NOTIFICATION_HTTP_PORT: "0" };
-
 export interface Program {
   arguments(name: ServiceName, read: (variable: string) => string | undefined): string[];
   cwd?: string;
@@ -31,17 +29,28 @@ export interface Program {
 
 const fromSources: Program = { arguments: runArguments };
 
-// Starts the service and waits until it listens.
-export async function startService(
+// Starts the service, by default on any free port, and waits until it listens.
+export function startService(
   name: ServiceName,
   settings: Settings,
   program: Program = fromSources,
 ): Promise<ServiceProcess> {
-  const given = { ...defaults, ...settings };
+  const given = { [`${environmentName(name)}_HTTP_PORT`]: "0", ...settings };
+  const args = program.arguments(name, (variable) => given[variable]);
+  return startProgram(name, args, given, program.cwd);
+}
+
+/** The same for a service that is not listed. */
+export async function startProgram(
+  name: string,
+  args: string[],
+  settings: Settings,
+  cwd?: string,
+): Promise<ServiceProcess> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: program.arguments(name, (variable) => given[variable]),
-    ...(program.cwd === undefined ? {} : { cwd: program.cwd }),
-    env: { ...given, NO_COLOR: "1" },
+    args,
+    ...(cwd === undefined ? {} : { cwd }),
+    env: { ...settings, NO_COLOR: "1" },
     stdin: "null",
     stdout: "piped",
     stderr: "inherit",

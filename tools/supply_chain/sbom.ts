@@ -3,14 +3,8 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { readLicences } from "./licences.ts";
+import { programs } from "../services.ts";
 import { idOf, lockFiles, type Package, pathOf, readPackages } from "./packages.ts";
-
-const programs = [
-  "entitlement/main.ts",
-  "notification/main.ts",
-  "migrations/migrate.ts",
-  "tools/provision/provision.ts",
-];
 
 interface Component {
   type: "library" | "platform";
@@ -70,16 +64,18 @@ export async function makeBom(): Promise<Bom> {
 
 /** The packages that their sources import. */
 async function packagesOfPrograms(): Promise<string[]> {
-  const found = await Promise.all(programs.map(async (program) => {
-    const { stdout } = await new Deno.Command(Deno.execPath(), {
-      args: ["info", "--json", pathOf(program)],
-      stderr: "null",
-    }).output();
-    const { modules }: { modules: { npmPackage?: string }[] } = JSON.parse(
-      new TextDecoder().decode(stdout),
-    );
-    return modules.flatMap(({ npmPackage }) => npmPackage ? [idOf(npmPackage)] : []);
-  }));
+  const found = await Promise.all(
+    Object.values(programs).map(async ({ main }) => {
+      const { stdout } = await new Deno.Command(Deno.execPath(), {
+        args: ["info", "--json", pathOf(main)],
+        stderr: "null",
+      }).output();
+      const { modules }: { modules: { npmPackage?: string }[] } = JSON.parse(
+        new TextDecoder().decode(stdout),
+      );
+      return modules.flatMap(({ npmPackage }) => npmPackage ? [idOf(npmPackage)] : []);
+    }),
+  );
   return [...new Set(found.flat())].sort();
 }
 

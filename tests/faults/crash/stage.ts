@@ -1,7 +1,7 @@
 // What happens around the process that dies: changes that other replicas committed, published or
 // received before, and a client that repeats its request.
 import { strict as assert } from "node:assert";
-import { commitChanges } from "../../../entitlement/commit_changes.ts";
+import { commitChanges } from "../../changes/change.ts";
 import { readNotification } from "../../../notification/notification.ts";
 import { receiveEvents } from "../../../notification/receive_events.ts";
 import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";

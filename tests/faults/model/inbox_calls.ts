@@ -1,9 +1,5 @@
 // The notification database of the model, and the real functions that change it.
-import {
-  claimNotifications,
-  keepNotifications,
-  settleNotifications,
-} from "../../../notification/deliveries.ts";
+import { notifications } from "../../../notification/deliveries.ts";
 import type { Notification } from "../../../notification/notification.ts";
 import { receiveEvents } from "../../../notification/receive_events.ts";
 import { query } from "../../../shared/postgres/postgres.ts";
@@ -49,9 +45,9 @@ export function inboxCalls(rewrite?: Rewrite): InboxCalls {
   return {
     real,
     ...leasedCalls(real, {
-      claim: claimNotifications,
-      keep: keepNotifications,
-      settle: settleNotifications,
+      claim: notifications.claim,
+      keep: notifications.extend,
+      settle: notifications.settle,
       resultAt: () => ({ sentAt: 0 }),
     }, { ofRow: onlyRow }),
     receive: (inbox, received, offered, killed) =>

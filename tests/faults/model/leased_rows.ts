@@ -1,7 +1,7 @@
 // What both tables of leased rows share: how a row of the model is stored in the database, and the
 // real functions that claim, keep and settle it.
 import type { NewLease } from "../../../shared/queue/handover.ts";
-import type { Lease, LeasedRow } from "../../../shared/queue/leases.ts";
+import type { Lease, LeasedRow } from "../../../shared/queue/leased_row.ts";
 import type { Database } from "../../../shared/postgres/postgres.ts";
 import type { Settlement } from "../../../shared/queue/job.ts";
 import type { Changed, LeasedTables, RealCalls, View } from "./real_calls.ts";

@@ -1,9 +1,9 @@
 // The entitlement database of the model, and the real functions that change it.
 import type { Commit } from "../../../entitlement/decide_change.ts";
-import { republishLost } from "../../../entitlement/republish/republish_lost.ts";
-import { republishUnreceived } from "../../../entitlement/republish/republish_unreceived.ts";
+import { republishUnreceived } from "../../../entitlement/reconciliation/republish_unreceived.ts";
+import { republishLost } from "../../../shared/outbox/republish_lost.ts";
 import type { AuditedEvent } from "../../../entitlement/reconciliation/check.ts";
-import { claimEvents, keepEvents, settleEvents } from "../../../entitlement/outbox.ts";
+import { outbox as table } from "../../../entitlement/outbox.ts";
 import { storeEvents } from "../../../entitlement/store_changes.ts";
 import { newOperation } from "../../../shared/operators/operations.ts";
 import { query, type Transaction } from "../../../shared/postgres/postgres.ts";
@@ -63,9 +63,9 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
   return {
     real,
     ...leasedCalls(real, {
-      claim: claimEvents,
-      keep: keepEvents,
-      settle: settleEvents,
+      claim: table.claim,
+      keep: table.extend,
+      settle: table.settle,
       resultAt: (place) => ({ ...place ?? { generation: 0, sequence: 0 }, ackedAt: 0 }),
     }, { ofClaims: withoutPlaces, ofRow: onlyRow }),
     commit: (outbox, event, offered) =>
@@ -91,7 +91,7 @@ export function outboxCalls(rewrite?: Rewrite): OutboxCalls {
       real.after(
         outbox,
         "republish lost",
-        (database) => republishLost(database, log),
+        (database) => republishLost(database, table, log),
         { view: onlyPublished },
       ),
     republishMissing: (outbox, missing) =>
@@ -117,19 +117,11 @@ function asAudited(event: Event): AuditedEvent {
 function commitOf(event: Event): Commit {
   const { key = "", version = 0 } = events[event] ?? {};
   const [userId = "", stockKeepingUnit = ""] = key.split(":");
-  const change = { userId, stockKeepingUnit, reason: "purchase", purchaseId: "p-1" };
   return {
     request: {
-      ...change,
-      action: "GRANT",
-      caller: "",
-      idempotencyKey: idOf(event),
-      storedKey: idOf(event),
-      hash: "",
-      traceId: "",
-      traceparent: null,
+      ...{ action: "GRANT", userId, stockKeepingUnit, reason: "purchase", purchaseId: "p-1" },
+      ...{ caller: "", idempotencyKey: idOf(event), traceId: "", traceparent: null },
     },
-    answer: { status: 200, body: "", outcome: "applied" },
     at: bornAt(event),
     eventId: idOf(event),
     version,

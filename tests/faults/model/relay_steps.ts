@@ -1,4 +1,4 @@
-// A relay (entitlement/relay.ts) connects, compares the stream with what it recorded, and then
+// A relay (shared/outbox/relay.ts) connects, compares the stream with what it recorded, and then
 // publishes its claimed rows.
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withFlag, withHeld, withWorker } from "./changes.ts";

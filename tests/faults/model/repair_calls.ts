@@ -2,7 +2,8 @@
 import { getLogger } from "@logtape/logtape";
 import type { JetStreamManager } from "nats";
 import type { QueryConfig } from "pg";
-import { repairLostEvents } from "../../../entitlement/lost_events.ts";
+import { outbox } from "../../../entitlement/outbox.ts";
+import { repairLostEvents } from "../../../shared/outbox/lost_events.ts";
 import type { Database } from "../../../shared/postgres/postgres.ts";
 import { Interrupted, unlessInterrupted } from "./real_calls.ts";
 import type { Answers, Found } from "./state.ts";
@@ -22,7 +23,7 @@ export async function repairWith(
   const manager = { streams: { info } } as unknown as JetStreamManager;
   const server = { manager, serverId: serverAs(found?.run ?? 0) };
   return await unlessInterrupted(
-    repairLostEvents(database, server, "stream", log),
+    repairLostEvents(database, outbox, server, "stream", log),
   );
 }
 

@@ -100,8 +100,8 @@ export const variants: Variant[] = [
     scope: oneRelay,
     rewrite: (text) =>
       text.replace(
-        /set status = 'PENDING',\s+locked_by/,
-        "set status = 'PENDING', attempt_count = row.attempt_count + 1, locked_by",
+        /set status = 'PENDING',(?=\s+next_retry_at)/,
+        "$& attempt_count = row.attempt_count + 1,",
       ),
     breaks: rules.ownAttempts,
   },
@@ -120,7 +120,7 @@ export const variants: Variant[] = [
   {
     name: "A claimed notification still waits for its predecessor",
     scope: { ...received, faults: 0 },
-    rewrite: (text) => text.replace(", awaits_predecessor = false", ""),
+    rewrite: (text) => text.replace(/, awaits_predecessor = false(?=\s+from claimable)/, ""),
     breaks: rules.awaits,
   },
 ];

@@ -1,7 +1,9 @@
 import type { JetStreamManager, StreamInfo } from "nats";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import type { Log } from "@kenri/shared/process/log.ts";
-import { republishLost } from "./republish/republish_lost.ts";
+import { type Database, query } from "../postgres/postgres.ts";
+import { sql } from "../postgres/sql.ts";
+import type { Log } from "../process/log.ts";
+import type { OutboxTable } from "./outbox_table.ts";
+import { republishLost } from "./republish_lost.ts";
 
 // A stream may lose messages that it has acknowledged, when its disk is wiped or the power fails
 // before fsync. Each published row keeps its sequence and the generation of the stream that stored
@@ -12,6 +14,8 @@ import { republishLost } from "./republish/republish_lost.ts";
 //
 // A restart counts even if nothing was lost: a relay that has not noticed it may settle a row later
 // that was acknowledged before. Such a row has the old generation, so the next comparison finds it.
+//
+// All events of a table are in one stream, so sequences can be compared. Their subjects may differ.
 
 interface StreamIdentity {
   stream: string;
@@ -23,7 +27,7 @@ interface Generation extends StreamIdentity {
   generation: number;
 }
 
-interface Server {
+export interface Server {
   manager: JetStreamManager;
   serverId: string;
 }
@@ -31,13 +35,14 @@ interface Server {
 // Returns the generation of the acknowledgements that arrive over this connection.
 export async function repairLostEvents(
   database: Database,
+  outbox: OutboxTable,
   { manager, serverId }: Server,
   stream: string,
   log: Log,
 ): Promise<number> {
   const current = await findGeneration(database);
   // The stream is asked after this, so a recorded sequence beyond its end must be lost.
-  const recorded = await findLastRecorded(database, current?.generation ?? 0);
+  const recorded = await findLastRecorded(database, outbox, current?.generation ?? 0);
   const info = await manager.streams.info(stream);
   const found = identityOf(info, serverId);
   let generation = current?.generation ?? 0;
@@ -49,7 +54,7 @@ export async function repairLostEvents(
       keptUpTo,
     );
     // Another relay was first to begin this generation. Compare again with what it recorded.
-    if (!began) return await repairLostEvents(database, { manager, serverId }, stream, log);
+    if (!began) return await repairLostEvents(database, outbox, { manager, serverId }, stream, log);
     generation++;
     if (recorded > keptUpTo) {
       log.error("Stream {stream} lost its messages after sequence {keptUpTo}, up to {recorded}", {
@@ -59,7 +64,7 @@ export async function repairLostEvents(
       });
     }
   }
-  await republishLost(database, log);
+  await republishLost(database, outbox, log);
   return generation;
 }
 
@@ -83,7 +88,7 @@ function isSameStream(one: StreamIdentity, other: StreamIdentity): boolean {
 async function findGeneration(database: Database): Promise<Generation | undefined> {
   const rows = await query<Generation & Record<string, unknown>>(
     database,
-    `select generation, stream, stream_created_at, server_id
+    sql`select generation, stream, stream_created_at, server_id
      from stream_generations
      order by generation desc
      limit 1`,
@@ -91,15 +96,18 @@ async function findGeneration(database: Database): Promise<Generation | undefine
   return rows[0];
 }
 
-async function findLastRecorded(database: Database, generation: number): Promise<number> {
+async function findLastRecorded(
+  database: Database,
+  outbox: OutboxTable,
+  generation: number,
+): Promise<number> {
   const rows = await query<{ stream_seq: number }>(
     database,
-    `select stream_seq
-     from outbox_events
-     where status = 'PUBLISHED' and stream_generation = $1 and stream_seq is not null
+    sql`select stream_seq
+     from ${outbox.table}
+     where status = 'PUBLISHED' and stream_generation = ${generation} and stream_seq is not null
      order by stream_seq desc
      limit 1`,
-    [generation],
   );
   return rows[0]?.stream_seq ?? 0;
 }
@@ -111,12 +119,11 @@ async function beginGeneration(
 ): Promise<boolean> {
   const rows = await query(
     database,
-    `insert into stream_generations
+    sql`insert into stream_generations
        (generation, stream, stream_created_at, server_id, kept_up_to)
-     values ($1, $2, $3, $4, $5)
+     values (${generation}, ${stream}, ${stream_created_at}, ${server_id}, ${keptUpTo})
      on conflict (generation) do nothing
      returning generation`,
-    [generation, stream, stream_created_at, server_id, keptUpTo],
   );
   return rows.length > 0;
 }

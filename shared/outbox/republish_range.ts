@@ -1,11 +1,8 @@
-import type { Operation } from "@kenri/shared/operators/operations.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
-import {
-  becomesPending,
-  recordsAttempts,
-  recordsOperation,
-  type RepublishCounts,
-} from "./republish.ts";
+import type { Operation } from "../operators/operations.ts";
+import { type Database, query } from "../postgres/postgres.ts";
+import { sql } from "../postgres/sql.ts";
+import type { OutboxTable } from "./outbox_table.ts";
+import { type RepublishCounts, republishes } from "./republish.ts";
 
 export interface PublishedRange {
   from: string;
@@ -19,50 +16,43 @@ export interface PublishedRange {
 // follows here.
 export async function republishRange(
   database: Database,
+  outbox: OutboxTable,
   range: PublishedRange,
   operation: Operation,
 ): Promise<RepublishCounts> {
   for (;;) {
-    const counts = await republishRangeBatch(database, range, operation);
+    const counts = await republishRangeBatch(database, outbox, range, operation);
     if (counts.republished > 0 || counts.found < range.limit) return counts;
   }
 }
 
 async function republishRangeBatch(
   database: Database,
+  outbox: OutboxTable,
   { from, to, limit }: PublishedRange,
-  { id, who, reason }: Operation,
+  operation: Operation,
 ): Promise<RepublishCounts> {
   const [counts] = await query<RepublishCounts>(
     database,
-    `with found as materialized (
+    sql`with found as materialized (
        select event_id
-       from outbox_events
+       from ${outbox.table}
        where status = 'PUBLISHED'
-         and published_at >= $4 and published_at <= $5
+         and published_at >= ${from} and published_at <= ${to}
        order by published_at
-       limit $6
+       limit ${limit}
      ), chosen as (
-       select row.event_id, row.stream_seq
+       select row.event_id, row.status as state, row.stream_seq
        from found
-       join outbox_events row
+       join ${outbox.table} row
          on row.event_id = found.event_id
          and row.status = 'PUBLISHED'
-         and row.published_at >= $4 and row.published_at <= $5
+         and row.published_at >= ${from} and row.published_at <= ${to}
        order by row.event_id
        for update of row
-     ), ${recordsAttempts("REPLAYED")},
-     ${recordsOperation("REPLAY", "'from', 'PUBLISHED', 'stream_seq', stream_seq")},
-     republished as (
-       update outbox_events row
-       set ${becomesPending}
-       from chosen
-       where row.event_id = chosen.event_id
-       returning row.event_id
-     )
+     ), ${republishes(outbox, "replayed", operation)}
      select (select count(*) from found) as found,
        (select count(*) from republished) as republished`,
-    [id, who, reason, from, to, limit],
   );
   return counts ?? { found: 0, republished: 0 };
 }

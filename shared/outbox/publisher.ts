@@ -1,7 +1,7 @@
 import { createInbox, headers as createHeaders, type Msg, type NatsConnection } from "nats";
-import { reasonOf } from "@kenri/shared/process/reason.ts";
-import { inboxesOf } from "@kenri/shared/nats/connection.ts";
-import type { EventMessage } from "./event.ts";
+import { inboxesOf } from "../nats/connection.ts";
+import { reasonOf } from "../process/reason.ts";
+import type { EventMessage } from "./event_types.ts";
 
 // Publishes to JetStream with many messages in flight. Each message has a reply subject of its own
 // below one inbox, and one subscription reads all acknowledgements. That is much less work than a
@@ -22,8 +22,9 @@ const ackTimeoutMs = 5_000;
 const sweepMs = 250;
 const maxInFlight = 2_000; // bounds the memory; more messages in flight are not faster
 
-export function openPublisher(connection: NatsConnection, subject: string): Publisher {
-  const inbox = createInbox(inboxesOf("entitlement"));
+// NATS may permit the user of a service to subscribe only to inboxes of the service.
+export function openPublisher(connection: NatsConnection, service: string): Publisher {
+  const inbox = createInbox(inboxesOf(service));
   const inFlight = new InFlight();
   const subscription = connection.subscribe(`${inbox}.*`, {
     callback: (error, message) => {
@@ -40,7 +41,7 @@ export function openPublisher(connection: NatsConnection, subject: string): Publ
       subscription.unsubscribe();
       inFlight.failAll("The publisher was closed");
     },
-    async publish({ id, headers, body }) {
+    async publish({ id, subject, headers = {}, body }) {
       while (inFlight.isFull) await inFlight.capacity();
       const { token, result } = inFlight.begin();
       try {

@@ -1,0 +1,162 @@
+import type { JetStreamManager } from "nats";
+import type { NatsLink, Session } from "../nats/link.ts";
+import { eachSession } from "../nats/sessions.ts";
+import { ensureStream, type WantedStream } from "../nats/streams.ts";
+import type { Outcome } from "../queue/job.ts";
+import type { Log } from "../process/log.ts";
+import { pause } from "../process/signals.ts";
+import type { Handover } from "../queue/handover.ts";
+import { Worker } from "../queue/worker.ts";
+import type { WorkerOptions } from "../queue/worker_settings.ts";
+import {
+  type EventMessage,
+  type EventRow,
+  type EventTypes,
+  toMessage,
+  traceIdOf,
+  Unpublishable,
+} from "./event_types.ts";
+import { openPublisher, type Publisher } from "./publisher.ts";
+import type { EventSource, Published } from "./source.ts";
+
+export interface RelayOptions extends WorkerOptions {
+  stream: WantedStream;
+  types: EventTypes;
+  worker: string;
+}
+
+export interface RelayParts<Row extends EventRow> {
+  openSource(): EventSource<Row>; // for each round, so that its first claim looks at all events
+  link: NatsLink;
+  toRelay: Handover<Row>;
+  log: Log;
+  abandon: AbortSignal;
+}
+
+const watchMs = 5_000;
+
+// Publishes the events of a source. Each connection to NATS begins a round, and so does each sign
+// that the stream was replaced or has lost messages: the relay creates or checks the stream,
+// republishes what it has lost, and only then publishes anything else.
+//
+// While NATS is down there is no session, and the relay claims nothing. Events that it still holds
+// are released without counting an attempt. They stay in the source until the next round.
+export async function runRelay<Row extends EventRow>(
+  parts: RelayParts<Row>,
+  options: RelayOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  await eachSession(parts.link, {
+    name: "relay",
+    complaint: "The relay can't start yet: {reason}",
+    log: parts.log,
+    ensure: (manager, mayMake) => ensureStream(manager, options.stream, mayMake),
+    work: async ({ session, manager, info }, works) => {
+      const server = { manager, serverId: session.connection.info?.server_id ?? "" };
+      const source = parts.openSource();
+      const generation = await source.loss?.compare(server, options.stream.name) ?? 0;
+      works();
+      const createdAt = `${info.created}`;
+      await relayRound(parts, options, session, { source, manager, generation, createdAt });
+    },
+  }, stop);
+}
+
+interface Round<Row extends EventRow> {
+  source: EventSource<Row>;
+  manager: JetStreamManager;
+  generation: number;
+  createdAt: string;
+}
+
+async function relayRound<Row extends EventRow>(
+  parts: RelayParts<Row>,
+  options: RelayOptions,
+  { connection, signal }: Session,
+  round: Round<Row>,
+): Promise<void> {
+  const { source, generation } = round;
+  const publisher = openPublisher(connection, parts.link.name);
+  const streamChanged = new AbortController();
+  const until = AbortSignal.any([signal, streamChanged.signal]);
+  const worker = new Worker<Row, Published>(
+    {
+      name: "relay",
+      ...options,
+      claim: (limit, context) => source.claim(limit, context),
+      work: (row, traceparent) =>
+        publishRow(publisher, row, options.types, generation, traceparent),
+      settle: (settled) => source.settle(settled),
+      extend: (rows) => source.extend(rows),
+      step: { name: `publish ${options.stream.subjects.join(", ")}`, kind: "producer" },
+      traceparentOf: (row) => row.content.traceparent,
+      about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),
+    },
+    parts.log,
+    parts.abandon,
+  );
+  const watching = watchStream(round, options.stream.name, publisher, until)
+    .then(() => streamChanged.abort());
+  await worker.run(parts.toRelay, until);
+  publisher.close();
+  streamChanged.abort();
+  await watching;
+}
+
+async function publishRow(
+  publisher: Publisher,
+  row: EventRow,
+  types: EventTypes,
+  generation: number,
+  traceparent?: string,
+): Promise<Outcome<Published>> {
+  const { event_type } = row.content;
+  const type = types.get(event_type);
+  if (!type) {
+    // A newer replica may have written the event, and know the type.
+    return { kind: "retry", error: `This version does not know the event type "${event_type}"` };
+  }
+  let message: EventMessage;
+  try {
+    message = toMessage(row, type, traceparent);
+  } catch (error) {
+    if (!(error instanceof Unpublishable)) throw error;
+    return { kind: "failed", error: error.message };
+  }
+  const result = await publisher.publish(message);
+  switch (result.kind) {
+    case "acked":
+      return {
+        kind: "done",
+        result: { generation, sequence: result.sequence, ackedAt: performance.now() },
+      };
+    case "refused":
+      return { kind: "retry", error: result.error };
+    case "unavailable":
+      return result;
+  }
+}
+
+// Returns when the stream was created anew, or when its last sequence is below one that it has
+// acknowledged. Both can happen without the connection being lost.
+async function watchStream<Row extends EventRow>(
+  { source, manager, createdAt }: Round<Row>,
+  stream: string,
+  publisher: Publisher,
+  until: AbortSignal,
+): Promise<void> {
+  while (!until.aborted) {
+    await pause(watchMs, until);
+    if (until.aborted) return;
+    const acked = publisher.lastSequence();
+    try {
+      const info = await manager.streams.info(stream);
+      if (String(info.created) !== createdAt || info.state.last_seq < acked) return;
+    } catch {
+      return;
+    }
+    // A relay that did not notice the loss may have settled events since, and have ended. An error
+    // is ignored here because the claims report a database that fails.
+    await source.loss?.republishLate().catch(() => {});
+  }
+}

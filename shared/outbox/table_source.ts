@@ -1,0 +1,46 @@
+import type { Database } from "../postgres/postgres.ts";
+import type { Log } from "../process/log.ts";
+import type { Settlement } from "../queue/job.ts";
+import type { ClaimOptions } from "../queue/repeated_claims.ts";
+import { repairLostEvents } from "./lost_events.ts";
+import type { OutboxRow, OutboxTable } from "./outbox_table.ts";
+import { republishLost } from "./republish_lost.ts";
+import type { EventSource, Published } from "./source.ts";
+
+export interface TableSource {
+  database: Database;
+  outbox: OutboxTable;
+  // Called for each published event with the time from its change to its acknowledgement.
+  observeDelay(seconds: number): void;
+  log: Log;
+}
+
+export function tableSource(
+  { database, outbox, observeDelay, log }: TableSource,
+  options: ClaimOptions,
+): EventSource<OutboxRow> {
+  return {
+    claim: outbox.claimRepeatedly(database, options),
+    settle: async (settled) => {
+      const owned = await outbox.settle(database, settled);
+      for (const settlement of settled) {
+        if (settlement.kind === "done" && owned.has(settlement.row.id)) {
+          observeDelay(delayOf(settlement));
+        }
+      }
+      return owned;
+    },
+    extend: (rows) => outbox.extend(database, rows, options.leaseMs),
+    loss: {
+      compare: (server, stream) => repairLostEvents(database, outbox, server, stream, log),
+      republishLate: () => republishLost(database, outbox, log),
+    },
+  };
+}
+
+type Done = Extract<Settlement<OutboxRow, Published>, { kind: "done" }>;
+
+// A republished event counts again, from its change.
+function delayOf({ row, result }: Done): number {
+  return row.content.age_seconds + (result.ackedAt - row.claimedAt) / 1_000;
+}

@@ -1,0 +1,137 @@
+import type { Database, Transaction } from "../postgres/postgres.ts";
+import { list, name, type Sql } from "../postgres/sql.ts";
+import { everything } from "./claim_statement.ts";
+import { leaseRows, nextDueMs } from "./claims.ts";
+import type { Lease, LeasedRow } from "./leased_row.ts";
+import { type ClaimOptions, claimRepeatedly, type RepeatedClaim } from "./repeated_claims.ts";
+import { type ClaimContext, nothingInHand, type Settlement } from "./job.ts";
+import { newLease, type NewRow } from "./new_lease.ts";
+import { extendLeases, markDone, settleEach } from "./settlements.ts";
+import type { NewLease } from "./handover.ts";
+
+// A table whose rows wait for work. Its owner describes it here; the statements that lease, extend,
+// settle and release rows are the same for all tables (statements.sql). Such a table has the columns
+//
+//   status            PENDING, the working status, the done status, or FAILED
+//   unfinished        generated: the status is PENDING or the working status
+//   aggregate_key     rows with the same key are worked on in the order of their positions
+//   attempt_count     failed attempts so far; an expired lease counts as one
+//   next_retry_at     no claim takes the row before this time
+//   locked_by, locked_at, lease_until, claim_token    the lease; null without one
+//   last_error        the error of the last failed attempt
+//
+// and two indexes: one in the order of claims, where unfinished, and one on (aggregate_key,
+// position), where unfinished::int = 1. A table of attempts records what happened to its rows,
+// except success: (id of the row, outcome, worker, begun_at, error).
+
+export interface TableDescription<Content, Result = unknown> {
+  name: string;
+  id: string; // the column with the id of a row, a uuid
+  attempts: string; // the name of the table of attempts
+  working: string; // the status of a leased row
+  order: ClaimOrder;
+  content: Sql; // the columns that the work needs
+  lane?: Lane;
+  claimSets?: Sql; // assignments of a claim besides the lease
+  done: Done<Content, Result>;
+  failed?: Failed;
+}
+
+export interface ClaimOrder {
+  turn: Sql; // a claim finds the rows with the lowest values of this column first
+  position: Sql; // the order of rows with the same key
+  index: Sql; // the columns of the index that begins with `turn`
+  isDueTime: boolean; // `turn` is a time, and no claim takes the row before it
+}
+
+// Rows of one key have increasing times.
+export function oldestFirst(column: string): ClaimOrder {
+  return { turn: name(column), position: name(column), index: name(column), isDueTime: false };
+}
+
+// The oldest row of a key need not have its lowest version.
+export function oldestFirstByVersion(column: string, version: string): ClaimOrder {
+  const index = list([name(column), name(version)]);
+  return { turn: name(column), position: name(version), index, isDueTime: false };
+}
+
+// The column is generated as coalesce(next_retry_at, the time at which the row is due), so a claim
+// reads neither rows of the future nor rows that wait for a retry. A row that is due when it is
+// written has next_retry_at = now(), because most claims look back only a few seconds.
+export function byDueTime(column: string): ClaimOrder {
+  return { ...oldestFirst(column), isDueTime: true };
+}
+
+// What it means to be done. The values of the results are joined to their rows as `settled`.
+export interface Done<Content, Result> {
+  status: string;
+  set?: Sql; // assignments besides status and lease, of `row` and `settled`
+  values: Record<string, DoneValue<Content, Result>>;
+}
+
+interface DoneValue<Content, Result> {
+  type: "bigint" | "float8" | "text" | "uuid";
+  of(row: LeasedRow<Content>, result: Result): string | number | null;
+}
+
+export interface Lane {
+  of: Sql; // the destination of a row, as a text; all rows of a key have the same one
+  most: number; // a claim leases no more rows of one lane
+}
+
+// What else the statement does that gives rows up. `changed` has the id, error and `returning` of
+// each row.
+export interface Failed {
+  returning: Sql;
+  also: Sql;
+}
+
+type Rows<Content> = LeasedRow<Content>[];
+
+export interface LeasedTable<Content, Result> {
+  description: TableDescription<Content, Result>;
+  // Looks at the whole table. A worker claims repeatedly.
+  claim(
+    database: Database,
+    lease: Lease,
+    limit: number,
+    context?: ClaimContext,
+  ): Promise<Rows<Content>>;
+  claimRepeatedly(database: Database, options: ClaimOptions): RepeatedClaim<Content>;
+  // For a table by due time: when the next of its future rows is due.
+  nextDueMs(database: Database): Promise<number | undefined>;
+  // Both return the ids of the rows whose lease the worker still had.
+  extend(database: Database, rows: Rows<Content>, leaseMs: number): Promise<Set<string>>;
+  settle(
+    database: Database,
+    settled: Settlement<LeasedRow<Content>, Result>[],
+  ): Promise<Set<string>>;
+  // For work that settles its rows itself, in the transaction of its effects.
+  markDone(
+    tx: Transaction,
+    done: { row: LeasedRow<Content>; result: Result }[],
+  ): Promise<string[]>;
+  // The part of an insert that leases new rows to the worker of this process.
+  newLease(row: NewRow, lease: NewLease | undefined): Sql;
+}
+
+// For what needs only the description.
+export type AnyTable = Pick<LeasedTable<unknown, unknown>, "description">;
+
+export function leasedTable<Content extends object, Result>(
+  table: TableDescription<Content, Result>,
+): LeasedTable<Content, Result> {
+  return {
+    description: table,
+    claim: async (database, lease, limit, context = nothingInHand) => {
+      const scan = { limit, window: 10 * limit, since: everything, context };
+      return (await leaseRows(database, table, lease, scan)).rows;
+    },
+    claimRepeatedly: (database, options) => claimRepeatedly(database, table, options),
+    nextDueMs: (database) => nextDueMs(database, table),
+    extend: (database, rows, leaseMs) => extendLeases(database, table, rows, leaseMs),
+    settle: (database, settled) => settleEach(database, table, settled),
+    markDone: (tx, done) => markDone(tx, table, done),
+    newLease: (row, lease) => newLease(table, row, lease),
+  };
+}

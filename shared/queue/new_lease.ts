@@ -1,0 +1,51 @@
+import { literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
+import { isUnfinishedByKey } from "./claim_statement.ts";
+import type { NewLease } from "./handover.ts";
+import type { TableDescription } from "./leased_table.ts";
+
+// New rows that are written as leased to the worker of this process: the columns of an insert, their
+// values, and the join that supplies the values.
+
+export const leaseColumns: Sql = sql`status, locked_by, locked_at, lease_until, claim_token`;
+export const leaseValues: Sql = sql`coalesce(lease.status, 'PENDING'), lease.locked_by,
+    lease.locked_at, lease.lease_until, lease.claim_token`;
+
+export interface NewRow {
+  key: Sql;
+  position: Sql;
+  where?: Sql; // false for a row that must not be leased
+}
+
+// A row is PENDING if there is no lease, if an earlier row of its key is unfinished, or if `where`
+// is false.
+export function newLease<Content>(
+  table: TableDescription<Content>,
+  { key, position, where }: NewRow,
+  lease: NewLease | undefined,
+): Sql {
+  return sql`left join lateral (
+    select ${literal(table.working)} as status, ${lease?.worker}::text as locked_by,
+      clock_timestamp() as locked_at,
+      now() + make_interval(secs => ${lease?.leaseMs}::float8 / 1000) as lease_until,
+      ${lease?.token}::uuid as claim_token
+    where ${lease !== undefined}${
+    where
+      ? sql`
+      and ${where}`
+      : nothing
+  }
+      and not exists (
+        select from ${name(table.name)} earlier
+        where ${isUnfinishedByKey("earlier")}
+          and earlier.aggregate_key = ${key}
+          and earlier.${table.order.position} < ${position}
+        offset 0
+      )
+  ) as lease on true`;
+}
+
+// What the insert returns of the rows that it has leased.
+export function leasedColumns<Content>({ id, content }: TableDescription<Content>): Sql {
+  return sql`${name(id)} as id, aggregate_key, attempt_count, false as taken_over,
+  ${content}`;
+}

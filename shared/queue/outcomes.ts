@@ -1,0 +1,26 @@
+import { type Backoff, backoffMs } from "./backoff.ts";
+import type { Claimed, Outcome, Settlement } from "./job.ts";
+
+// What the table is asked to write down for the outcome of the work on a row.
+export function settlementOf<Row extends Claimed, Result>(
+  row: Row,
+  outcome: Outcome<Result>,
+  { maxAttempts, backoff }: { maxAttempts: number; backoff: Backoff },
+): Settlement<Row, Result> {
+  switch (outcome.kind) {
+    case "done":
+      return { row, kind: "done", result: outcome.result };
+    case "retry": {
+      const { error } = outcome;
+      const attempt = row.attempts + 1;
+      if (attempt >= maxAttempts) return { row, kind: "failed", error, attempted: true };
+      return { row, kind: "retry", error, delayMs: outcome.delayMs ?? backoffMs(backoff, attempt) };
+    }
+    case "failed":
+      return { row, kind: "failed", error: outcome.error, attempted: true };
+    case "later":
+      return { row, kind: "released", delayMs: outcome.delayMs };
+    case "unavailable":
+      return { row, kind: "released" };
+  }
+}

@@ -1,0 +1,99 @@
+import type { Database } from "../postgres/postgres.ts";
+import { type Claim, type ClaimContext, nothingInHand } from "./job.ts";
+import { everything, type Scan, type Since } from "./claim_statement.ts";
+import { type Leased, leaseRows } from "./claims.ts";
+import type { Lease, LeasedRow } from "./leased_row.ts";
+import type { TableDescription } from "./leased_table.ts";
+
+export interface ClaimOptions extends Lease {
+  batchSize: number;
+  pollIntervalMs: number;
+}
+
+export type RepeatedClaim<Content> = (
+  limit: number,
+  context?: ClaimContext,
+) => Promise<Claim<LeasedRow<Content>>>;
+
+// The claims of a worker. Each looks at a bounded number of rows, and the next one goes on where it
+// ended. Only one claim per poll interval begins at the oldest row: while some transaction stays
+// open, the index keeps an entry for each row that was finished since, and a backlog can begin with
+// rows that wait for others.
+export function claimRepeatedly<Content extends object>(
+  database: Database,
+  table: TableDescription<Content>,
+  options: ClaimOptions,
+): RepeatedClaim<Content> {
+  const scans = new Scans(options);
+  return async (limit, context = nothingInHand) => {
+    const scan = { limit, context, ...scans.begin(context) };
+    const claim = await leaseRows<Content>(database, table, options, scan);
+    scans.end(claim, limit);
+    return claim;
+  };
+}
+
+const overtakingMs = 5_000;
+const mostBatches = 10;
+
+class Scans {
+  readonly #options: ClaimOptions;
+  #since = (): Since => everything;
+  #window: number;
+  #beganAt = -Infinity; // the last scan that began at the oldest row
+  #inVainMs = 0; // how long claims have looked since then at rows that they could not lease
+  #lanes: string[] = [];
+  #now = { from: 0, since: everything as Since };
+
+  constructor(options: ClaimOptions) {
+    this.#options = options;
+    this.#window = options.batchSize;
+  }
+
+  begin({ lanes, fromOldest }: ClaimContext): Pick<Scan, "since" | "window"> {
+    const from = performance.now();
+    // A backlog that has to be looked at in vain takes at most a tenth of the time.
+    const pauseMs = Math.max(this.#options.pollIntervalMs, 10 * this.#inVainMs);
+    const hasNewRoom = this.#lanes.some((lane) => !lanes.includes(lane));
+    this.#lanes = lanes;
+    if (fromOldest || hasNewRoom || from >= this.#beganAt + pauseMs) {
+      this.#beganAt = from;
+      this.#inVainMs = 0;
+      this.#since = () => everything;
+    }
+    const since = this.#since();
+    this.#now = { from, since };
+    return { since, window: this.#window };
+  }
+
+  end({ rows, more, seen, reached }: Leased<unknown>, limit: number): void {
+    const { from, since } = this.#now;
+    const isWhole = since === everything;
+    const ms = performance.now() - from;
+    if (isWhole || seen > 0) this.#inVainMs += ms * (1 - rows.length / Math.max(seen, 1));
+    this.#resize(rows.length, limit, more, reached === since);
+    if (reached !== null) {
+      // Commits can overtake each other, so the end of the table is looked at again.
+      const next = more ? reached : before(reached);
+      this.#since = () => next;
+    } else if (isWhole) {
+      this.#since = () => ({ msAgo: performance.now() - from + overtakingMs });
+    }
+  }
+
+  // A window grows while less than half of a batch is found in it, and without a bound while all of
+  // its rows have the same turn.
+  #resize(found: number, limit: number, more: boolean, stands: boolean): void {
+    const { batchSize } = this.#options;
+    const most = mostBatches * batchSize;
+    if (found >= limit || !more) {
+      this.#window = Math.max(batchSize, Math.min(this.#window, most) / 2);
+    } else if (stands) this.#window *= 2;
+    else if (found * 2 < limit) this.#window = Math.min(this.#window * 2, most);
+    this.#window = Math.ceil(this.#window);
+  }
+}
+
+function before(time: string): string {
+  return new Date(Date.parse(time) - overtakingMs).toISOString();
+}
