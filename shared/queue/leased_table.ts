@@ -46,7 +46,8 @@ export interface ClaimOrder {
 
 // Rows of one key have increasing times.
 export function oldestFirst(column: string): ClaimOrder {
-  return { turn: name(column), position: name(column), index: name(column), isDueTime: false };
+  const turn = name(column);
+  return { turn, position: turn, index: turn, isDueTime: false };
 }
 
 // The oldest row of a key need not have its lowest version.
@@ -57,9 +58,11 @@ export function oldestFirstByVersion(column: string, version: string): ClaimOrde
 
 // The column is generated as coalesce(next_retry_at, the time at which the row is due), so a claim
 // reads neither rows of the future nor rows that wait for a retry. A row that is due when it is
-// written has next_retry_at = now(), because most claims look back only a few seconds.
-export function byDueTime(column: string): ClaimOrder {
-  return { ...oldestFirst(column), isDueTime: true };
+// written has next_retry_at = now(), because most claims look back only a few seconds. A retry
+// changes the column, so the rows of a key need another one as their position.
+export function byDueTime(column: string, position: string): ClaimOrder {
+  const [turn, index] = [name(column), name(column)];
+  return { turn, position: name(position), index, isDueTime: true };
 }
 
 // What it means to be done. The values of the results are joined to their rows as `settled`.
