@@ -60,7 +60,9 @@ const ddlOf = (table: string) =>
      unfinished boolean generated always as (status in ('PENDING', 'PACKING')) stored)`;
 
 const waiting = waitingRows(parcels, { event_id: z.uuid() });
-const returns = waitingRows(tableOf("returns", byDueTime("due_at")), { event_id: z.uuid() });
+const returns = waitingRows(tableOf("returns", byDueTime("due_at", "created_at")), {
+  event_id: z.uuid(),
+});
 
 const statusSchema = z.object({
   ...waiting.fields,
