@@ -199,10 +199,14 @@ export class Worker<Row extends Claimed, Result> {
     }
     const outcome = await this.#outcomeOf(row);
     this.#destinationError = outcome.kind === "unavailable" ? outcome.error : undefined;
-    if (outcome.kind === "later" && outcome.lane !== undefined) {
-      void this.#lanes.pause(outcome.lane, outcome.delayMs);
-    }
-    return settlementOf(row, outcome, this.#job);
+    const settlement = settlementOf(row, outcome, this.#job);
+    this.#pauseLane(settlement);
+    return settlement;
+  }
+
+  #pauseLane(settlement: Settlement<Row, Result>): void {
+    if (settlement.kind !== "released" || settlement.lane === undefined) return;
+    void this.#lanes.pause(settlement.lane, settlement.delayMs ?? 0);
   }
 
   // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
@@ -222,6 +226,7 @@ export class Worker<Row extends Claimed, Result> {
   async #settle(finished: Finished<Row, Result>): Promise<boolean> {
     this.#lanes.leave(finished.held.row.lane);
     const isOwned = await this.#unsettled.settle(finished, this.#abandon);
+    this.#pauseLane(finished.settlement); // so that it resumes when the row is due, and not before
     this.#capacity.trigger();
     if (this.#job.nextDueMs && "delayMs" in finished.settlement) this.#wake?.trigger(); // it may be the next
     if (this.#joinsLater && this.#lines.waiting <= this.#job.batchSize) {

@@ -37,7 +37,14 @@ Deno.test("a row that is put off pauses its lane and not the worker, and nothing
     worked.push(id);
     const later = { kind: "later", delayMs: 50, lane: "a" } as const;
     return Promise.resolve(throttled && lane === "a" ? later : done(id));
-  }, { atOnce: () => 1, pollIntervalMs: 60_000, nextDueMs: () => table.nextDueMs() });
+  }, {
+    atOnce: () => 1,
+    pollIntervalMs: 60_000,
+    settle: async (settlements) => {
+      await turns(10);
+      return await table.settle(settlements);
+    },
+  });
   const from = performance.now();
   await table.until(() => table.row("b0").finished !== undefined);
   await table.until(() => table.row("a2").lease === undefined);
