@@ -182,6 +182,7 @@ export class Worker<Row extends Claimed, Result> {
 
   async #workInLane(held: InHand<Row>): Promise<Settlement<Row, Result>> {
     const { row } = held;
+    if (row.lane === undefined) return await this.#workOn(held);
     if (!await this.#lanes.begin(row.lane)) return { row, kind: "released" };
     try {
       return await this.#workOn(held);
@@ -192,7 +193,9 @@ export class Worker<Row extends Claimed, Result> {
 
   async #workOn(held: InHand<Row>): Promise<Settlement<Row, Result>> {
     const { row } = held;
-    if (!await this.#heartbeat.isLeased(held, this.#abandon)) return { row, kind: "released" };
+    const isLeased = this.#held.isLeased(held) ||
+      await this.#heartbeat.isLeasedAgain(held, this.#abandon);
+    if (!isLeased) return { row, kind: "released" };
     if (row.attempts >= this.#job.maxAttempts) {
       const error = "Lease expired too often; this row may be crashing its worker";
       return { row, kind: "failed", error, attempted: false };
