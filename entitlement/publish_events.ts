@@ -23,10 +23,8 @@ export function publishEvents(
   { sealKey, ...options }: PublishOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const observeDelay = (seconds: number) => publishDelay.observe(seconds);
-  const table = { database, outbox, observeDelay, log: parts.log };
+  const openSource = tableSource(database, outbox, (seconds) => publishDelay.observe(seconds));
   const types = eventTypes(options.stream.subjects[0], sealKey);
-  const openSource = () => tableSource(table, options);
   return runRelay({ ...parts, openSource }, { ...options, types }, stop);
 }
 

@@ -1,25 +1,17 @@
 import type { Database } from "../postgres/postgres.ts";
-import type { Log } from "../process/log.ts";
 import type { Settlement } from "../queue/job.ts";
-import type { ClaimOptions } from "../queue/repeated_claims.ts";
 import { repairLostEvents } from "./lost_events.ts";
 import type { OutboxRow, OutboxTable } from "./outbox_table.ts";
 import { republishLost } from "./republish_lost.ts";
-import type { EventSource, Published } from "./source.ts";
+import type { OpenSource, Published } from "./source.ts";
 
-export interface TableSource {
-  database: Database;
-  outbox: OutboxTable;
-  // Called for each published event with the time from its change to its acknowledgement.
-  observeDelay(seconds: number): void;
-  log: Log;
-}
-
+// `observeDelay` gets the time from the change of an event to its acknowledgement.
 export function tableSource(
-  { database, outbox, observeDelay, log }: TableSource,
-  options: ClaimOptions,
-): EventSource<OutboxRow> {
-  return {
+  database: Database,
+  outbox: OutboxTable,
+  observeDelay: (seconds: number) => void = () => {},
+): OpenSource<OutboxRow> {
+  return (options, log) => ({
     ...outbox.jobOn(database, options, (settled, owned) => {
       for (const settlement of settled) {
         if (settlement.kind === "done" && owned.has(settlement.row.id)) {
@@ -31,7 +23,7 @@ export function tableSource(
       compare: (server, stream) => repairLostEvents(database, outbox, server, stream, log),
       republishLate: () => republishLost(database, outbox, log),
     },
-  };
+  });
 }
 
 type Done = Extract<Settlement<OutboxRow, Published>, { kind: "done" }>;

@@ -25,8 +25,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   addCommand(app, commandBatch(tables.database, createReminder, toFire), route);
   const parts = { database: tables.database, link: nats.link, log, abandon };
   const { stream } = config.streams;
-  const source = { ...parts, outbox, observeDelay: () => {} };
-  const openSource = () => tableSource(source, config.outbox);
+  const openSource = tableSource(tables.database, outbox);
   const relay = { ...config.outbox, stream, types: eventTypes(stream.subjects[0]) };
   const fire = new Worker(firing(tables.database, config.firing), log, abandon);
   return {
