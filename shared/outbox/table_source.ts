@@ -3,9 +3,26 @@ import type { Settlement } from "../queue/job.ts";
 import { repairLostEvents } from "./lost_events.ts";
 import type { OutboxRow, OutboxTable } from "./outbox_table.ts";
 import { republishLost } from "./republish_lost.ts";
+import { type RelayOptions, type RelayParts, runRelay } from "./relay.ts";
 import type { OpenSource, Published } from "./source.ts";
 
-// `observeDelay` gets the time from the change of an event to its acknowledgement.
+export interface TableParts extends Omit<RelayParts<OutboxRow>, "openSource"> {
+  database: Database;
+  outbox: OutboxTable;
+  // Called for each published event with the time from its change to its acknowledgement.
+  observeDelay?(seconds: number): void;
+}
+
+// Publishes the events of a table.
+export function relayTable(
+  { database, outbox, observeDelay, ...parts }: TableParts,
+  options: RelayOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const openSource = tableSource(database, outbox, observeDelay);
+  return runRelay({ ...parts, openSource }, options, stop);
+}
+
 export function tableSource(
   database: Database,
   outbox: OutboxTable,
