@@ -1,3 +1,4 @@
+import { expiredAnswers } from "@kenri/shared/commands/stored_answers.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { deleteOldRows } from "@kenri/shared/process/retention.ts";
@@ -6,13 +7,6 @@ export interface RetentionOptions {
   publishedTtlMs: number;
   auditMonths: number;
 }
-
-const expiredKeys = {
-  table: "idempotency_keys",
-  id: "idem_key",
-  condition: `expires_at <= now()
-       order by expires_at`,
-};
 
 const publishedEvents = {
   table: "outbox_events",
@@ -33,7 +27,7 @@ export async function cleanEntitlement(
   signal: AbortSignal,
 ): Promise<void> {
   const partitionsMade = await makeAuditPartitions(database);
-  const keys = await deleteOldRows(database, expiredKeys, [], signal);
+  const keys = await deleteOldRows(database, expiredAnswers, [], signal);
   const events = await deleteOldRows(database, publishedEvents, [publishedTtlMs], signal);
   const partitionsDropped = await dropAuditPartitions(database, auditMonths);
   await warnOfLongerAudit(database, auditMonths, log);

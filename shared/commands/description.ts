@@ -41,13 +41,13 @@ function refusalsOf<Fields>({ key, refusals }: Described<Fields>): Responses {
 }
 
 function unreadable<Fields>({ key, body }: Described<Fields>): Responses {
-  const [firstField] = Object.keys(body?.schema.shape ?? {});
-  const missing = firstField ?? (key ? "Idempotency-Key" : undefined);
+  if (!key && !body) return {};
+  const fields = Object.entries(body?.schema.shape ?? {});
+  const required = fields.find(([, field]) => !z.safeParse(field, undefined).success);
+  const missing = required?.[0] ?? (key ? "Idempotency-Key" : "request body");
   return {
-    ...(missing === undefined ? {} : {
-      400: errorAnswer("A header, the body or a field is missing or invalid", {
-        BAD_REQUEST: `${missing} is required`,
-      }),
+    400: errorAnswer("A header, the body or a field is missing or invalid", {
+      BAD_REQUEST: `${missing} is required`,
     }),
     ...(body ? unreadableBody : {}),
   };
@@ -71,8 +71,10 @@ function jsonBody<Fields>(
   return { required: true, content: { "application/json": { schema, example } } };
 }
 
+export const keyPattern = /^[\x21-\x7e]{1,255}$/;
+
 const keyHeader = ({ advice, example }: { advice: string; example: string }) => ({
-  "Idempotency-Key": z.string().regex(/^[\x21-\x7e]{1,255}$/).openapi({
+  "Idempotency-Key": z.string().regex(keyPattern).openapi({
     description: `Makes the request safe to repeat for 24 hours; ${advice}`,
     example,
   }),

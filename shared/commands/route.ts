@@ -13,7 +13,7 @@ import { sha256 } from "../process/sha256.ts";
 import type { Batch } from "../queue/batch.ts";
 import { activeTraceparent } from "../telemetry/tracing.ts";
 import type { Answer, Outcome } from "./answer.ts";
-import { described } from "./description.ts";
+import { described, keyPattern } from "./description.ts";
 
 // The way of a command over HTTP: what its route says, the request, and the answer.
 
@@ -93,7 +93,7 @@ function readKey(given: string | null): string {
   if (given === null || given.trim() === "") {
     throw new ApiError("BAD_REQUEST", "Idempotency-Key is required");
   }
-  if (!/^[\x21-\x7e]{1,255}$/.test(given)) {
+  if (!keyPattern.test(given)) {
     throw new ApiError("BAD_REQUEST", "Idempotency-Key must be 1 to 255 visible ASCII characters");
   }
   return given;

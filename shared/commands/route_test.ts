@@ -28,7 +28,7 @@ interface Started {
   results: Result[];
 }
 
-// A route with a key and a body, and one with neither.
+// A route with a key and a body, and two on one path: with neither, and with an optional field.
 function start(maxWaiting = 10): Started {
   const results: Result[] = [];
   const inputs: Input[] = [];
@@ -47,7 +47,7 @@ function start(maxWaiting = 10): Started {
   });
   const app = createApp({ title: "Test", checks: {}, authenticator: openAuthenticator, log });
   const count = (result: Result) => results.push(result);
-  const about = { scope: "entitlements:write" as const, responses: { 201: { description: "" } } };
+  const about = { scope: "metrics:read" as const, responses: { 201: { description: "" } } };
   addCommand(app, batch, {
     route: { ...about, method: "post", path: "/things" },
     key: { advice: "any", example: "key-1" },
@@ -58,6 +58,13 @@ function start(maxWaiting = 10): Started {
   addCommand(app, batch, {
     route: { ...about, method: "delete", path: "/things/{name}" },
     toInput: (_, sender, req) => ({ name: pathPart(req, "name"), sender }),
+    count,
+  });
+  addCommand(app, batch, {
+    route: { ...about, method: "patch", path: "/things/{name}" },
+    body: { schema: z.object({ name: z.string().optional() }), example: {} },
+    toInput: ({ name = "ok" }, sender) => ({ name, sender }),
+    refusals: { description: "It is finished", messages: { FINISHED: "already finished" } },
     count,
   });
   return { app, inputs, results };
@@ -106,6 +113,20 @@ Deno.test("a route may take neither a key nor a body, and answer without a body"
   assert.equal(started.inputs[0]?.sender.idempotencyKey, "");
 });
 
+Deno.test("a path may have several methods, and the others are refused", async () => {
+  const started = start();
+  const ask = (method: string, body?: string) =>
+    started.app.request("http://127.0.0.1/things/empty", {
+      method,
+      ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/json" } }),
+    });
+  assert.equal((await ask("DELETE")).status, 204);
+  assert.equal((await ask("PATCH", "{}")).status, 201);
+  const refused = await ask("POST", "{}");
+  assert.deepEqual([refused.status, refused.headers.get("Allow")], [405, "DELETE, PATCH"]);
+  assert.deepEqual(started.results, ["applied", "applied"]);
+});
+
 Deno.test("what can't be read is refused before it reaches the batch, and the key is read first", async () => {
   const started = start();
   const refused = async (body: unknown, headers?: Record<string, string>) => {
@@ -141,7 +162,7 @@ Deno.test("a request to a full batch is refused unread", async () => {
 Deno.test("a route describes the headers, answers and errors that all commands have", async () => {
   const answer = await start().app.request("http://127.0.0.1/openapi.json");
   const { paths } = await answer.json();
-  const { post, delete: remove } = { ...paths["/things"], ...paths["/things/{name}"] };
+  const { post, patch, delete: remove } = { ...paths["/things"], ...paths["/things/{name}"] };
   const names = ({ parameters }: { parameters: { name: string }[] }) =>
     parameters.map(({ name }) => name);
   assert.deepEqual(names(post), ["Idempotency-Key", "traceparent", "X-Trace-Id"]);
@@ -155,6 +176,11 @@ Deno.test("a route describes the headers, answers and errors that all commands h
     "X-Trace-Id",
     "Idempotency-Replayed",
   ]);
-  const { examples } = post.responses[409].content["application/json"];
-  assert.deepEqual(Object.keys(examples), ["IDEMPOTENCY_KEY_CONFLICT"]);
+  const examples = ({ content }: { content: Record<string, { examples: object }> }) =>
+    Object.keys(content["application/json"]?.examples ?? {});
+  assert.deepEqual(examples(post.responses[409]), ["IDEMPOTENCY_KEY_CONFLICT"]);
+  assert.deepEqual(statuses(patch), ["201", "400", "408", "409", "413", "415"]);
+  assert.deepEqual(examples(patch.responses[409]), ["FINISHED"]);
+  const { value } = patch.responses[400].content["application/json"].examples.BAD_REQUEST;
+  assert.equal(value.message, "request body is required");
 });

@@ -1,5 +1,6 @@
 import { type Database, query, type Transaction } from "../postgres/postgres.ts";
 import { sql } from "../postgres/sql.ts";
+import type { OldRows } from "../process/retention.ts";
 import { sha256 } from "../process/sha256.ts";
 import type { Answer } from "./answer.ts";
 
@@ -103,3 +104,10 @@ export async function storeAnswers(
     throw new Error("Another answer was stored under a key that was locked");
   }
 }
+
+export const expiredAnswers: OldRows = {
+  table: "idempotency_keys",
+  id: "idem_key",
+  condition: `expires_at <= now()
+       order by expires_at`,
+};

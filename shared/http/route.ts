@@ -11,7 +11,11 @@ import { completed, type ScopedRoute } from "./openapi.ts";
 
 // A route of a service: its description, its scope, its handler, and the time it takes.
 
-// Registers a route with its description, and the refusal of every other method on its path.
+// The methods that the paths of an app have.
+const methodsOfPaths = new WeakMap<OpenAPIHono, Record<string, string[]>>();
+
+// Registers a route with its description, and the refusal of all methods that its path does not
+// have. A path may have several methods.
 export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler): void {
   if (isPublic(route.path) !== (route.scope === "public")) {
     throw new Error(`The route ${route.path} and access/admit.ts disagree whether it is public`);
@@ -20,8 +24,24 @@ export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler)
   const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
   const method = route.method.toUpperCase();
   app.on(method, path, observed(method, route.path, route.scope, handler));
-  const allow = method === "GET" ? "GET, HEAD" : method;
-  app.all(path, observed("other", route.path, "public", refuseMethod(allow)));
+  const paths = methodsOfPaths.get(app) ?? {};
+  methodsOfPaths.set(app, paths);
+  const methods = paths[path] ??= [];
+  methods.push(method);
+  if (methods.length === 1) app.all(path, refuseOthers(route.path, methods));
+}
+
+// Hono asks the handlers of a path in the order in which they were added, so this one passes on the
+// methods that were added after it.
+function refuseOthers(route: string, methods: string[]): Handler {
+  const refuse = observed("other", route, "public", (context, next) => {
+    const allow = methods.map((method) => method === "GET" ? "GET, HEAD" : method).join(", ");
+    return refuseMethod(allow)(context, next);
+  });
+  return (context, next) => {
+    const { method } = context.req;
+    return methods.includes(method === "HEAD" ? "GET" : method) ? next() : refuse(context, next);
+  };
 }
 
 export function refuseMethod(allow: string): Handler {

@@ -20,17 +20,13 @@ export function tableSource(
   options: ClaimOptions,
 ): EventSource<OutboxRow> {
   return {
-    claim: outbox.claimRepeatedly(database, options),
-    settle: async (settled) => {
-      const owned = await outbox.settle(database, settled);
+    ...outbox.jobOn(database, options, (settled, owned) => {
       for (const settlement of settled) {
         if (settlement.kind === "done" && owned.has(settlement.row.id)) {
           observeDelay(delayOf(settlement));
         }
       }
-      return owned;
-    },
-    extend: (rows) => outbox.extend(database, rows, options.leaseMs),
+    }),
     loss: {
       compare: (server, stream) => repairLostEvents(database, outbox, server, stream, log),
       republishLate: () => republishLost(database, outbox, log),

@@ -45,6 +45,7 @@ Deno.test("a paused lane begins nothing and is left out, until its longest pause
   await turns(1);
   assert.deepEqual(rows.begun, ["1", "4"]);
   assert.deepEqual(rows.refused, ["2", "3"]);
+  await turns(12);
   assert.deepEqual(rows.lanes.leftOut(), ["a"]);
   await Promise.all(pauses);
   assert.ok(performance.now() - from > 38);

@@ -4,7 +4,7 @@ import { everything } from "./claim_statement.ts";
 import { leaseRows, nextDueMs } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import { type ClaimOptions, claimRepeatedly, type RepeatedClaim } from "./repeated_claims.ts";
-import { type ClaimContext, nothingInHand, type Settlement } from "./job.ts";
+import { type ClaimContext, type Job, nothingInHand, type Settlement } from "./job.ts";
 import { newLease, type NewRow } from "./new_lease.ts";
 import { extendLeases, markDone, settleEach } from "./settlements.ts";
 import type { NewLease } from "./handover.ts";
@@ -34,7 +34,7 @@ export interface TableDescription<Content, Result = unknown> {
   lane?: Lane;
   claimSets?: Sql; // assignments of a claim besides the lease
   done: Done<Content, Result>;
-  failed?: Failed;
+  failed?: Further;
 }
 
 export interface ClaimOrder {
@@ -46,7 +46,8 @@ export interface ClaimOrder {
 
 // Rows of one key have increasing times.
 export function oldestFirst(column: string): ClaimOrder {
-  return { turn: name(column), position: name(column), index: name(column), isDueTime: false };
+  const turn = name(column);
+  return { turn, position: turn, index: turn, isDueTime: false };
 }
 
 // The oldest row of a key need not have its lowest version.
@@ -57,13 +58,15 @@ export function oldestFirstByVersion(column: string, version: string): ClaimOrde
 
 // The column is generated as coalesce(next_retry_at, the time at which the row is due), so a claim
 // reads neither rows of the future nor rows that wait for a retry. A row that is due when it is
-// written has next_retry_at = now(), because most claims look back only a few seconds.
-export function byDueTime(column: string): ClaimOrder {
-  return { ...oldestFirst(column), isDueTime: true };
+// written has next_retry_at = now(), because most claims look back only a few seconds. A retry
+// changes the column, so the rows of a key need another one as their position.
+export function byDueTime(column: string, position: string): ClaimOrder {
+  const [turn, index] = [name(column), name(column)];
+  return { turn, position: name(position), index, isDueTime: true };
 }
 
 // What it means to be done. The values of the results are joined to their rows as `settled`.
-export interface Done<Content, Result> {
+export interface Done<Content, Result> extends Partial<Further> {
   status: string;
   set?: Sql; // assignments besides status and lease, of `row` and `settled`
   values: Record<string, DoneValue<Content, Result>>;
@@ -79,9 +82,9 @@ export interface Lane {
   most: number; // a claim leases no more rows of one lane
 }
 
-// What else the statement does that gives rows up. `changed` has the id, error and `returning` of
-// each row.
-export interface Failed {
+// What else a statement does that marks rows as done or gives them up. `changed` has the id, the
+// error and `returning` of each row.
+export interface Further {
   returning: Sql;
   also: Sql;
 }
@@ -98,6 +101,13 @@ export interface LeasedTable<Content, Result> {
     context?: ClaimContext,
   ): Promise<Rows<Content>>;
   claimRepeatedly(database: Database, options: ClaimOptions): RepeatedClaim<Content>;
+  // What the jobs of all tables have in common; a job may replace the last two. `observe` gets the
+  // ids of the rows whose lease the worker still had.
+  jobOn(
+    database: Database,
+    options: ClaimOptions,
+    observe?: (settled: Settlement<LeasedRow<Content>, Result>[], owned: Set<string>) => void,
+  ): TableJob<Content, Result>;
   // For a table by due time: when the next of its future rows is due.
   nextDueMs(database: Database): Promise<number | undefined>;
   // Both return the ids of the rows whose lease the worker still had.
@@ -115,6 +125,11 @@ export interface LeasedTable<Content, Result> {
   newLease(row: NewRow, lease: NewLease | undefined): Sql;
 }
 
+type TableJob<Content, Result> = Pick<
+  Job<LeasedRow<Content>, Result>,
+  "claim" | "nextDueMs" | "settle" | "extend" | "traceparentOf" | "about"
+>;
+
 // For what needs only the description.
 export type AnyTable = Pick<LeasedTable<unknown, unknown>, "description">;
 
@@ -128,6 +143,18 @@ export function leasedTable<Content extends object, Result>(
       return (await leaseRows(database, table, lease, scan)).rows;
     },
     claimRepeatedly: (database, options) => claimRepeatedly(database, table, options),
+    jobOn: (database, options, observe = () => {}) => ({
+      claim: claimRepeatedly(database, table, options),
+      ...(table.order.isDueTime ? { nextDueMs: () => nextDueMs(database, table) } : {}),
+      settle: async (settled) => {
+        const owned = await settleEach(database, table, settled);
+        observe(settled, owned);
+        return owned;
+      },
+      extend: (rows) => extendLeases(database, table, rows, options.leaseMs),
+      traceparentOf: () => null,
+      about: ({ id }) => ({ [table.id]: id }),
+    }),
     nextDueMs: (database) => nextDueMs(database, table),
     extend: (database, rows, leaseMs) => extendLeases(database, table, rows, leaseMs),
     settle: (database, settled) => settleEach(database, table, settled),

@@ -62,10 +62,13 @@ export class Lines<Row extends Claimed, Result> {
     return this.#lastClaim;
   }
 
-  join(claim: number, rows: InHand<Row>[]): void {
-    for (const held of rows) this.#join(claim, held);
+  // Returns what has to go back at once. The next claim should not begin before the table has these
+  // rows: it might find them again, and they would have to go back again.
+  join(claim: number, rows: InHand<Row>[]): Promise<unknown>[] {
+    const goingBack = rows.flatMap((held) => this.#join(claim, held));
     this.#claims.delete(claim);
     for (const [key, block] of this.#blocks) this.#endBlock(key, block);
+    return goingBack;
   }
 
   // Whether later rows of its key may join the line of this row.
@@ -73,16 +76,17 @@ export class Lines<Row extends Claimed, Result> {
     return key !== null && !this.#blocks.has(key);
   }
 
-  #join(claim: number, held: InHand<Row>): void {
+  #join(claim: number, held: InHand<Row>): Promise<unknown>[] {
     const { key } = held.row;
-    if (key === null) return void this.#workOn(held);
-    const block = this.#blocks.get(key);
-    const line = this.#lines.get(key);
-    if (block) {
+    const block = key === null ? undefined : this.#blocks.get(key);
+    if (key !== null && block) {
       block.waiting.push(held);
-      if (block.goingBack.size > 0 || claim <= block.lastClaim) this.#giveBack(key, block);
-    } else if (line) line.push(held);
-    else void this.#workOff(key, [held]);
+      const comesTooEarly = block.goingBack.size > 0 || claim <= block.lastClaim;
+      return comesTooEarly ? this.#giveBack(key, block) : [];
+    }
+    if (key === null) void this.#workOn(held);
+    else if (!this.#lines.get(key)?.push(held)) void this.#workOff(key, [held]);
+    return [];
   }
 
   async #workOn(held: InHand<Row>): Promise<void> {
@@ -111,20 +115,23 @@ export class Lines<Row extends Claimed, Result> {
     this.#endBlock(key, block);
   }
 
-  #giveBack(key: string, block: Block<Row>, first?: Finished<Row, Result>): void {
+  #giveBack(
+    key: string,
+    block: Block<Row>,
+    first?: Finished<Row, Result>,
+  ): Promise<unknown>[] {
     const rows = block.waiting.splice(0).map((held): Finished<Row, Result> => ({
       held,
       settlement: { row: held.row, kind: "released" },
     }));
     if (first) rows.unshift(first);
     for (const { held } of rows) block.goingBack.add(held);
-    for (const finished of rows) {
-      void this.#options.settle(finished).then(() => {
-        block.goingBack.delete(finished.held);
-        block.lastClaim = this.#lastClaim;
-        this.#endBlock(key, block);
-      });
-    }
+    return rows.map(async (finished) => {
+      await this.#options.settle(finished);
+      block.goingBack.delete(finished.held);
+      block.lastClaim = this.#lastClaim;
+      this.#endBlock(key, block);
+    });
   }
 
   #endBlock(key: string, block: Block<Row>): void {

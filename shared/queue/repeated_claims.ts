@@ -71,7 +71,8 @@ class Scans {
     const isWhole = since === everything;
     const ms = performance.now() - from;
     if (isWhole || seen > 0) this.#inVainMs += ms * (1 - rows.length / Math.max(seen, 1));
-    this.#resize(rows.length, limit, more, reached === since);
+    if (seen < this.#window || rows.length >= limit) this.#shrink();
+    else if (rows.length * 2 < limit) this.#grow(reached === since);
     if (reached !== null) {
       // Commits can overtake each other, so the end of the table is looked at again.
       const next = more ? reached : before(reached);
@@ -81,16 +82,14 @@ class Scans {
     }
   }
 
-  // A window grows while less than half of a batch is found in it, and without a bound while all of
-  // its rows have the same turn.
-  #resize(found: number, limit: number, more: boolean, stands: boolean): void {
-    const { batchSize } = this.#options;
-    const most = mostBatches * batchSize;
-    if (found >= limit || !more) {
-      this.#window = Math.max(batchSize, Math.min(this.#window, most) / 2);
-    } else if (stands) this.#window *= 2;
-    else if (found * 2 < limit) this.#window = Math.min(this.#window * 2, most);
-    this.#window = Math.ceil(this.#window);
+  #shrink(): void {
+    this.#window = Math.max(this.#options.batchSize, Math.ceil(this.#window / 2));
+  }
+
+  // Without a bound only while all rows of the window have the same turn.
+  #grow(stands: boolean): void {
+    const most = stands ? Infinity : mostBatches * this.#options.batchSize;
+    this.#window = Math.max(this.#window, Math.min(2 * this.#window, most));
   }
 }
 

@@ -148,7 +148,8 @@ export class Worker<Row extends Claimed, Result> {
       this.#report.table.fails("claim", error);
       dueAt = Infinity;
     }
-    this.#start(claim, rows, leasedFrom);
+    const goingBack = this.#start(claim, rows, leasedFrom);
+    if (goingBack.length > 0) await this.#untilBack(goingBack);
     return more || (this.#passedOver && !this.#linesAreFull) ? 0 : dueAt;
   }
 
@@ -165,12 +166,18 @@ export class Worker<Row extends Claimed, Result> {
     return [...new Set(rows.map(({ token }) => token))];
   }
 
-  #start(claim: number, rows: Row[], leasedFrom: number): void {
+  #start(claim: number, rows: Row[], leasedFrom: number): Promise<unknown>[] {
     this.#report.claimed(rows);
     const held = this.#held.add(rows, leasedFrom);
     this.#report.inHand(this.#held.size);
     for (const { lane } of rows) this.#lanes.join(lane);
-    this.#lines.join(claim, held);
+    return this.#lines.join(claim, held);
+  }
+
+  async #untilBack(goingBack: Promise<unknown>[]): Promise<void> {
+    const areBack = new Wakeup();
+    void Promise.all(goingBack).then(() => areBack.trigger());
+    await areBack.wait(this.#job.pollIntervalMs, this.#abandon);
   }
 
   async #workInLane(held: InHand<Row>): Promise<Settlement<Row, Result>> {
@@ -216,6 +223,7 @@ export class Worker<Row extends Claimed, Result> {
     this.#lanes.leave(finished.held.row.lane);
     const isOwned = await this.#unsettled.settle(finished, this.#abandon);
     this.#capacity.trigger();
+    if (this.#job.nextDueMs && "delayMs" in finished.settlement) this.#wake?.trigger(); // it may be the next
     if (this.#joinsLater && this.#lines.waiting <= this.#job.batchSize) {
       this.#joinsLater = false;
       this.#wake?.trigger();

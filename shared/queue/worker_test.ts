@@ -123,6 +123,7 @@ Deno.test("abandoned rows are released, and the later rows of their keys are not
     ["a2", "released"],
   ]);
   assert.deepEqual(worked, ["a1"]);
+  assert.equal(table.settles, 1, "their outcomes are not settled");
 });
 
 Deno.test("new rows are handed over only after a claim that left no backlog; a failed claim does not count", async () => {

@@ -28,6 +28,7 @@ export class Table {
   takenOver = 0;
   lapsed = 0; // leases that had run out when they were extended or settled
   failures = 0;
+  settles = 0;
   refuses: string | undefined;
   once = false;
   leaseMs = 60_000;
@@ -116,6 +117,7 @@ export class Table {
   }
 
   settle(settlements: Settlement<Claimed, string>[]): Promise<Set<string>> {
+    this.settles++;
     if (this.failWith) {
       this.failures++;
       return Promise.reject(this.failWith);

@@ -17,9 +17,12 @@ export interface MemorySource extends EventSource<EventRow> {
   takenOver: string[];
   retried: string[];
   add(event_type: string, payload: unknown): string; // returns the id
+  expire(): void; // all leases
 }
 
-export function memorySource(leaseMs: number): MemorySource {
+const leaseMs = 30_000;
+
+export function memorySource(): MemorySource {
   const entries = new Map<string, Entry>();
   const failed: MemorySource["failed"] = [];
   const takenOver: string[] = [];
@@ -38,6 +41,9 @@ export function memorySource(leaseMs: number): MemorySource {
       const content = { event_type, payload, traceparent: null };
       entries.set(id, { content, attempts: 0, token: undefined, leasedUntil: 0 });
       return id;
+    },
+    expire: () => {
+      for (const entry of entries.values()) entry.leasedUntil = 0;
     },
     claim: (limit) => {
       const now = performance.now();

@@ -12,7 +12,7 @@ const payload = { occurred_at: "2026-01-02T03:04:05.678901Z", trace_id: "t-1", u
 
 Deno.test("events of another source are published once and settled, without order", async () => {
   const names = freshStreamNames();
-  const source = memorySource(30_000);
+  const source = memorySource();
   const ids = Array.from({ length: 500 }, () => source.add("Matched", payload));
   await using relay = startFrom(source, names);
   await until("all are settled", () => source.entries.size === 0);
@@ -31,13 +31,14 @@ Deno.test("events of another source are published once and settled, without orde
 
 Deno.test("an event that a relay published before it died is published again under its id, and is in the stream once", async () => {
   const names = freshStreamNames();
-  const source = memorySource(1_000);
+  const source = memorySource();
   const ids = Array.from({ length: 20 }, () => source.add("Matched", payload));
   const dying = { ...source, settle: () => Promise.reject(new Error("the process is dying")) };
   const relay = startFrom(dying, names);
   await until("all are published", async () => await countOf(names) === ids.length);
   await relay.stop(0);
   assert.equal(source.entries.size, ids.length);
+  source.expire();
   await using _other = startFrom(source, names);
   await until("all are settled", () => source.entries.size === 0);
   assert.deepEqual(source.takenOver.sort(), ids.toSorted());
@@ -46,15 +47,18 @@ Deno.test("an event that a relay published before it died is published again und
 
 Deno.test("a relay that lost its lease settles nothing, and its event is published by the other", async () => {
   const names = freshStreamNames();
-  const source = memorySource(1_000);
+  const source = memorySource();
   source.add("Matched", payload);
   const settled: Set<string>[] = [];
-  const other = Promise.withResolvers<void>();
+  let isOver = false;
   const slow: EventSource<EventRow> = {
     ...source,
-    extend: () => Promise.reject(new Error("frozen")),
+    claim: (limit, context) =>
+      source.entries.values().some(({ token }) => token)
+        ? Promise.resolve({ rows: [], more: false })
+        : source.claim(limit, context),
     settle: async (settlements) => {
-      await other.promise;
+      if (!isOver) throw new Error("it is frozen");
       const owned = await source.settle(settlements);
       settled.push(owned);
       return owned;
@@ -62,9 +66,10 @@ Deno.test("a relay that lost its lease settles nothing, and its event is publish
   };
   await using _slow = startFrom(slow, names, { worker: "slow" });
   await until("it is published", async () => await countOf(names) === 1);
+  source.expire();
   await using _quick = startFrom(source, names);
   await until("the other settles it", () => source.entries.size === 0);
-  other.resolve();
+  isOver = true;
   await until("the first one settles, too late", () => settled.length > 0);
   assert.deepEqual(settled, [new Set()]);
   assert.equal(source.takenOver.length, 1);
@@ -74,7 +79,7 @@ Deno.test("a relay that lost its lease settles nothing, and its event is publish
 Deno.test("an outage of NATS counts no attempt, and an event that can't be encoded fails alone", async () => {
   await using nats = await startNats();
   const names = freshStreamNames();
-  const source = memorySource(30_000);
+  const source = memorySource();
   await using _relay = startFrom(source, names, {}, nats.url);
   source.add("Matched", payload);
   await until("the first is settled", () => source.entries.size === 0);
