@@ -1,12 +1,9 @@
 import { inboxOf, inboxSettings } from "@kenri/shared/inbox/inbox_settings.ts";
-import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
 import * as of from "@kenri/shared/process/service_settings.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import { type WorkerOptions, workerSettings } from "@kenri/shared/queue/worker_settings.ts";
+import { workerSettings } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import { program } from "./program.ts";
-
-type Worker = WorkerOptions & { worker: string };
 
 export const schema = z.object({
   ...of.serviceSettings("reminders", program.port),
@@ -23,20 +20,17 @@ export const schema = z.object({
   ...of.workerChecks("reminders.firing"),
 );
 
-interface Config extends of.ServiceConfig, of.DatabaseConfig, of.NatsConfig {
-  outbox: Worker;
-  firing: Worker;
-  streams: InboxStreams;
-}
+type Settings = z.output<typeof schema>;
 
-export function readConfig(read = environment): Config {
-  const settings = parseSettings(schema, read);
-  return {
-    ...of.serviceConfig("reminders", settings),
-    ...of.databaseConfig("reminders", settings),
-    ...of.natsConfig(settings),
-    outbox: of.workerConfig("reminders.outbox", settings),
-    firing: of.workerConfig("reminders.firing", settings),
-    streams: inboxOf("reminders.nats", settings), // it receives its own events
-  };
+const configOf = (settings: Settings) => ({
+  ...of.serviceConfig("reminders", settings),
+  ...of.databaseConfig("reminders", settings),
+  ...of.natsConfig(settings),
+  outbox: of.workerConfig("reminders.outbox", settings),
+  firing: of.workerConfig("reminders.firing", settings),
+  streams: inboxOf("reminders.nats", settings), // it receives its own events
+});
+
+export function readConfig(read = environment): ReturnType<typeof configOf> {
+  return configOf(parseSettings(schema, read));
 }

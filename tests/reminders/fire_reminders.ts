@@ -3,10 +3,10 @@ import type { EventTypes } from "@kenri/shared/outbox/event_types.ts";
 import { outboxTable } from "@kenri/shared/outbox/outbox_table.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
+import type { WorkerConfig } from "@kenri/shared/process/service_settings.ts";
 import type { Job } from "@kenri/shared/queue/job.ts";
 import type { LeasedRow } from "@kenri/shared/queue/leased_row.ts";
 import { byDueTime, leasedTable } from "@kenri/shared/queue/leased_table.ts";
-import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
 
 export const outbox = outboxTable({ name: "outbox_events", attempts: "outbox_attempts" });
 
@@ -36,10 +36,7 @@ export const reminders = leasedTable<Record<never, never>, void>({
 
 export type ReminderRow = LeasedRow<Record<never, never>>;
 
-export function firing(
-  database: Database,
-  options: WorkerOptions & { worker: string },
-): Job<ReminderRow, void> {
+export function firing(database: Database, options: WorkerConfig): Job<ReminderRow, void> {
   return {
     name: "firing",
     ...options,
@@ -50,8 +47,7 @@ export function firing(
 }
 
 export function eventTypes(subject: string): EventTypes {
-  const encode = (event_id: string, payload: Record<string, unknown>) => ({
-    body: new TextEncoder().encode(JSON.stringify({ event_id, payload })),
-  });
+  const bytes = (event: unknown) => new TextEncoder().encode(JSON.stringify(event));
+  const encode = (event_id: string, payload: unknown) => ({ body: bytes({ event_id, payload }) });
   return new Map([["ReminderFired", { subject, encode }]]);
 }

@@ -3,8 +3,7 @@ import { addCommand } from "@kenri/shared/commands/route.ts";
 import { createApp } from "@kenri/shared/http/app.ts";
 import { inboxLoops } from "@kenri/shared/inbox/inbox.ts";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
-import { runRelay } from "@kenri/shared/outbox/relay.ts";
-import { tableSource } from "@kenri/shared/outbox/table_source.ts";
+import { relayTable } from "@kenri/shared/outbox/table_source.ts";
 import { runService } from "@kenri/shared/process/service.ts";
 import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/process/service_parts.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
@@ -21,20 +20,18 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const authenticator = openAccess(program, config, log);
   const checks = { ...tables.checks, ...nats.checks };
   const app = createApp({ title: "Reminders", checks, authenticator, log });
-  const [toFire, toRelay] = [new Handover<ReminderRow>(), new Handover<OutboxRow>()];
-  addCommand(app, commandBatch(tables.database, createReminder, toFire), route);
   const parts = { database: tables.database, link: nats.link, log, abandon };
+  const [toFire, toRelay] = [new Handover<ReminderRow>(), new Handover<OutboxRow>()];
+  addCommand(app, commandBatch(parts.database, createReminder, toFire), route);
+  const fire = new Worker(firing(parts.database, config.firing), log, abandon);
   const { stream } = config.streams;
-  const source = { ...parts, outbox, observeDelay: () => {} };
-  const openSource = () => tableSource(source, config.outbox);
   const relay = { ...config.outbox, stream, types: eventTypes(stream.subjects[0]) };
-  const fire = new Worker(firing(tables.database, config.firing), log, abandon);
   return {
     app,
     loops: [
       { name: "firing", run: (stop) => fire.run(toFire, stop) },
-      { name: "relay", run: (stop) => runRelay({ ...parts, openSource, toRelay }, relay, stop) },
-      ...inboxLoops(parts, firedInbox(tables.database, config.streams)),
+      { name: "relay", run: (stop) => relayTable({ ...parts, outbox, toRelay }, relay, stop) },
+      ...inboxLoops(parts, firedInbox(parts.database, config.streams)),
     ],
     close: () => closeAll(nats, tables),
   };

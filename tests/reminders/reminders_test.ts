@@ -6,8 +6,11 @@ import { ask } from "../../tools/servers/asking.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 import { deathAt, doom } from "../faults/crash/doomed.ts";
 import { type FaultPoint, statement } from "../faults/crash/fault_point.ts";
+import { publish } from "../support/events.ts";
+import { natsUrl, readStream } from "../support/streams.ts";
 import { schema } from "./config.ts";
 import { schemaVersion, settings } from "./derived.ts";
+import { page, withQuotes } from "./page.ts";
 import { countsIn, freshPlace, migrations, remind, startReminders } from "./started.ts";
 
 const finished = {
@@ -47,6 +50,22 @@ Deno.test("a reminder of the past fires at once", async () => {
   await untilCounts(place.ownerUrl, finished);
 });
 
+Deno.test("an event that is delivered again is not counted again, and another one is", async () => {
+  await using place = await freshPlace();
+  await using service = await startReminders(place.settings);
+  const { settings } = place;
+  const [stream = "", subject = ""] = ["STREAM", "SUBJECT"]
+    .map((name) => settings[`REMINDERS_NATS_${name}`]);
+  await remind(service.url, { key: "one", user: "ann", text: "call", at: 0 });
+  await untilCounts(place.ownerUrl, finished);
+  const [{ data } = { data: new Uint8Array() }] = await readStream(natsUrl, stream);
+  // Without a Nats-Msg-Id, by which the stream itself would drop the first one.
+  const other = { event_id: crypto.randomUUID(), payload: { user_id: "ann" } };
+  const bodies = [data, new TextEncoder().encode(JSON.stringify(other))];
+  await publish(natsUrl, subject, bodies.map((body) => ({ body })));
+  await untilCounts(place.ownerUrl, { ...finished, received: 2, counted: 2 });
+});
+
 const settle = "set status = 'FIRED'";
 const claimed = { "reminders FIRING": 1 };
 const fired = { "reminders FIRED": 1, "events PENDING": 1 };
@@ -82,6 +101,12 @@ Deno.test("the derived file has all settings and the newest migration", async ()
   assert.deepEqual(settings, Object.keys(schema.shape).map(environmentName).sort());
   const files = await Array.fromAsync(Deno.readDir(migrations));
   assert.equal(schemaVersion, Math.max(...files.map(({ name }) => parseInt(name) || 0)));
+});
+
+Deno.test("the page quotes the files as they are", async () => {
+  const text = await Deno.readTextFile(page);
+  assert.equal(text, await withQuotes(text));
+  assert.equal([...text.matchAll(/^```(?:ts|sql) tests\/reminders\//gm)].length, 7);
 });
 
 async function untilCounts(ownerUrl: string, expected: object): Promise<void> {
