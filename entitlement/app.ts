@@ -34,6 +34,7 @@ export function entitlementApp(parts: AppParts, options: CommitOptions): OpenAPI
   const { database, toRelay, operators, checks, authenticator, log } = parts;
   const app = createApp({
     title: "Kenri entitlement",
+    tags: [{ name: "Entitlements", description: "Change and list the entitlements of users." }],
     errors: statusOfCode,
     checks,
     authenticator,

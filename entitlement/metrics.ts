@@ -1,4 +1,4 @@
-import { countRefusal } from "@kenri/shared/http/limits.ts";
+import { refusalsBy } from "@kenri/shared/http/limits.ts";
 import {
   counter,
   countersBy,
@@ -25,12 +25,14 @@ const commandsOf = {
   REVOKE: countersBy(results, (result) => commands.labels("revoke", result)),
 };
 
+const overLimit = refusalsBy("entitlements_per_user");
+
 // A change over the limit of its user counts as a state conflict.
 export function countCommand(
   action: Action,
   result: Result,
 ): void {
-  if (result === "over_limit") countRefusal("entitlements_per_user");
+  if (result === "over_limit") overLimit.inc();
   commandsOf[action][result === "over_limit" ? "state_conflict" : result].inc();
 }
 

@@ -1,48 +1,40 @@
+import { deadMessageTable } from "@kenri/shared/inbox/dead_messages.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
+import { queueFigures, type QueueGauges } from "@kenri/shared/operators/backlog.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
-import { countBacklog } from "@kenri/shared/queue/backlog.ts";
 import { collectedGauge, type Figure } from "@kenri/shared/telemetry/collected.ts";
 import type { ConsumerInfo } from "nats";
+import { natsDeadLetters } from "./consume_events.ts";
+import { notificationDlq } from "./dead_letters/dead_deliveries.ts";
 import { notifications } from "./deliveries.ts";
 
 // Metrics of what waits in the stream and to be sent, and of the dead letters.
 
-// Each reads an index that contains nothing else.
-const deadColumns = [
-  `(select count(*) from (
-          select from notification_dlq order by dlq_id limit $1) as found) as dead_deliveries`,
-  `(select count(*) from (
-          select from notification_nats_dlq where operation_id is null
-          order by dlq_id limit $1) as found) as dead_advisories`,
-];
-
-const backlogSize = collectedGauge(
-  "notification_backlog_current",
-  "notifications that wait to be sent, counted up to 100,000",
-);
-const backlogAge = collectedGauge(
-  "notification_backlog_age_seconds",
-  "time since the oldest waiting notification was received; 0 when none waits",
-);
 const deadLetters = collectedGauge(
   "notification_dlq_current",
   "dead letters, counted up to 100,000 in each layer",
   ["layer"],
 );
 
-export async function backlogFigures(database: Database): Promise<Figure[]> {
-  const backlog = await countBacklog<{ dead_deliveries: number; dead_advisories: number }>(
-    database,
-    notifications,
-    100_000,
-    deadColumns,
-  );
-  return [
-    { gauge: backlogSize, value: backlog.waiting },
-    { gauge: backlogAge, value: Math.max(0, backlog.oldest_waiting_seconds ?? 0) },
-    { gauge: deadLetters, labels: { layer: "delivery" }, value: backlog.dead_deliveries },
-    { gauge: deadLetters, labels: { layer: "advisory" }, value: backlog.dead_advisories },
-  ];
+const deliveries: QueueGauges = {
+  table: notifications,
+  waiting: collectedGauge(
+    "notification_backlog_current",
+    "notifications that wait to be sent, counted up to 100,000",
+  ),
+  ageSeconds: collectedGauge(
+    "notification_backlog_age_seconds",
+    "time since the oldest waiting notification was received; 0 when none waits",
+  ),
+  dead: [notificationDlq, deadMessageTable(natsDeadLetters)].map((table) => ({
+    table,
+    gauge: deadLetters,
+    labels: { layer: table.layer },
+  })),
+};
+
+export function backlogFigures(database: Database): Promise<Figure[]> {
+  return queueFigures(database, deliveries);
 }
 
 export interface ConsumerName {

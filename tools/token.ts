@@ -1,5 +1,5 @@
 // deno task token: makes a token for a client. It is shown once; the settings contain only its digest.
-import { scopes } from "../shared/access/caller.ts";
+import { scopes } from "../proto/scopes.ts";
 import {
   clientPattern,
   digestOf,

@@ -1,21 +1,29 @@
+import { type EventTimeline, inOrder } from "@kenri/shared/operators/timeline.ts";
 import {
-  claimedStep,
-  type EventTimeline,
-  inOrder,
-  type Step,
+  findRowTimelines,
+  type RowTimeline,
+  stateOf,
   type TimelineRow,
-} from "@kenri/shared/operators/timeline.ts";
+  type TimelineTable,
+} from "@kenri/shared/operators/timeline_rows.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import { findAttempts } from "@kenri/shared/queue/attempts.ts";
 import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import { eventTypeOf } from "../entitlement.ts";
+import { outbox } from "../outbox.ts";
 
 // The steps of an event in this service, from the change to the stream: by its outbox row, its
 // attempts and the audit.
 
+const events: TimelineTable = {
+  table: outbox,
+  columns: "event_type as type, stream_seq, payload",
+  begun: "CHANGED",
+  done: { status: "PUBLISHED", at: "published_at" },
+  attemptsHaveSequence: true,
+};
+
 interface OutboxRow extends TimelineRow {
-  published_at: string | null;
-  stream_seq: number | null;
+  type: string;
   payload: Record<string, unknown> | null;
 }
 
@@ -33,27 +41,11 @@ interface AuditRow extends Record<string, unknown> {
 
 export async function findTimelines(database: Database, ids: string[]): Promise<EventTimeline[]> {
   if (ids.length === 0) return [];
-  const [rows, attempts] = await Promise.all([
-    findOutboxRows(database, ids),
-    findAttempts(database, { name: "outbox_attempts", id: "event_id", withSequence: true }, ids),
-  ]);
-  const rowOf = new Map(rows.map((row) => [row.event_id, row]));
-  const changes = await findChanges(database, ids, rowOf);
+  const rows = await findRowTimelines<OutboxRow>(database, events, ids);
+  const changes = await findChanges(database, ids, rows);
   const changeOf = new Map(changes.map((change) => [change.event_id, change]));
-  return ids.filter((id) => rowOf.has(id) || changeOf.has(id)).map((id) =>
-    toTimeline(id, rowOf.get(id), changeOf.get(id), attempts.get(id) ?? [])
-  );
-}
-
-function findOutboxRows(database: Database, ids: string[]): Promise<OutboxRow[]> {
-  return query<OutboxRow>(
-    database,
-    `select event_id, event_type as type, status, attempt_count, ${utc("created_at")} as created_at,
-       ${utc("next_retry_at")} as next_retry_at, ${utc("published_at")} as published_at,
-       ${utc("locked_at")} as locked_at, locked_by, stream_seq, payload
-     from outbox_events
-     where event_id = any($1::uuid[])`,
-    [listOf(ids)],
+  return ids.filter((id) => rows.has(id) || changeOf.has(id)).map((id) =>
+    toTimeline(id, rows.get(id), changeOf.get(id))
   );
 }
 
@@ -64,7 +56,7 @@ const clocksDifferMs = 5_000;
 function findChanges(
   database: Database,
   ids: string[],
-  rowOf: Map<string, OutboxRow>,
+  rows: Map<string, RowTimeline<OutboxRow>>,
 ): Promise<AuditRow[]> {
   return query<AuditRow>(
     database,
@@ -79,7 +71,7 @@ function findChanges(
        and audit.occurred_at <= coalesce(wanted.created_at::timestamptz, to_timestamp(latest))`,
     [
       listOf(ids),
-      ids.map((id) => rowOf.get(id)?.created_at ?? null),
+      ids.map((id) => rows.get(id)?.row.created_at ?? null),
       listOf(ids.map((id) => (timeOf(id) - clocksDifferMs) / 1_000)),
       listOf(ids.map((id) => (timeOf(id) + clocksDifferMs) / 1_000)),
     ],
@@ -91,36 +83,24 @@ function timeOf(id: string): number {
   return parseInt(id.replaceAll("-", "").slice(0, 12), 16);
 }
 
+// Without its outbox row the change is known from the audit alone.
 function toTimeline(
   event_id: string,
-  row: OutboxRow | undefined,
+  found: RowTimeline<OutboxRow> | undefined,
   change: AuditRow | undefined,
-  attempts: Step[],
 ): EventTimeline {
-  const payload = row?.payload ?? {};
+  const payload = found?.row.payload ?? {};
   const textOf = (name: string) => typeof payload[name] === "string" ? `${payload[name]}` : null;
   return {
     event_id,
     user_id: change?.user_id ?? textOf("user_id"),
     stock_keeping_unit: change?.stock_keeping_unit ?? textOf("stock_keeping_unit"),
     version: change?.version ?? (Number(payload["version"]) || null),
-    type: row?.type ?? (change ? eventTypeOf[change.action] : null),
-    status: row?.status ?? "DELETED",
+    type: found?.row.type ?? (change ? eventTypeOf[change.action] : null),
     trace_id: change?.trace_id ?? textOf("trace_id"),
     idempotency_key: change?.request_id ?? null,
     caller: change?.caller ?? null,
-    attempt_count: row?.attempt_count ?? 0,
-    next_retry_at: row?.next_retry_at ?? null,
-    steps: inOrder([
-      { at: change?.occurred_at ?? row?.created_at ?? "", step: "CHANGED" },
-      ...attempts,
-      row && publishedStep(row),
-      row && claimedStep(row, "IN_FLIGHT"),
-    ]),
+    ...stateOf(found?.row, "DELETED"),
+    steps: inOrder(found?.steps ?? [{ at: change?.occurred_at ?? "", step: events.begun }]),
   };
-}
-
-function publishedStep({ status, published_at, stream_seq }: OutboxRow): Step | undefined {
-  if (status !== "PUBLISHED" || published_at === null) return undefined;
-  return { at: published_at, step: "PUBLISHED", stream_seq };
 }

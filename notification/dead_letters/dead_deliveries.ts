@@ -1,43 +1,42 @@
-import type { DeadLetter } from "@kenri/shared/operators/dead_letters.ts";
-import { deadRows, type DeadTable } from "@kenri/shared/operators/dead_rows.ts";
+import type { DeadTable } from "@kenri/shared/operators/dead_rows.ts";
 import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import { deadLayer, type SendBack } from "@kenri/shared/operators/send_back.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
-import type { SendBack, SentBack } from "@kenri/shared/operators/send_back.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 
 // The dead letters of the delivery: notifications that are FAILED.
 
-export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBack {
-  return {
-    layer: "delivery",
-    ...deadRows<DeadLetter>(database, notificationDlq),
-    sendBack: (dead, operation) => sendBackDeliveries(database, dead, operation, wakeDelivery),
-  };
-}
-
-const notificationDlq: DeadTable = {
+export const notificationDlq: DeadTable = {
+  layer: "delivery",
   name: "notification_dlq",
   id: "dlq_id",
   idType: "bigint",
   isDead: "true",
   error: "error_message",
   since: "created_at",
-  columns: `'delivery' as layer, dlq_id::text as id, event_id, null as attempts,
-       payload_json as payload`,
+  columns: "event_id, null as attempts, payload_json as payload",
 };
+
+export function deadDeliveries(database: Database, wakeDelivery: Wakeup): SendBack {
+  return deadLayer(
+    database,
+    notificationDlq,
+    wakeDelivery,
+    (ids, operation) => sendBackDeliveries(database, ids, operation),
+  );
+}
 
 // One statement deletes the dead letter and makes its notification PENDING, so a later failure can
 // have a dead letter of its own. A notification already deleted by retention is restored from the
 // dead letter.
 async function sendBackDeliveries(
   database: Database,
-  dead: DeadLetter[],
+  ids: string[],
   operation: Operation,
-  wakeDelivery: Wakeup,
-): Promise<SentBack> {
+): Promise<string[]> {
   const recorded = {
     ...{ kind: "SEND_BACK", layer: "delivery", of: "dead" },
     item: sql`'dlq_id', dlq_id, 'notification_id', notification_id, 'event_id', event_id,
@@ -47,7 +46,7 @@ async function sendBackDeliveries(
     database,
     sql`with dead as (
        delete from notification_dlq
-       where dlq_id = any(${listOf(dead.map(({ id }) => id))}::bigint[])
+       where dlq_id = any(${listOf(ids)}::bigint[])
        returning *
      ), revived as (
        update notifications row
@@ -77,6 +76,5 @@ async function sendBackDeliveries(
      ), ${recordsOperation(operation, recorded)}
      select dlq_id::text as id from dead`,
   );
-  if (rows.length > 0) wakeDelivery.trigger();
-  return { moved: rows.map(({ id }) => id) };
+  return rows.map(({ id }) => id);
 }

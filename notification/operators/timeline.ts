@@ -1,17 +1,21 @@
 import {
-  claimedStep,
   type EventTimeline,
   inOrder,
   maxEvents,
   readAsked,
-  type Step,
   timelineRoute,
-  type TimelineRow,
 } from "@kenri/shared/operators/timeline.ts";
+import {
+  findRowTimelines,
+  type RowTimeline,
+  stateOf,
+  type TimelineRow,
+  type TimelineTable,
+} from "@kenri/shared/operators/timeline_rows.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import { findAttempts } from "@kenri/shared/queue/attempts.ts";
 import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Handler } from "hono";
+import { notifications } from "../deliveries.ts";
 import { timelineBy } from "./looks.ts";
 
 // The timelines of events in this service, from the stream to the send.
@@ -41,13 +45,21 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
   return rows.map(({ event_id }) => event_id);
 }
 
+const events: TimelineTable = {
+  table: notifications,
+  columns: `user_id, payload_json->>'stock_keeping_unit' as stock_keeping_unit, version, type,
+       payload_json->>'trace_id' as trace_id`,
+  begun: "RECEIVED",
+  done: { status: "SENT", at: "sent_at" },
+  attemptsHaveSequence: false,
+};
+
 interface NotificationRow extends TimelineRow {
-  notification_id: string;
   user_id: string;
   stock_keeping_unit: string | null;
   version: number;
+  type: string;
   trace_id: string | null;
-  sent_at: string | null;
 }
 
 interface CapturedRow extends Record<string, unknown> {
@@ -60,40 +72,12 @@ interface CapturedRow extends Record<string, unknown> {
 async function findTimelines(database: Database, ids: string[]): Promise<EventTimeline[]> {
   if (ids.length === 0) return [];
   const [rows, captured] = await Promise.all([
-    findNotifications(database, ids),
+    findRowTimelines<NotificationRow>(database, events, ids),
     findCaptured(database, ids),
   ]);
-  const attempts = await findAttempts(
-    database,
-    { name: "delivery_attempts", id: "notification_id", withSequence: false },
-    rows.map(({ notification_id }) => notification_id),
-  );
-  const rowOf = new Map(rows.map((row) => [row.event_id, row]));
   const capturedOf = Map.groupBy(captured, ({ event_id }) => event_id);
-  return ids.flatMap((id) => {
-    const row = rowOf.get(id);
-    const losses = (capturedOf.get(id) ?? []).map(({ at, error, stream_seq }) => ({
-      at,
-      step: "CAPTURED",
-      error,
-      stream_seq,
-    }));
-    if (!row) return losses.length > 0 ? [toTimeline(id, row, losses)] : [];
-    return [toTimeline(id, row, [...losses, ...attempts.get(row.notification_id) ?? []])];
-  });
-}
-
-function findNotifications(database: Database, ids: string[]): Promise<NotificationRow[]> {
-  return query<NotificationRow>(
-    database,
-    `select notification_id, event_id, user_id,
-       payload_json->>'stock_keeping_unit' as stock_keeping_unit, version, type, status,
-       payload_json->>'trace_id' as trace_id, attempt_count,
-       ${utc("next_retry_at")} as next_retry_at, ${utc("created_at")} as created_at,
-       ${utc("sent_at")} as sent_at, ${utc("locked_at")} as locked_at, locked_by
-     from notifications
-     where event_id = any($1::uuid[])`,
-    [listOf(ids)],
+  return ids.filter((id) => rows.has(id) || capturedOf.has(id)).map((id) =>
+    toTimeline(id, rows.get(id), capturedOf.get(id) ?? [])
   );
 }
 
@@ -111,24 +95,20 @@ function findCaptured(database: Database, ids: string[]): Promise<CapturedRow[]>
 
 function toTimeline(
   event_id: string,
-  row: NotificationRow | undefined,
-  attempts: Step[],
+  found: RowTimeline<NotificationRow> | undefined,
+  captured: CapturedRow[],
 ): EventTimeline {
   return {
     event_id,
-    user_id: row?.user_id ?? null,
-    stock_keeping_unit: row?.stock_keeping_unit ?? null,
-    version: row?.version ?? null,
-    type: row?.type ?? null,
-    status: row?.status ?? "NOT_RECEIVED",
-    trace_id: row?.trace_id ?? null,
-    attempt_count: row?.attempt_count ?? 0,
-    next_retry_at: row?.next_retry_at ?? null,
+    user_id: found?.row.user_id ?? null,
+    stock_keeping_unit: found?.row.stock_keeping_unit ?? null,
+    version: found?.row.version ?? null,
+    type: found?.row.type ?? null,
+    trace_id: found?.row.trace_id ?? null,
+    ...stateOf(found?.row, "NOT_RECEIVED"),
     steps: inOrder([
-      row && { at: row.created_at, step: "RECEIVED" },
-      ...attempts,
-      row?.status === "SENT" && row.sent_at ? { at: row.sent_at, step: "SENT" } : undefined,
-      row && claimedStep(row, "PROCESSING"),
+      ...captured.map(({ at, error, stream_seq }) => ({ at, step: "CAPTURED", error, stream_seq })),
+      ...found?.steps ?? [],
     ]),
   };
 }

@@ -2,7 +2,8 @@ import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import { ApiError } from "../http/errors.ts";
 import { RequestSlot } from "../http/slots.ts";
-import type { Caller, Scope } from "./caller.ts";
+import type { Scope } from "@kenri/proto/scopes.ts";
+import type { Caller } from "./caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { badCredential, noCredential, scopeMissing } from "./refusals.ts";
 

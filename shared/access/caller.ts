@@ -1,17 +1,7 @@
 import type {} from "hono";
+import { type Scope, scopes } from "@kenri/proto/scopes.ts";
 
 // Who sends a request, and which scopes that caller has.
-
-export const scopes = [
-  "entitlements:write",
-  "entitlements:read",
-  "notifications:read",
-  "debug:read",
-  "operations:write",
-  "metrics:read",
-] as const;
-
-export type Scope = typeof scopes[number];
 
 export interface Caller {
   name: string;

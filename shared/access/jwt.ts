@@ -1,6 +1,7 @@
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyResult } from "jose";
 import { ApiError } from "../http/errors.ts";
-import { type Caller, scopes } from "./caller.ts";
+import { scopes } from "@kenri/proto/scopes.ts";
+import type { Caller } from "./caller.ts";
 import type { IssuerKeys } from "./issuer_keys.ts";
 import { badCredential } from "./refusals.ts";
 

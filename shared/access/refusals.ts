@@ -1,5 +1,5 @@
 import { ApiError } from "../http/errors.ts";
-import type { Scope } from "./caller.ts";
+import type { Scope } from "@kenri/proto/scopes.ts";
 
 // The errors of a request that is not admitted, with the challenges of RFC 6750. They never repeat
 // a credential.

@@ -2,7 +2,8 @@ import { EncryptJWT, jwtDecrypt } from "jose";
 import { hkdfSync, randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { ApiError } from "../http/errors.ts";
-import { type Caller, scopes } from "./caller.ts";
+import { scopes } from "@kenri/proto/scopes.ts";
+import type { Caller } from "./caller.ts";
 import { badCredential } from "./refusals.ts";
 
 // The session of a person who has signed in, which the browser keeps in a cookie. A browser sends

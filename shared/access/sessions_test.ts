@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { ApiError } from "../http/errors.ts";
-import { type Caller, scopes } from "./caller.ts";
+import { scopes } from "@kenri/proto/scopes.ts";
+import type { Caller } from "./caller.ts";
 import { Sessions } from "./sessions.ts";
 
 const key = "k".repeat(32);

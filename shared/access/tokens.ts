@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";
-import { type Caller, type Scope, scopes } from "./caller.ts";
+import { type Scope, scopes } from "@kenri/proto/scopes.ts";
+import type { Caller } from "./caller.ts";
 
 // Static tokens of clients. The settings contain only digests, which nobody can use as credentials.
 

@@ -1,7 +1,8 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { requireScope } from "../access/admit.ts";
-import type { Caller, Scope } from "../access/caller.ts";
+import type { Scope } from "@kenri/proto/scopes.ts";
+import type { Caller } from "../access/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { refuseMethod } from "../http/route.ts";
 import { fileAnswer, pageAnswer } from "./answers.ts";

@@ -9,6 +9,7 @@ import { addCommonRoutes, type Checks } from "./common_routes.ts";
 import { answerError, statusOf, toApiError } from "./error_answers.ts";
 import { ApiError, statusOfCode } from "./errors.ts";
 import { errorSchema } from "./fields.ts";
+import type { Tag } from "./openapi.ts";
 import { answerUnrouted, observeUnrouted } from "./route.ts";
 
 // The HTTP application of a service: it admits every request before it looks for a route, and
@@ -16,6 +17,7 @@ import { answerUnrouted, observeUnrouted } from "./route.ts";
 
 export interface AppOptions {
   title: string;
+  tags?: Tag[]; // of the routes that only this service has
   errors?: Record<string, number>; // of a service with error codes of its own
   checks: Checks;
   authenticator: Authenticator;
@@ -23,14 +25,14 @@ export interface AppOptions {
 }
 
 export function createApp(
-  { title, errors = statusOfCode, checks, authenticator, log }: AppOptions,
+  { errors = statusOfCode, authenticator, log, ...described }: AppOptions,
 ): OpenAPIHono {
   const app = new OpenAPIHono();
   app.openAPIRegistry.register("Error", errorSchema(Object.keys(errors)));
   app.use((context, next) => admitFirst(context, authenticator, next));
   app.notFound(() => answerUnrouted(new ApiError("NOT_FOUND", "no such path")));
   app.onError((error, context) => answerError(toApiError(error, context, log)));
-  addCommonRoutes(app, title, checks);
+  addCommonRoutes(app, described);
   return app;
 }
 

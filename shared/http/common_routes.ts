@@ -3,7 +3,7 @@ import { metrics } from "../telemetry/metrics.ts";
 import { scrape } from "../telemetry/scrape.ts";
 import { unavailable } from "./errors.ts";
 import { errorAnswer } from "./fields.ts";
-import { describeApi, type ScopedRoute } from "./openapi.ts";
+import { describeApi, type ScopedRoute, type Tag } from "./openapi.ts";
 import { apiPage } from "./pages/api_page.tsx";
 import { pageAnswer } from "./pages/page.tsx";
 import { addRoute } from "./route.ts";
@@ -13,7 +13,10 @@ import { addRoute } from "./route.ts";
 // What the service depends on, each with the sentence to answer while it is missing.
 export type Checks = Record<string, () => Promise<boolean> | boolean>;
 
-export function addCommonRoutes(app: OpenAPIHono, title: string, checks: Checks): void {
+export function addCommonRoutes(
+  app: OpenAPIHono,
+  { title, tags = [], checks }: { title: string; tags?: Tag[]; checks: Checks },
+): void {
   addRoute(app, livezRoute, () => Response.json({ status: "ok" }));
   addRoute(app, readyzRoute, async () => {
     const missing = await failedChecks(checks);
@@ -25,7 +28,7 @@ export function addCommonRoutes(app: OpenAPIHono, title: string, checks: Checks)
     return new Response(await scrape(), { headers });
   });
   // Made for the first request, when all routes have been added.
-  const api = once(() => describeApi(app, title));
+  const api = once(() => describeApi(app, title, tags));
   const page = once(() => apiPage(api()));
   addRoute(app, openApiRoute, () => Response.json(api()));
   addRoute(app, docsRoute, () => pageAnswer(page()));

@@ -1,5 +1,5 @@
 import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { Scope } from "../access/caller.ts";
+import type { Scope } from "@kenri/proto/scopes.ts";
 import { noCredential, scopeMissing } from "../access/refusals.ts";
 import { errorAnswer } from "./fields.ts";
 
@@ -12,8 +12,12 @@ export interface ScopedRoute extends RouteConfig {
 
 export type Description = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
-const tags = [
-  { name: "Entitlements", description: "Change and list the entitlements of users." },
+export interface Tag {
+  name: string;
+  description: string;
+}
+
+const commonTags: Tag[] = [
   { name: "Operation", description: "Inspect and repair. Available only when debug is enabled." },
   { name: "Service", description: "Health, metrics, and this description." },
 ];
@@ -26,7 +30,7 @@ const general =
   "change needs the same `Idempotency-Key`. After a 503 or a 429, wait for as many seconds as " +
   "`Retry-After` contains.";
 
-export function describeApi(app: OpenAPIHono, title: string): Description {
+export function describeApi(app: OpenAPIHono, title: string, ownTags: Tag[]): Description {
   app.openAPIRegistry.registerComponent("securitySchemes", "bearer", {
     type: "http",
     scheme: "bearer",
@@ -44,7 +48,8 @@ export function describeApi(app: OpenAPIHono, title: string): Description {
       definition.type === "route" ? definition.route.tags ?? [] : []
     ),
   );
-  return { ...description, tags: tags.filter(({ name }) => used.has(name)) };
+  const tags = [...ownTags, ...commonTags].filter(({ name }) => used.has(name));
+  return { ...description, tags };
 }
 
 // Adds what all routes have: an operation id, a tag, and the errors that any route may answer with.

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Handler, HonoRequest } from "hono";
 import { isPublic, requireScope } from "../access/admit.ts";
-import type { Scope } from "../access/caller.ts";
+import type { Scope } from "@kenri/proto/scopes.ts";
 import type { Series } from "../telemetry/histogram.ts";
 import { histogram, shortSeconds } from "../telemetry/metrics.ts";
 import { nameRequest } from "../telemetry/tracing.ts";

@@ -11,16 +11,19 @@ import type { DeadLetters, Inbox, InboxEvent } from "./inbox.ts";
 
 // The dead letters of the inboxes that share a table: messages that JetStream no longer delivers.
 
+const layer = "advisory";
+
 export function deadMessageTable(name: string): DeadTable {
   return {
+    layer,
     name,
     id: "dlq_id",
     idType: "bigint",
     isDead: "operation_id is null",
     error: "coalesce(reason, kind)",
     since: "advised_at",
-    columns: `dlq_id::text as id, deliveries as attempts, stream, stream_seq,
-       message_subject as subject, message_headers as headers, message_body as body`,
+    columns: `deliveries as attempts, stream, stream_seq, message_subject as subject,
+       message_headers as headers, message_body as body`,
   };
 }
 
@@ -30,7 +33,7 @@ export function deadMessages(
 ): SendBack {
   const { find, findByIds, ...rows } = deadRows<DeadMessage>(database, deadMessageTable(table));
   return {
-    layer: "advisory",
+    layer,
     find: async (wanted) => (await find(wanted)).map((row) => toDeadLetter(row, inboxes)),
     findByIds: async (ids) => (await findByIds(ids)).map((row) => toDeadLetter(row, inboxes)),
     ...rows,
@@ -82,7 +85,7 @@ function readCopy(
 
 function toDeadLetter(dead: DeadMessage, inboxes: Inbox<InboxEvent>[]): DeadLetter {
   const { id, error, since, age_seconds, attempts, stream_seq, headers, body } = dead;
-  const row = { layer: "advisory", id, error, since, age_seconds, attempts };
+  const row = { layer, id, error, since, age_seconds, attempts };
   const copy = readCopy(dead, inboxes);
   if ("event" in copy) {
     return { ...row, event_id: copy.event.event_id, payload: copy.event.payload };
@@ -139,7 +142,7 @@ async function markReceived(
   const ids = listOf(done.map(({ id }) => id));
   const eventIds = listOf(done.map(({ eventId }) => eventId));
   const recorded = {
-    ...{ kind: "SEND_BACK", layer: "advisory", of: "marked" },
+    ...{ kind: "SEND_BACK", layer, of: "marked" },
     item: sql`'dlq_id', dlq_id, 'event_id', event_id, 'from', kind, 'error', reason`,
   };
   const rows = await query<{ id: string }>(

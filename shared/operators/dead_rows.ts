@@ -6,13 +6,14 @@ import { type Database, query, utc } from "../postgres/postgres.ts";
 // Where a layer keeps its dead letters, and the queries that all layers have in common.
 
 export interface DeadTable {
+  layer: string;
   name: string;
   id: string; // ascending in time: the oldest row has the lowest
   idType: "uuid" | "bigint";
   isDead: string; // the condition of the index on dead letters
   error: string;
   since: string;
-  columns: string;
+  columns: string; // besides id, error, since and age_seconds
 }
 
 const idTypes = {
@@ -38,7 +39,7 @@ export function deadRows<Row extends object>(
   database: Database,
   { name, id, idType, isDead, error: errorOf, since, columns }: DeadTable,
 ): DeadRows<Row> {
-  const selected = `${columns}, ${errorOf} as error, ${utc(since)} as since,
+  const selected = `${id}::text as id, ${columns}, ${errorOf} as error, ${utc(since)} as since,
        extract(epoch from now() - ${since})::float8 as age_seconds`;
   const { beforeAll, schema: idSchema } = idTypes[idType];
   return {
@@ -81,4 +82,19 @@ export function deadRows<Row extends object>(
         [limit],
       ),
   };
+}
+
+/** How many dead letters there are, counted up to the given number. */
+export async function countDead(
+  database: Database,
+  { name, id, isDead }: DeadTable,
+  countUpTo: number,
+): Promise<number> {
+  const [found] = await query<{ count: number }>(
+    database,
+    `select count(*) as count
+     from (select from ${name} where ${isDead} order by ${id} limit $1) as dead`,
+    [countUpTo],
+  );
+  return found?.count ?? 0;
 }

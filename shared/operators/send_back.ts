@@ -5,6 +5,9 @@ import { type DeadLetter, type DeadLetters, readId, tableOf } from "./dead_lette
 import type { ScopedRoute } from "../http/openapi.ts";
 import { textSchema } from "../http/fields.ts";
 import { ApiError } from "../http/errors.ts";
+import type { Database } from "../postgres/postgres.ts";
+import type { Wakeup } from "../process/signals.ts";
+import { deadRows, type DeadTable } from "./dead_rows.ts";
 import {
   newOperation,
   type Operation,
@@ -24,6 +27,27 @@ export interface SendBack extends DeadLetters {
 export interface SentBack {
   moved: string[];
   refused?: Map<string, string>; // reason by id
+}
+
+/** A layer whose dead letters one statement moves; those that it moved are worked on at once. */
+export function deadLayer(
+  database: Database,
+  table: DeadTable,
+  wake: Wakeup,
+  move: (ids: string[], operation: Operation) => Promise<string[]>,
+): SendBack {
+  return {
+    layer: table.layer,
+    ...deadRows<DeadLetter>(database, {
+      ...table,
+      columns: `'${table.layer}' as layer, ${table.columns}`,
+    }),
+    sendBack: async (dead, operation) => {
+      const moved = await move(dead.map(({ id }) => id), operation);
+      if (moved.length > 0) wake.trigger();
+      return { moved };
+    },
+  };
 }
 
 const maxIds = 200;

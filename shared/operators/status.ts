@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
-import { type Backlog, countBacklog } from "../queue/backlog.ts";
+import { type Backlog, countBacklog, inTurn } from "../queue/backlog.ts";
 import type { AnyTable } from "../queue/leased_table.ts";
 import { countSchema } from "./dead_letters.ts";
 
@@ -71,7 +71,7 @@ export function waitingRows<Own extends z.core.$ZodShape>(
 
 function findOldest(
   database: Database,
-  { description: { name, order } }: AnyTable,
+  table: AnyTable,
   columns: string[],
 ): Promise<Record<string, unknown>[]> {
   return query(
@@ -79,7 +79,7 @@ function findOldest(
     `select ${columns.join(", ")}, aggregate_key, status, ${utc("created_at")} as created_at,
        attempt_count, ${utc("next_retry_at")} as next_retry_at, locked_by,
        ${utc("lease_until")} as lease_until, last_error
-     from (select * from ${name} where unfinished order by ${order.index.text} limit $1) as oldest`,
+     from (select * ${inTurn(table).text} limit $1) as oldest`,
     [shownAtMost],
   );
 }

@@ -112,29 +112,7 @@ export function readAsked<Allowed extends TimelineBy>(
   return { by, value: value.data[by] } as Asked<Allowed>;
 }
 
-// A leased row, as far as its timeline shows it.
-export interface TimelineRow extends Record<string, unknown> {
-  event_id: string;
-  type: string;
-  status: string;
-  attempt_count: number;
-  next_retry_at: string | null;
-  created_at: string;
-  locked_at: string | null;
-  locked_by: string | null;
-}
-
-// The step of a row that a worker has claimed and not yet settled.
-export function claimedStep(
-  { status, locked_at, locked_by }: TimelineRow,
-  claimed: string,
-): Step | undefined {
-  if (status !== claimed || locked_at === null) return undefined;
-  return { at: locked_at, step: claimed, worker: locked_by };
-}
-
 // Sorted by time; steps of the same time stay in the given order.
-export function inOrder(steps: (Step | undefined)[]): Step[] {
-  return steps.filter((step) => step !== undefined)
-    .sort((a, b) => a.at < b.at ? -1 : a.at > b.at ? 1 : 0);
+export function inOrder(steps: Step[]): Step[] {
+  return steps.toSorted((a, b) => a.at < b.at ? -1 : a.at > b.at ? 1 : 0);
 }

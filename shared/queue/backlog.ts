@@ -1,4 +1,5 @@
 import { type Database, query } from "../postgres/postgres.ts";
+import { name, nothing, type Sql, sql } from "../postgres/sql.ts";
 import type { AnyTable } from "./leased_table.ts";
 
 export interface Backlog {
@@ -6,25 +7,27 @@ export interface Backlog {
   oldest_waiting_seconds: number | null;
 }
 
-// What waits in a table: how many rows, counted up to the given number ($1), and the age of the
-// oldest. Both read only the index of unfinished rows. The owner may ask for columns of its own.
-export async function countBacklog<Own>(
+// What waits in a table: how many rows, counted up to the given number, and for how long the first
+// of them has waited.
+export async function countBacklog(
   database: Database,
-  { description: { name, order } }: AnyTable,
+  table: AnyTable,
   countUpTo: number,
-  ownColumns: string[] = [],
-): Promise<Backlog & Own> {
-  const columns = [
-    `(select count(*) from (
-          select from ${name} where unfinished order by ${order.index.text} limit $1) as found) as waiting`,
-    `(select extract(epoch from now() - created_at)::float8
-        from ${name} where unfinished order by ${order.index.text} limit 1) as oldest_waiting_seconds`,
-    ...ownColumns,
-  ];
-  const [backlog] = await query<Record<string, unknown>>(
+): Promise<Backlog> {
+  const { order } = table.description;
+  const since = order.isDueTime ? order.turn : sql`created_at`;
+  const [backlog] = await query<Record<keyof Backlog, number>>(
     database,
-    `select ${columns.join(",\n       ")}`,
-    [countUpTo],
+    sql`select
+       (select count(*) from (select ${inTurn(table)} limit ${countUpTo}) as found) as waiting,
+       (select extract(epoch from now() - ${since})::float8 ${inTurn(table)} limit 1)
+         as oldest_waiting_seconds`,
   );
-  return backlog as unknown as Backlog & Own;
+  return backlog ?? { waiting: 0, oldest_waiting_seconds: null };
+}
+
+// The rows that wait, in the order of the index of claims. Those of the future do not wait yet.
+export function inTurn({ description: { name: table, order } }: AnyTable): Sql {
+  const isDue = order.isDueTime ? sql`and ${order.turn} <= now()` : nothing;
+  return sql`from ${name(table)} where unfinished ${isDue} order by ${order.index}`;
 }

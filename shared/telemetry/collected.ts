@@ -7,7 +7,7 @@ import { onScrape } from "./scrape.ts";
 
 export interface Figure {
   gauge: Gauge<string>;
-  labels?: Record<string, string>;
+  labels?: Record<string, string> | undefined;
   value: number;
 }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import { scopes } from "../../shared/access/caller.ts";
+import { scopes } from "../../proto/scopes.ts";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, assertError, call, grant } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";

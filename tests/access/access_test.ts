@@ -1,7 +1,7 @@
 // Every endpoint without a credential, with a wrong one, an expired one, one without the scope, and
 // the right one. The endpoints come from the API description, so that no route can be forgotten.
 import assert from "node:assert/strict";
-import { type Scope, scopes } from "../../shared/access/caller.ts";
+import { type Scope, scopes } from "../../proto/scopes.ts";
 import { newToken } from "../../shared/access/tokens.ts";
 import { bearer, type Client, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, assertError, call, grant } from "../support/api.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readConfig as readEntitlement } from "../../entitlement/config.ts";
 import { readConfig as readNotification } from "../../notification/config.ts";
-import { scopes } from "../../shared/access/caller.ts";
+import { scopes } from "../../proto/scopes.ts";
 import { digestOf, readEntries } from "../../shared/access/tokens.ts";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { assertError, call, grant } from "../support/api.ts";

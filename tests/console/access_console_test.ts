@@ -1,7 +1,7 @@
 // The console with credentials: a person signs in with one, and the pages show only what its scopes
 // allow.
 import assert from "node:assert/strict";
-import type { Scope } from "../../shared/access/caller.ts";
+import type { Scope } from "../../proto/scopes.ts";
 import { newToken } from "../../shared/access/tokens.ts";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { assertError, call } from "../support/api.ts";

@@ -2,7 +2,7 @@
 // requests are generated from /openapi.json, so that a new route is tested without a change here.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { scopes } from "../../shared/access/caller.ts";
+import { scopes } from "../../proto/scopes.ts";
 import { newToken } from "../../shared/access/tokens.ts";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, call } from "../support/api.ts";

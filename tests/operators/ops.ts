@@ -13,15 +13,21 @@ interface Urls {
   notification: { url: string };
 }
 
-export async function ops(
-  { entitlement, notification }: Urls,
-  ...args: string[]
+export function ops({ entitlement, notification }: Urls, ...args: string[]): Promise<Output> {
+  return runOps("ops/ops.ts", { entitlement, notification }, args);
+}
+
+/** Runs it with the services of this file, each at its url. */
+export async function runOps(
+  file: string,
+  services: Record<string, { url: string }>,
+  args: string[],
 ): Promise<Output> {
+  const urls = Object.entries(services).flatMap(([name, { url }]) => [`--${name}`, url]);
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--no-remote", "--allow-net", "--allow-env"],
-      `${root}ops/ops.ts`,
-      ...[...args, "--entitlement", entitlement.url, "--notification", notification.url],
+      ...[`${root}${file}`, ...args, ...urls],
     ],
     env: { NO_COLOR: "1", USER: "kim" },
     stdin: "null",

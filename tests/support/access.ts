@@ -1,5 +1,5 @@
 // Credentials of callers, made as an operator makes them.
-import type { Scope } from "../../shared/access/caller.ts";
+import type { Scope } from "../../proto/scopes.ts";
 import { digestOf, newToken, writeEntry } from "../../shared/access/tokens.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
 

@@ -8,19 +8,15 @@ export const membersApart: Rule = {
   create(context) {
     const file = memberFile(context.filename);
     if (!file) return {};
-    return onImport((specifier, node, isType) => {
+    return onImport((specifier, node) => {
       const target = importedFolder(specifier, file);
       if (target === undefined || target === file.member) return;
       if (file.mayImport.includes(target)) return;
-      const isTypeOnly = file.mayImportTypesOf.includes(target);
-      if (isTypeOnly && isType) return;
       context.report({
         node,
         message: `"${file.member}" must not import from "${target}"`,
-        hint: isTypeOnly
-          ? `It may import only types from there: write "import type"`
-          : `It may import from: ${[file.member, ...file.mayImport].join(", ")}. ` +
-            `Move the shared code there, or add the data to the event`,
+        hint: `It may import from: ${[file.member, ...file.mayImport].join(", ")}. ` +
+          `Move the shared code there, or add the data to the event`,
       });
     });
   },
@@ -34,7 +30,7 @@ export const workspaceImports: Rule = {
       const target = importedFolder(specifier, file);
       if (target === undefined || target === file.member || !isRelative(specifier)) return;
       // members-apart reports imports that are not allowed at all.
-      if (![...file.mayImport, ...file.mayImportTypesOf].includes(target)) return;
+      if (!file.mayImport.includes(target)) return;
       context.report({
         node,
         message: `A relative path leads out of "${file.member}" into "${target}"`,

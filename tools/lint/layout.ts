@@ -4,21 +4,14 @@ import * as services from "../../services.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-interface Reach {
-  code: readonly string[];
-  types?: readonly string[];
-}
-
 /** The modules of other members that the files of a member may import. */
-const imports: Record<string, Reach> = {
-  ...Object.fromEntries(
-    Object.keys(services).map((service) => [service, { code: ["shared", "proto"] }]),
-  ),
+const imports: Record<string, readonly string[]> = {
+  ...Object.fromEntries(Object.keys(services).map((service) => [service, ["shared", "proto"]])),
   // It calls the services over HTTP and knows of each what its program declares.
-  ops: { code: ["services.ts", "shared", "proto"] },
-  shared: { code: ["proto"] },
-  proto: { code: [] },
-  client: { code: [] }, // it is published and used without the rest of the project
+  ops: ["services.ts", "shared", "proto"],
+  shared: ["proto"],
+  proto: [],
+  client: [], // it is published and used without the rest of the project
 };
 
 /** A file of a member. Files elsewhere (tests, tools, the root) are not bound to the layout. */
@@ -27,14 +20,13 @@ export interface MemberFile {
   path: string;
   member: string;
   mayImport: readonly string[];
-  mayImportTypesOf: readonly string[];
 }
 
 export function memberFile(filename: string): MemberFile | undefined {
   const path = pathFromRoot(filename);
   const member = topOf(path);
-  const reach = imports[member];
-  return reach && { path, member, mayImport: reach.code, mayImportTypesOf: reach.types ?? [] };
+  const mayImport = imports[member];
+  return mayImport && { path, member, mayImport };
 }
 
 /** The folder below the root that an import leads to; undefined for what is not ours. */

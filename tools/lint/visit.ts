@@ -1,25 +1,23 @@
 type Node = Deno.lint.Node;
 
-/**
- * Every way in which a file names another module. `import type` and `import("…").T` load no code.
- */
+/** Every way in which a file names another module, types included. */
 export function onImport(
-  visit: (specifier: string, node: Node, isType: boolean) => void,
+  visit: (specifier: string, node: Node) => void,
 ): Deno.lint.LintVisitor {
   return {
-    ImportDeclaration: (node) => visit(node.source.value, node.source, node.importKind === "type"),
-    ExportAllDeclaration: (node) => visit(node.source.value, node.source, false),
+    ImportDeclaration: (node) => visit(node.source.value, node.source),
+    ExportAllDeclaration: (node) => visit(node.source.value, node.source),
     ExportNamedDeclaration(node) {
-      if (node.source) visit(node.source.value, node.source, false);
+      if (node.source) visit(node.source.value, node.source);
     },
     ImportExpression(node) {
       const specifier = textOf(node.source);
-      if (specifier !== undefined) visit(specifier, node.source, false);
+      if (specifier !== undefined) visit(specifier, node.source);
     },
     TSImportType(node) {
       if (node.argument.type !== "TSLiteralType") return;
       const specifier = textOf(node.argument.literal);
-      if (specifier !== undefined) visit(specifier, node.argument, true);
+      if (specifier !== undefined) visit(specifier, node.argument);
     },
   };
 }

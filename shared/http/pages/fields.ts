@@ -29,7 +29,7 @@ export interface Field {
   description: string | undefined;
 }
 
-// A nested field follows its parent, and is named like "entitlements[].status".
+// A nested field follows its parent, and is named like "items[].status".
 export function fieldsOf(schema: Schema | undefined, schemas: Schemas, within = ""): Field[] {
   const { properties = {}, required = [] } = resolved(schema ?? {}, schemas);
   return Object.entries(properties).flatMap(([key, property]) => {

@@ -1,0 +1,13 @@
+// What a credential may allow. A token may be for several services, and each of them refuses a token
+// with an unknown scope, so this is the list of all services.
+
+export const scopes = [
+  "entitlements:write",
+  "entitlements:read",
+  "notifications:read",
+  "debug:read",
+  "operations:write",
+  "metrics:read",
+] as const;
+
+export type Scope = typeof scopes[number];

@@ -1,0 +1,97 @@
+import { type Database, query, utc } from "../postgres/postgres.ts";
+import { findAttempts } from "../queue/attempts.ts";
+import { listOf } from "../queue/leased_row.ts";
+import type { AnyTable } from "../queue/leased_table.ts";
+import type { EventTimeline, Step } from "./timeline.ts";
+
+// What happened to the rows of a table of leased rows, as steps of the timelines of their events.
+
+export interface TimelineTable {
+  table: AnyTable;
+  columns: string; // that the owner needs as well
+  begun: string; // the step at created_at
+  done: { status: string; at: string }; // the last step, at the time in the column `at`
+  attemptsHaveSequence: boolean; // of the stream
+}
+
+export interface TimelineRow extends Record<string, unknown> {
+  id: string;
+  event_id: string;
+  status: string;
+  attempt_count: number;
+  next_retry_at: string | null;
+  created_at: string;
+  done_at: string | null;
+  locked_at: string | null;
+  locked_by: string | null;
+}
+
+export interface RowTimeline<Row> {
+  row: Row;
+  steps: Step[];
+}
+
+/** The rows of these events and their steps, by event. */
+export async function findRowTimelines<Row extends TimelineRow>(
+  database: Database,
+  of: TimelineTable,
+  eventIds: string[],
+): Promise<Map<string, RowTimeline<Row>>> {
+  const { table: { description: { id, attempts } }, attemptsHaveSequence } = of;
+  const rows = await findRows<Row>(database, of, eventIds);
+  const tried = await findAttempts(
+    database,
+    { name: attempts, id, withSequence: attemptsHaveSequence },
+    rows.map(({ id }) => id),
+  );
+  return new Map(rows.map((row) => [
+    row.event_id,
+    { row, steps: stepsOf(row, tried.get(row.id) ?? [], of) },
+  ]));
+}
+
+function findRows<Row extends TimelineRow>(
+  database: Database,
+  { table: { description: { name, id } }, columns, done }: TimelineTable,
+  eventIds: string[],
+): Promise<Row[]> {
+  return query<Row>(
+    database,
+    `select ${id} as id, event_id, status, attempt_count, ${utc("next_retry_at")} as next_retry_at,
+       ${utc("created_at")} as created_at, ${utc(done.at)} as done_at,
+       ${utc("locked_at")} as locked_at, locked_by, ${columns}
+     from ${name}
+     where event_id = any($1::uuid[])`,
+    [listOf(eventIds)],
+  );
+}
+
+function stepsOf(
+  row: TimelineRow & { stream_seq?: number | null },
+  tried: Step[],
+  { table: { description: { working } }, begun, done }: TimelineTable,
+): Step[] {
+  const { status, created_at, done_at, locked_at, locked_by, stream_seq } = row;
+  return [
+    { at: created_at, step: begun },
+    ...tried,
+    ...(status === done.status && done_at !== null
+      ? [{ at: done_at, step: status, ...(stream_seq ? { stream_seq } : {}) }]
+      : []),
+    ...(status === working && locked_at !== null
+      ? [{ at: locked_at, step: status, worker: locked_by }]
+      : []),
+  ];
+}
+
+/** What a timeline shows of the state of a row; `absent` is the status without one. */
+export function stateOf(
+  row: TimelineRow | undefined,
+  absent: string,
+): Pick<EventTimeline, "status" | "attempt_count" | "next_retry_at"> {
+  return {
+    status: row?.status ?? absent,
+    attempt_count: row?.attempt_count ?? 0,
+    next_retry_at: row?.next_retry_at ?? null,
+  };
+}
