@@ -11,7 +11,7 @@ import { natsUrl, readStream } from "../support/streams.ts";
 import { schema } from "./config.ts";
 import { schemaVersion, settings } from "./derived.ts";
 import { page, withQuotes } from "./page.ts";
-import { countsIn, freshPlace, migrations, remind, startReminders } from "./started.ts";
+import { countsIn, folder, freshPlace, migrations, remind, startReminders } from "./started.ts";
 
 const finished = {
   "reminders FIRED": 1,
@@ -101,6 +101,17 @@ Deno.test("the derived file has all settings and the newest migration", async ()
   assert.deepEqual(settings, Object.keys(schema.shape).map(environmentName).sort());
   const files = await Array.fromAsync(Deno.readDir(migrations));
   assert.equal(schemaVersion, Math.max(...files.map(({ name }) => parseInt(name) || 0)));
+});
+
+Deno.test("the service has at most 150 lines, without imports, comments and empty lines", async () => {
+  const files = await Array.fromAsync(Deno.readDir(folder));
+  const own = files.filter(({ name }) => !/_test\.ts$|^derived|^page|^started/.test(name));
+  let lines = 0;
+  for (const { name } of own.filter(({ isFile }) => isFile)) {
+    const code = (await Deno.readTextFile(folder + name)).replaceAll(/^import [^;]*;$/gm, "");
+    lines += code.split("\n").filter((line) => !/^\s*(\/\/.*)?$/.test(line)).length;
+  }
+  assert.ok(lines > 100 && lines <= 150, `${lines} lines`);
 });
 
 Deno.test("the page quotes the files as they are", async () => {
