@@ -36,6 +36,7 @@ export const ofVersions = [
   "tests/receiving/receive_broker_test.ts",
   "tests/reconciliation/reconcile_test.ts",
   "tests/relay/relay_loss_test.ts",
+  "tests/reminders/reminders_test.ts",
   "tests/reconciliation/replay_test.ts",
   "tests/nats/restore_nats_test.ts",
   "tests/database/retention_test.ts",

@@ -25,7 +25,7 @@ export interface CommandRoute<Fields, Input> {
   refusals?: { description: string; messages: Record<string, string> }; // by their codes, with 409
   // May throw an ApiError. `fields` is undefined for a route without a body.
   toInput(fields: Fields, sender: Sender, req: HonoRequest): Input;
-  count(result: Result): void;
+  count?(result: Result): void;
 }
 
 export interface Body<Fields> {
@@ -48,7 +48,7 @@ export function addCommand<Fields, Input>(
   addRoute(app, described(command), (context) => {
     // Before the request is read, because under too much load a refusal must be cheap.
     if (batch.full) {
-      command.count("unavailable");
+      command.count?.("unavailable");
       throw tooManyWaiting();
     }
     return carryOut(context, batch, command);
@@ -64,11 +64,11 @@ async function carryOut<Fields, Input>(
   const trace = traceOf(headers, activeTraceparent());
   try {
     const answer = await batch.add(await readInput(context, command, trace));
-    command.count(answer.outcome);
+    command.count?.(answer.outcome);
     return respond(answer, trace);
   } catch (error) {
     const status = statusOf(error);
-    command.count(status < 500 ? "invalid" : status === 503 ? "unavailable" : "error");
+    command.count?.(status < 500 ? "invalid" : status === 503 ? "unavailable" : "error");
     context.set("about", {
       trace_id: trace.traceId,
       idempotency_key_sha256: sha256(headers.get("Idempotency-Key") ?? ""),

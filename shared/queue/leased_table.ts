@@ -69,7 +69,7 @@ export function byDueTime(column: string, position: string): ClaimOrder {
 export interface Done<Content, Result> extends Partial<Further> {
   status: string;
   set?: Sql; // assignments besides status and lease, of `row` and `settled`
-  values: Record<string, DoneValue<Content, Result>>;
+  values?: Record<string, DoneValue<Content, Result>>;
 }
 
 interface DoneValue<Content, Result> {

@@ -44,12 +44,12 @@ export async function markDone<Content, Result>(
   table: TableDescription<Content, Result>,
   done: { row: Row<Content>; result: Result }[],
 ): Promise<string[]> {
-  const values = Object.values(table.done.values).map(({ type, of }) => {
+  const { set, returning, also, values: ofResult = {} } = table.done;
+  const values = Object.values(ofResult).map(({ type, of }) => {
     const items = done.map(({ row, result }) => of(row, result));
     return sql`${type === "text" ? items : listOf(items)}::${name(type)}[]`;
   });
-  const columns = Object.keys(table.done.values).map(name);
-  const { set, returning, also } = table.done;
+  const columns = Object.keys(ofResult).map(name);
   return await settleRows(on, table, done, {
     columns: list([nothing, ...columns]),
     values: list([nothing, ...values]),

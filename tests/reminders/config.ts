@@ -20,9 +20,7 @@ export const schema = z.object({
   ...of.workerChecks("reminders.firing"),
 );
 
-type Settings = z.output<typeof schema>;
-
-const configOf = (settings: Settings) => ({
+const configOf = (settings: z.output<typeof schema>) => ({
   ...of.serviceConfig("reminders", settings),
   ...of.databaseConfig("reminders", settings),
   ...of.natsConfig(settings),

@@ -8,11 +8,8 @@ import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import type { ReminderRow } from "./fire_reminders.ts";
 
-const schema = z.object({
-  user_id: fieldSchema(),
-  text: fieldSchema(),
-  remind_at: z.iso.datetime(),
-}).openapi("Reminder");
+const fields = { user_id: fieldSchema(), text: fieldSchema(), remind_at: z.iso.datetime() };
+const schema = z.object(fields).openapi("Reminder");
 
 type Fields = z.infer<typeof schema>;
 type Request = Fields & Sender;
@@ -56,5 +53,4 @@ export const route: CommandRoute<Fields, Request> = {
   key: { advice: "any text that names this reminder", example: "call-ann" },
   body: { schema, example: { user_id: "ann", text: "call", remind_at: "2026-01-02T03:04:05Z" } },
   toInput: (fields, sender) => ({ ...fields, ...sender }),
-  count: () => {},
 };

@@ -1,6 +1,7 @@
+import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import { insertsEvents } from "@kenri/shared/outbox/announce.ts";
-import type { EventTypes } from "@kenri/shared/outbox/event_types.ts";
 import { outboxTable } from "@kenri/shared/outbox/outbox_table.ts";
+import type { RelayOptions } from "@kenri/shared/outbox/relay.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { WorkerConfig } from "@kenri/shared/process/service_settings.ts";
@@ -28,7 +29,6 @@ export const reminders = leasedTable<Record<never, never>, void>({
   done: {
     status: "FIRED",
     set: sql`fired_at = now()`,
-    values: {},
     returning: sql`row.user_id, row.text`,
     also: sql`announced as (${insertsEvents(outbox, firedEvents)})`,
   },
@@ -36,18 +36,16 @@ export const reminders = leasedTable<Record<never, never>, void>({
 
 export type ReminderRow = LeasedRow<Record<never, never>>;
 
-export function firing(database: Database, options: WorkerConfig): Job<ReminderRow, void> {
-  return {
-    name: "firing",
-    ...options,
-    ...reminders.jobOn(database, options),
-    work: () => Promise.resolve({ kind: "done", result: undefined }), // an event is all there is to do
-    step: { name: "fire", kind: "internal" },
-  };
-}
+export const firing = (database: Database, options: WorkerConfig): Job<ReminderRow, void> => ({
+  name: "firing",
+  ...options,
+  ...reminders.jobOn(database, options),
+  work: () => Promise.resolve({ kind: "done", result: undefined }), // an event is all there is to do
+  step: { name: "fire", kind: "internal" },
+});
 
-export function eventTypes(subject: string): EventTypes {
+export function published(stream: WantedStream): Pick<RelayOptions, "stream" | "types"> {
   const bytes = (event: unknown) => new TextEncoder().encode(JSON.stringify(event));
   const encode = (event_id: string, payload: unknown) => ({ body: bytes({ event_id, payload }) });
-  return new Map([["ReminderFired", { subject, encode }]]);
+  return { stream, types: new Map([["ReminderFired", { subject: stream.subjects[0], encode }]]) };
 }

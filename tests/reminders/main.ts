@@ -11,7 +11,7 @@ import { Worker } from "@kenri/shared/queue/worker.ts";
 import { readConfig } from "./config.ts";
 import { firedInbox } from "./count_fired.ts";
 import { createReminder, route } from "./create_reminder.ts";
-import { eventTypes, firing, outbox, type ReminderRow } from "./fire_reminders.ts";
+import { firing, outbox, published, type ReminderRow } from "./fire_reminders.ts";
 import { program } from "./program.ts";
 
 await runService(program, readConfig, (config, { log, abandon }) => {
@@ -23,13 +23,12 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const parts = { database: tables.database, link: nats.link, log, abandon };
   const [toFire, toRelay] = [new Handover<ReminderRow>(), new Handover<OutboxRow>()];
   addCommand(app, commandBatch(parts.database, createReminder, toFire), route);
-  const fire = new Worker(firing(parts.database, config.firing), log, abandon);
-  const { stream } = config.streams;
-  const relay = { ...config.outbox, stream, types: eventTypes(stream.subjects[0]) };
+  const newWorker = () => new Worker(firing(parts.database, config.firing), log, abandon);
+  const relay = { ...config.outbox, ...published(config.streams.stream) };
   return {
     app,
     loops: [
-      { name: "firing", run: (stop) => fire.run(toFire, stop) },
+      { name: "firing", run: (stop) => newWorker().run(toFire, stop) },
       { name: "relay", run: (stop) => relayTable({ ...parts, outbox, toRelay }, relay, stop) },
       ...inboxLoops(parts, firedInbox(parts.database, config.streams)),
     ],

@@ -11,7 +11,7 @@ import { natsUrl, readStream } from "../support/streams.ts";
 import { schema } from "./config.ts";
 import { schemaVersion, settings } from "./derived.ts";
 import { page, withQuotes } from "./page.ts";
-import { countsIn, freshPlace, migrations, remind, startReminders } from "./started.ts";
+import { countsIn, folder, freshPlace, migrations, remind, startReminders } from "./started.ts";
 
 const finished = {
   "reminders FIRED": 1,
@@ -20,9 +20,12 @@ const finished = {
   counted: 1,
 };
 
+// A reminder that fires then was not found by chance.
+const noPolls = { REMINDERS_FIRING_POLL_INTERVAL: "1h" };
+
 Deno.test("a reminder fires within moments of its time, and is counted once", async () => {
   await using place = await freshPlace();
-  await using service = await startReminders(place.settings);
+  await using service = await startReminders({ ...place.settings, ...noPolls });
   const reminder = { key: "one", user: "ann", text: "call", at: Date.now() + 1_500 };
   const first = await remind(service.url, reminder);
   const again = await remind(service.url, reminder);
@@ -42,10 +45,7 @@ Deno.test("a reminder fires within moments of its time, and is counted once", as
 
 Deno.test("a reminder of the past fires at once", async () => {
   await using place = await freshPlace();
-  await using service = await startReminders({
-    ...place.settings,
-    REMINDERS_FIRING_POLL_INTERVAL: "1h",
-  });
+  await using service = await startReminders({ ...place.settings, ...noPolls });
   await remind(service.url, { key: "one", user: "ann", text: "call", at: 0 });
   await untilCounts(place.ownerUrl, finished);
 });
@@ -101,6 +101,17 @@ Deno.test("the derived file has all settings and the newest migration", async ()
   assert.deepEqual(settings, Object.keys(schema.shape).map(environmentName).sort());
   const files = await Array.fromAsync(Deno.readDir(migrations));
   assert.equal(schemaVersion, Math.max(...files.map(({ name }) => parseInt(name) || 0)));
+});
+
+Deno.test("the service has at most 150 lines, without imports, comments and empty lines", async () => {
+  const files = await Array.fromAsync(Deno.readDir(folder));
+  const own = files.filter(({ name }) => !/_test\.ts$|^derived|^page|^started/.test(name));
+  let lines = 0;
+  for (const { name } of own.filter(({ isFile }) => isFile)) {
+    const code = (await Deno.readTextFile(folder + name)).replaceAll(/^import [^;]*;$/gm, "");
+    lines += code.split("\n").filter((line) => !/^\s*(\/\/.*)?$/.test(line)).length;
+  }
+  assert.ok(lines > 100 && lines <= 150, `${lines} lines`);
 });
 
 Deno.test("the page quotes the files as they are", async () => {

@@ -13,7 +13,8 @@ import { freshDatabaseOf } from "../support/databases.ts";
 import { freshStreamNames, natsUrl } from "../support/streams.ts";
 import { program } from "./program.ts";
 
-export const migrations = `${root}tests/reminders/migrations`;
+export const folder = `${root}tests/reminders/`;
+export const migrations = `${folder}migrations`;
 const start = startOf(program, "tests/reminders");
 
 type Read = (setting: string) => string | undefined;
