@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
+import { lookRoute } from "./look_route.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import { type Backlog, countBacklog, inTurn } from "../queue/backlog.ts";
 import type { AnyTable } from "../queue/leased_table.ts";
@@ -89,18 +90,12 @@ export function serviceStatusRoute(
   rows: string,
   schema: z.ZodType,
 ): ScopedRoute {
-  return {
-    method: "get",
+  return lookRoute({
     path: `/debug/${service}/status`,
-    scope: "debug:read",
     summary: "Status",
     description:
       `What waits, what failed for good, and the ${shownAtMost} ${rows} that have waited longest`,
-    responses: {
-      200: {
-        description: "The state at this moment",
-        content: { "application/json": { schema } },
-      },
-    },
-  };
+    answer: schema,
+    answers: "The state at this moment",
+  });
 }
