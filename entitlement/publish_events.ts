@@ -1,17 +1,11 @@
 import { encodeEvent } from "@kenri/proto/entitlement/encode.ts";
 import { sealed } from "@kenri/proto/entitlement/seal.ts";
 import type { EventType, EventTypes } from "@kenri/shared/outbox/event_types.ts";
-import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
-import { type RelayOptions, type RelayParts, runRelay } from "@kenri/shared/outbox/relay.ts";
-import { tableSource } from "@kenri/shared/outbox/table_source.ts";
-import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import type { RelayOptions } from "@kenri/shared/outbox/relay.ts";
+import { relayTable, type TableParts } from "@kenri/shared/outbox/table_source.ts";
 import { eventTypeOf } from "./entitlement.ts";
 import { publishDelay } from "./metrics.ts";
 import { outbox } from "./outbox.ts";
-
-export interface PublishParts extends Omit<RelayParts<OutboxRow>, "openSource"> {
-  database: Database;
-}
 
 export interface PublishOptions extends Omit<RelayOptions, "types"> {
   sealKey: string | undefined;
@@ -19,15 +13,13 @@ export interface PublishOptions extends Omit<RelayOptions, "types"> {
 
 // Publishes the outbox.
 export function publishEvents(
-  { database, ...parts }: PublishParts,
+  parts: Omit<TableParts, "outbox">,
   { sealKey, ...options }: PublishOptions,
   stop: AbortSignal,
 ): Promise<void> {
   const observeDelay = (seconds: number) => publishDelay.observe(seconds);
-  const table = { database, outbox, observeDelay, log: parts.log };
   const types = eventTypes(options.stream.subjects[0], sealKey);
-  const openSource = () => tableSource(table, options);
-  return runRelay({ ...parts, openSource }, { ...options, types }, stop);
+  return relayTable({ ...parts, outbox, observeDelay }, { ...options, types }, stop);
 }
 
 // The events of an entitlement differ only in one field.

@@ -31,17 +31,11 @@ export async function deliverNotifications(
     {
       name: "delivery",
       ...options,
-      claim: notifications.claimRepeatedly(database, options),
+      ...notifications.jobOn(database, options, observeDelivered),
       work: ({ id, content: { event_id, user_id, type, payload } }) => {
         const send = { notification_id: id, event_id, user_id, type, payload };
         return sendInTime(channel, send, options.sendTimeoutMs);
       },
-      settle: async (settled) => {
-        const owned = await notifications.settle(database, settled);
-        observeDelivered(settled, owned);
-        return owned;
-      },
-      extend: (rows) => notifications.extend(database, rows, options.leaseMs),
       step: { name: "send", kind: "client" },
       traceparentOf: ({ content }) => content.traceparent,
       about: ({ content: { event_id, payload } }) => ({ event_id, trace_id: payload["trace_id"] }),

@@ -1,3 +1,4 @@
+import { outcomes } from "@kenri/shared/inbox/intake.ts";
 import type { Settlement } from "@kenri/shared/queue/job.ts";
 import {
   counter,
@@ -14,7 +15,7 @@ const received = counter(
   ["outcome"],
 );
 export const messagesReceived = countersBy(
-  ["handled", "duplicate", "unreadable", "failed"],
+  outcomes,
   (outcome) => received.labels(outcome),
 );
 

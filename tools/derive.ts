@@ -8,32 +8,60 @@ import { root } from "./root.ts";
 const isCheck = Deno.args.includes("--check");
 const mark = "// Written by `deno task services`; do not edit.";
 
-// The descriptor of a new service imports a file that does not exist yet, so nothing that reads the list
+// The lists of services. Those of the tests only get what their descriptors import.
+const lists = ["services.ts", "tests/services.ts"];
+
+// The descriptor of a new service imports a file that does not exist yet, so nothing that reads a list
 // may be loaded before this.
-const list = await Deno.readTextFile(`${root}services.ts`);
-for (const [, folder] of list.matchAll(/^export .* from "\.\/(\w+)\/program\.ts";$/gm)) {
-  const file = `${root}${folder}/derived.ts`;
-  if (await textOf(file) === "") await Deno.writeTextFile(file, derivedWith([], 0));
+for (const list of lists) {
+  for (const folder of foldersIn(list, await textOf(root + list))) {
+    const file = `${root}${folder}/derived.ts`;
+    if (await textOf(file) === "") await Deno.writeTextFile(file, derivedWith([], 0));
+  }
 }
 
-const { migrationsIn } = await import("../migrations/program.ts");
-const services: Service[] = Object.values(await import("../services.ts"));
+const listed: Record<string, Service> = await import("../services.ts");
+const services = Object.values(listed);
+refuseWrong(listed);
 await write("tools/provision/services.ts", provisionedServices());
-for (const { name, database } of services) {
-  const { schema } = await import(`../${name}/config.ts`);
-  const version = database && await newestMigration(name);
-  await write(`${name}/derived.ts`, derivedWith(namesIn(schema), version));
+const settings: string[] = [];
+for (const list of lists) {
+  for (const folder of foldersIn(list, await textOf(root + list))) {
+    const { schema } = await import(`../${folder}/config.ts`);
+    const { program }: { program: Service } = await import(`../${folder}/program.ts`);
+    const version = program.database && await newestMigration(folder);
+    await write(`${folder}/derived.ts`, derivedWith(namesIn(schema), version));
+    if (services.includes(program)) settings.push(...namesIn(schema));
+  }
 }
 const { schema } = await import("./provision/config.ts");
 await write("tools/provision/setting_names.ts", `${mark}\n${settingsLine(namesIn(schema))}`);
 await change("deno.json", withTasks);
-const { programs } = await import("./services.ts");
-const settings = Object.values(programs).flatMap(({ program }) => program.settings);
 await change("Dockerfile", (text) => withEnvironment(withFolders(text)));
 await change(".dockerignore", (text) => {
   const lines = services.map(({ name }) => `!${name}\n`).join("");
   return text.replace(/(?<=^!services\.ts\n)(!\w+\n)*(?=!shared\n)/m, lines);
 });
+
+/** Folder, name and line are the same word, because names of settings and files are made of it. */
+function refuseWrong(listed: Record<string, Service>): void {
+  for (const [name, service] of Object.entries(listed)) {
+    if (service.name !== name) {
+      throw new Error(`The service "${name}" has the name "${service.name}" in its program.ts`);
+    }
+    const other = services.find(({ port }) => port === service.port);
+    if (other !== service) {
+      throw new Error(
+        `${other?.name} and ${name} have the same port: choose another in program.ts`,
+      );
+    }
+  }
+}
+
+function foldersIn(list: string, text: string): string[] {
+  const lines = text.matchAll(/^export .* from "\.\/(\w+)\/program\.ts";$/gm);
+  return [...lines].map(([, folder]) => list.replace("services.ts", `${folder}`));
+}
 
 function derivedWith(settings: string[], schemaVersion: number | undefined): string {
   const version = `\n/** The newest file in migrations/. */\n` +
@@ -50,8 +78,8 @@ function namesIn(schema: z.ZodObject): string[] {
   return Object.keys(schema.shape).map(environmentName).sort();
 }
 
-async function newestMigration(service: string): Promise<number> {
-  const files = await Array.fromAsync(Deno.readDir(root + migrationsIn(service)));
+async function newestMigration(folder: string): Promise<number> {
+  const files = await Array.fromAsync(Deno.readDir(`${root}${folder}/migrations`));
   return Math.max(0, ...files.map(({ name }) => Number(/^\d{4}(?=_)/.exec(name)?.[0] ?? 0)));
 }
 
@@ -84,7 +112,7 @@ function withFolders(text: string): string {
 
 // The flag of the image can't depend on the program, so it has the beginnings of all names.
 function withEnvironment(text: string): string {
-  const beginnings = settings.map((name) => name.replace(/_.*/, "_*"));
+  const beginnings = [...settings, ...namesIn(schema)].map((name) => name.replace(/_.*/, "_*"));
   const names = [...new Set(beginnings)].sort().join();
   return text.replace(/(?<="--allow-env=)[^"]*/, names);
 }

@@ -3,9 +3,9 @@
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import { printProblem } from "@kenri/shared/process/terminal.ts";
 import type { LeasedTable } from "@kenri/shared/queue/leased_table.ts";
-import { outbox } from "@kenri/entitlement/outbox.ts";
-import { notifications } from "@kenri/notification/deliveries.ts";
+import { modulesBeside } from "./module_graph.ts";
 import { root } from "./root.ts";
+import { mainFile, serviceNames } from "./services.ts";
 
 const file = "shared/queue/statements.sql";
 
@@ -13,18 +13,33 @@ const head = `-- The statements of the leased tables, as PostgreSQL gets them. M
 -- deno task queue:statements from claims.ts, settlements.ts and the descriptions of the tables.
 `;
 
+type Table = LeasedTable<object, unknown>;
+
 export async function queueStatements(): Promise<string> {
-  const parts = [
-    ...await statementsOf(outbox),
-    ...await statementsOf(notifications),
-  ];
+  const parts: string[] = [];
+  for (const service of serviceNames) {
+    for (const table of await tablesOf(mainFile(service))) parts.push(...await statementsOf(table));
+  }
   return `${head}\n${parts.join("\n")}`;
 }
 
+// A service exports its tables from the modules in its folder.
+async function tablesOf(main: string): Promise<Table[]> {
+  const tables = new Map<string, Table>();
+  for (const url of await modulesBeside(main)) {
+    for (const value of Object.values(await import(url))) {
+      if (isTable(value)) tables.set(value.description.name, value);
+    }
+  }
+  return [...tables.values()];
+}
+
+function isTable(value: unknown): value is Table {
+  return typeof value === "object" && value !== null && "claimRepeatedly" in value;
+}
+
 // Calls each function of the table with a database that only notes what it is asked.
-async function statementsOf<Content extends object, Result>(
-  table: LeasedTable<Content, Result>,
-): Promise<string[]> {
+async function statementsOf(table: Table): Promise<string[]> {
   const noted: string[] = [];
   let step = "";
   const database = {
@@ -34,7 +49,7 @@ async function statementsOf<Content extends object, Result>(
     },
   } as unknown as Database;
   const row = { id: "", key: "", token: "", attempts: 0, takenOver: false, claimedAt: 0 };
-  const held = { row: { ...row, content: {} as Content }, result: {} as Result };
+  const held = { row: { ...row, content: {} }, result: {} };
   step = "claim";
   await table.claim(database, { worker: "", leaseMs: 1 }, 1);
   step = "done";

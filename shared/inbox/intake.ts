@@ -7,7 +7,8 @@ import { EventStore } from "./event_store.ts";
 import type { Inbox, InboxEvent } from "./inbox.ts";
 
 // What became of a message: stored, known already, terminated, or redelivered later.
-export type Outcome = "handled" | "duplicate" | "unreadable" | "failed";
+export const outcomes = ["handled", "duplicate", "unreadable", "failed"] as const;
+export type Outcome = typeof outcomes[number];
 
 // The next pull begins before the last one can end, so there is always an open pull.
 const renewMs = expiresMs / 2;

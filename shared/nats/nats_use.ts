@@ -10,6 +10,8 @@ export interface NatsUse {
   streams?: WantedStream[];
   /** From which it consumes. */
   inboxes?: InboxStreams[];
+  /** That it only reads, with a read-only inbox. */
+  reads?: Pick<WantedStream, "name" | "subjects">[];
   /** The subjects to which it sends requests. The answers arrive in an inbox of their own. */
   asks?: string[];
   /** The subjects whose requests it answers. */

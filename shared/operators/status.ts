@@ -29,7 +29,7 @@ const rowFields = {
 };
 
 export type WaitingRow = z.infer<z.ZodObject<typeof rowFields>> & {
-  event_id: string;
+  event_id?: string;
   version?: number;
 };
 
@@ -75,9 +75,10 @@ function findOldest(
   table: AnyTable,
   columns: string[],
 ): Promise<Record<string, unknown>[]> {
+  const { order } = table.description;
   return query(
     database,
-    `select ${columns.join(", ")}, aggregate_key, status, ${utc("created_at")} as created_at,
+    `select ${columns.join(", ")}, aggregate_key, status, ${utc(order.turn.text)} as created_at,
        attempt_count, ${utc("next_retry_at")} as next_retry_at, locked_by,
        ${utc("lease_until")} as lease_until, last_error
      from (select * ${inTurn(table).text} limit $1) as oldest`,

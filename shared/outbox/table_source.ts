@@ -5,32 +5,45 @@ import type { ClaimOptions } from "../queue/repeated_claims.ts";
 import { repairLostEvents } from "./lost_events.ts";
 import type { OutboxRow, OutboxTable } from "./outbox_table.ts";
 import { republishLost } from "./republish_lost.ts";
+import { type RelayOptions, type RelayParts, runRelay } from "./relay.ts";
 import type { EventSource, Published } from "./source.ts";
 
-export interface TableSource {
+interface TableSource {
   database: Database;
   outbox: OutboxTable;
-  // Called for each published event with the time from its change to its acknowledgement.
-  observeDelay(seconds: number): void;
+  observeDelay: ((seconds: number) => void) | undefined;
   log: Log;
 }
 
+export interface TableParts extends Omit<RelayParts<OutboxRow>, "openSource"> {
+  database: Database;
+  outbox: OutboxTable;
+  // Called for each published event with the time from its change to its acknowledgement.
+  observeDelay?(seconds: number): void;
+}
+
+// Publishes the events of a table.
+export function relayTable(
+  { database, outbox, observeDelay, ...parts }: TableParts,
+  options: RelayOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const table = { database, outbox, observeDelay, log: parts.log };
+  return runRelay({ ...parts, openSource: () => tableSource(table, options) }, options, stop);
+}
+
 export function tableSource(
-  { database, outbox, observeDelay, log }: TableSource,
+  { database, outbox, observeDelay = () => {}, log }: TableSource,
   options: ClaimOptions,
 ): EventSource<OutboxRow> {
   return {
-    claim: outbox.claimRepeatedly(database, options),
-    settle: async (settled) => {
-      const owned = await outbox.settle(database, settled);
+    ...outbox.jobOn(database, options, (settled, owned) => {
       for (const settlement of settled) {
         if (settlement.kind === "done" && owned.has(settlement.row.id)) {
           observeDelay(delayOf(settlement));
         }
       }
-      return owned;
-    },
-    extend: (rows) => outbox.extend(database, rows, options.leaseMs),
+    }),
     loss: {
       compare: (server, stream) => repairLostEvents(database, outbox, server, stream, log),
       republishLate: () => republishLost(database, outbox, log),

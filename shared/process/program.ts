@@ -176,6 +176,8 @@ const defaultPorts: Record<string, number> = {
   "postgresql:": 5432,
   "nats:": 4222,
   "tls:": 4222,
+  "redis:": 6379,
+  "rediss:": 6379,
   "https:": 443,
   "http:": 80,
 };

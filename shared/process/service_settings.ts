@@ -195,6 +195,8 @@ export function retentionConfig<Service extends string>(
   return { enabled: own["retention.enabled"], intervalMs: own["retention.cleanup-interval"] };
 }
 
+export type WorkerConfig = WorkerOptions & { worker: string };
+
 /** The prefix is that of one worker, such as `NAME.outbox`. */
 export function workerChecks(prefix: string): Check[] {
   return [notAbove(`${prefix}.backoff-jitter-min`, `${prefix}.backoff-jitter-max`)];
@@ -203,7 +205,7 @@ export function workerChecks(prefix: string): Check[] {
 export function workerConfig<Prefix extends string>(
   prefix: Prefix,
   settings: Prefixed<Prefix, Values<typeof workerSettings>> & { "hostname"?: string | undefined },
-): WorkerOptions & { worker: string } {
+): WorkerConfig {
   const own = unprefixed<Prefix, Values<typeof workerSettings>>(prefix, settings);
   return { ...workerOptions(own), worker: settings["hostname"] ?? Deno.hostname() };
 }

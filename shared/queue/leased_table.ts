@@ -4,7 +4,7 @@ import { everything } from "./claim_statement.ts";
 import { leaseRows, nextDueMs } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import { type ClaimOptions, claimRepeatedly, type RepeatedClaim } from "./repeated_claims.ts";
-import { type ClaimContext, nothingInHand, type Settlement } from "./job.ts";
+import { type ClaimContext, type Job, nothingInHand, type Settlement } from "./job.ts";
 import { newLease, type NewRow } from "./new_lease.ts";
 import { extendLeases, markDone, settleEach } from "./settlements.ts";
 import type { NewLease } from "./handover.ts";
@@ -34,7 +34,7 @@ export interface TableDescription<Content, Result = unknown> {
   lane?: Lane;
   claimSets?: Sql; // assignments of a claim besides the lease
   done: Done<Content, Result>;
-  failed?: Failed;
+  failed?: Further;
 }
 
 export interface ClaimOrder {
@@ -66,7 +66,7 @@ export function byDueTime(column: string, position: string): ClaimOrder {
 }
 
 // What it means to be done. The values of the results are joined to their rows as `settled`.
-export interface Done<Content, Result> {
+export interface Done<Content, Result> extends Partial<Further> {
   status: string;
   set?: Sql; // assignments besides status and lease, of `row` and `settled`
   values: Record<string, DoneValue<Content, Result>>;
@@ -82,9 +82,9 @@ export interface Lane {
   most: number; // a claim leases no more rows of one lane
 }
 
-// What else the statement does that gives rows up. `changed` has the id, error and `returning` of
-// each row.
-export interface Failed {
+// What else a statement does that marks rows as done or gives them up. `changed` has the id, the
+// error and `returning` of each row.
+export interface Further {
   returning: Sql;
   also: Sql;
 }
@@ -101,6 +101,13 @@ export interface LeasedTable<Content, Result> {
     context?: ClaimContext,
   ): Promise<Rows<Content>>;
   claimRepeatedly(database: Database, options: ClaimOptions): RepeatedClaim<Content>;
+  // What the jobs of all tables have in common; a job may replace the last two. `observe` gets the
+  // ids of the rows whose lease the worker still had.
+  jobOn(
+    database: Database,
+    options: ClaimOptions,
+    observe?: (settled: Settlement<LeasedRow<Content>, Result>[], owned: Set<string>) => void,
+  ): TableJob<Content, Result>;
   // For a table by due time: when the next of its future rows is due.
   nextDueMs(database: Database): Promise<number | undefined>;
   // Both return the ids of the rows whose lease the worker still had.
@@ -118,6 +125,11 @@ export interface LeasedTable<Content, Result> {
   newLease(row: NewRow, lease: NewLease | undefined): Sql;
 }
 
+type TableJob<Content, Result> = Pick<
+  Job<LeasedRow<Content>, Result>,
+  "claim" | "nextDueMs" | "settle" | "extend" | "traceparentOf" | "about"
+>;
+
 // For what needs only the description.
 export type AnyTable = Pick<LeasedTable<unknown, unknown>, "description">;
 
@@ -131,6 +143,18 @@ export function leasedTable<Content extends object, Result>(
       return (await leaseRows(database, table, lease, scan)).rows;
     },
     claimRepeatedly: (database, options) => claimRepeatedly(database, table, options),
+    jobOn: (database, options, observe = () => {}) => ({
+      claim: claimRepeatedly(database, table, options),
+      ...(table.order.isDueTime ? { nextDueMs: () => nextDueMs(database, table) } : {}),
+      settle: async (settled) => {
+        const owned = await settleEach(database, table, settled);
+        observe(settled, owned);
+        return owned;
+      },
+      extend: (rows) => extendLeases(database, table, rows, options.leaseMs),
+      traceparentOf: () => null,
+      about: ({ id }) => ({ [table.id]: id }),
+    }),
     nextDueMs: (database) => nextDueMs(database, table),
     extend: (database, rows, leaseMs) => extendLeases(database, table, rows, leaseMs),
     settle: (database, settled) => settleEach(database, table, settled),

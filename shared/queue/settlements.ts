@@ -49,13 +49,16 @@ export async function markDone<Content, Result>(
     return sql`${type === "text" ? items : listOf(items)}::${name(type)}[]`;
   });
   const columns = Object.keys(table.done.values).map(name);
+  const { set, returning, also } = table.done;
   return await settleRows(on, table, done, {
     columns: list([nothing, ...columns]),
     values: list([nothing, ...values]),
     set: list([
       sql`status = ${literal(table.done.status)}`,
-      ...(table.done.set ? [table.done.set] : []),
+      ...(set ? [set] : []),
     ], ",\n    "),
+    returning,
+    also,
   });
 }
 
@@ -131,7 +134,7 @@ interface Parts {
   values: Sql;
   set: Sql;
   returning?: Sql | undefined;
-  also?: Sql;
+  also?: Sql | undefined;
 }
 
 // Usually all rows were changed, and then their ids need not be returned.

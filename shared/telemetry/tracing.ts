@@ -57,9 +57,15 @@ export function nameRequest(method: string, route: string): void {
   });
 }
 
+const kinds = {
+  producer: SpanKind.PRODUCER,
+  client: SpanKind.CLIENT,
+  internal: SpanKind.INTERNAL,
+};
+
 export interface Step {
   name: string;
-  kind: "producer" | "client";
+  kind: keyof typeof kinds;
 }
 
 // One step of one event. `work` gets the traceparent for the next step.
@@ -69,7 +75,7 @@ export async function inSpan<Outcome extends { kind: string }>(
   work: (traceparent: string) => Promise<Outcome>,
 ): Promise<Outcome> {
   const around = below(spanContextOf(parent));
-  const options = { kind: { producer: SpanKind.PRODUCER, client: SpanKind.CLIENT }[kind] };
+  const options = { kind: kinds[kind] };
   const span = tracer.startSpan(name, options, around);
   try {
     const outcome = await context.with(

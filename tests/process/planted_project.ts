@@ -5,7 +5,7 @@ import * as services from "../../services.ts";
 import { root } from "../../tools/root.ts";
 
 const parts = ["deno.json", "deno.lock", "node_modules", "services.ts", ...Object.keys(services)]
-  .concat("shared", "proto", "client", "ops", "migrations", "tools");
+  .concat("shared", "proto", "client", "ops", "migrations", "tools", "Dockerfile", ".dockerignore");
 
 export interface PlantedProject extends AsyncDisposable {
   path: string;

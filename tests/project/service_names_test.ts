@@ -12,6 +12,7 @@ const left: Record<string, string> = {
   "entitlement/metrics.ts": "the help of a metric of the reconciliation",
   "entitlement/operators/timeline.ts": "the receiver finds events by user",
   "entitlement/migrations/0004_operations.sql": "applied, so it must not change",
+  "shared/queue/statements.sql": "`deno task queue:statements` writes it",
   "tools/load/": "it stages the flow from a change to its notification",
   "tools/bench/": "each figure is about the work of one service",
   "tools/chaos/": "its invariants are the promises of one flow",

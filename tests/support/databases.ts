@@ -32,8 +32,13 @@ async function startOwnServer(): Promise<string> {
 }
 
 /** A new migrated database, ready for the service. */
-export async function freshDatabase(service: ServiceName): Promise<TestDatabase> {
-  const template = await templateOf(service);
+export function freshDatabase(service: ServiceName): Promise<TestDatabase> {
+  return freshDatabaseOf(service, migrationsOf(service));
+}
+
+/** The same for a service that is not listed. */
+export async function freshDatabaseOf(service: string, migrations: string): Promise<TestDatabase> {
+  const template = await templateOf(service, migrations);
   const database = uniqueName(service);
   await withClient(serverUrl, async (admin) => {
     await admin.query(
@@ -85,17 +90,16 @@ export async function ownDatabase(service: ServiceName = "entitlement"): Promise
   return { server, ...urls, [Symbol.asyncDispose]: () => server.close() };
 }
 
-const templates = new Map<ServiceName, Promise<string>>();
+const templates = new Map<string, Promise<string>>();
 
-function templateOf(service: ServiceName): Promise<string> {
-  const known = templates.get(service) ?? makeTemplate(service);
+function templateOf(service: string, migrations: string): Promise<string> {
+  const known = templates.get(service) ?? makeTemplate(service, migrations);
   templates.set(service, known);
   return known;
 }
 
 /** Makes the template once per server and state of the migrations. It gets its name when it is complete. */
-async function makeTemplate(service: ServiceName): Promise<string> {
-  const folder = migrationsOf(service);
+async function makeTemplate(service: string, folder: string): Promise<string> {
   const template = `kenri_template_${service}_${await hashOf(folder)}`;
   await withClient(serverUrl, async (admin) => {
     await admin.query("select pg_advisory_lock(hashtextextended('kenri test templates', 0))");
@@ -130,11 +134,11 @@ export function uniqueName(prefix: string): string {
   return `kenri_${prefix}_${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
 }
 
-function roleOf(service: ServiceName): string {
+function roleOf(service: string): string {
   return `kenri_test_${service}`;
 }
 
-function serviceUrlOf(service: ServiceName, database: string): string {
+function serviceUrlOf(service: string, database: string): string {
   return urlOf({ database, user: roleOf(service), password: plantedPassword });
 }
 

@@ -1,6 +1,9 @@
 // Relays in the process of the test, each with a pool and a connection of its own.
 import { publishEvents, type PublishOptions } from "../../entitlement/publish_events.ts";
+import type { EventRow, EventTypes } from "../../shared/outbox/event_types.ts";
 import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
+import { type RelayParts, runRelay } from "../../shared/outbox/relay.ts";
+import type { EventSource } from "../../shared/outbox/source.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import type { WantedStream } from "../../shared/nats/streams.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -9,10 +12,10 @@ import { Handover } from "../../shared/queue/handover.ts";
 import type { Place } from "../../tools/load/stage.ts";
 import { type FreshPlace, freshPlaceOf } from "./places.ts";
 
-export interface RunningRelay extends AsyncDisposable {
+export interface RunningRelay<Row extends EventRow = OutboxRow> extends AsyncDisposable {
   log: string[];
-  toRelay: Handover<OutboxRow>;
-  stop(): Promise<void>;
+  toRelay: Handover<Row>;
+  stop(graceMs?: number): Promise<void>; // a process that is killed has no grace
 }
 
 const quick: Omit<PublishOptions, "stream"> = {
@@ -25,38 +28,63 @@ const quick: Omit<PublishOptions, "stream"> = {
   backoff: { baseMs: 50, maxMs: 50, minMs: 50, jitterMin: 1, jitterMax: 1 },
 };
 
+export type QuickOptions = Partial<typeof quick>;
+
 export function startRelay(
   place: Omit<Place, "ownerUrl">,
-  options: Partial<typeof quick> = {},
+  options: QuickOptions = {},
 ): RunningRelay {
-  const { log, lines } = collectingLog();
   const database = openDatabase(place.serviceUrl, "relay");
-  const link = new NatsLink({ urls: place.natsUrl }, "relay", log);
-  const toRelay = new Handover<OutboxRow>();
+  const given = { ...quick, ...options, stream: streamOf(place) };
+  return startRelayOf(
+    place,
+    (parts, stop) =>
+      publishEvents({ database, ...parts }, given, stop).finally(() => database.end()),
+  );
+}
+
+/** A relay of other events, from another source. */
+export function startRelayFrom<Row extends EventRow>(
+  place: Pick<Place, "natsUrl" | "stream">,
+  openSource: (options: typeof quick, log: Log) => EventSource<Row>,
+  types: EventTypes,
+  given: QuickOptions = {},
+): RunningRelay<Row> {
+  const options = { ...quick, ...given };
+  const [subject = "", ...more] = new Set([...types.values()].map(({ subject }) => subject));
+  const stream: WantedStream = { ...streamOf({ ...place, subject }), subjects: [subject, ...more] };
+  return startRelayOf<Row>(place, (parts, stop) =>
+    runRelay(
+      { ...parts, openSource: () => openSource(options, parts.log) },
+      { ...options, stream, types },
+      stop,
+    ));
+}
+
+function streamOf({ stream, subject }: Pick<Place, "stream" | "subject">): WantedStream {
+  return { name: stream, subjects: [subject], duplicateWindowMs: 120_000, replicas: 1 };
+}
+
+function startRelayOf<Row extends EventRow>(
+  { natsUrl }: Pick<Place, "natsUrl">,
+  run: (parts: Omit<RelayParts<Row>, "openSource">, stop: AbortSignal) => Promise<void>,
+): RunningRelay<Row> {
+  const { log, lines } = collectingLog();
+  const link = new NatsLink({ urls: natsUrl }, "relay", log);
+  const toRelay = new Handover<Row>();
   const stopping = new AbortController();
   const abandon = new AbortController();
-  const stream: WantedStream = {
-    name: place.stream,
-    subjects: [place.subject],
-    duplicateWindowMs: 120_000,
-    replicas: 1,
-  };
-  const running = publishEvents(
-    { database, link, toRelay, log, abandon: abandon.signal },
-    { ...quick, ...options, stream },
-    stopping.signal,
-  );
+  const running = run({ link, toRelay, log, abandon: abandon.signal }, stopping.signal);
   let stopped: Promise<void> | undefined;
-  const stop = () =>
+  const stop = (graceMs = 10_000) =>
     stopped ??= (async () => {
       stopping.abort();
-      const grace = setTimeout(() => abandon.abort(), 10_000);
+      const grace = setTimeout(() => abandon.abort(), graceMs);
       await running;
       clearTimeout(grace);
       await link.close();
-      await database.end();
     })();
-  return { log: lines, toRelay, stop, [Symbol.asyncDispose]: stop };
+  return { log: lines, toRelay, stop, [Symbol.asyncDispose]: () => stop() };
 }
 
 export const freshPlace = (more?: Partial<Place>): Promise<FreshPlace> =>

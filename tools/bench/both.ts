@@ -2,6 +2,7 @@
 import {
   bothPlaces,
   type DatabaseUrls,
+  type FlowService,
   requiredSettings,
   type Stage,
   startStage,
@@ -9,7 +10,6 @@ import {
 import { makeDatabase } from "../servers/databases.ts";
 import type { Servers } from "../servers/servers.ts";
 import type { Settings } from "../servers/service_process.ts";
-import type { ServiceName } from "../services.ts";
 
 /** Each of the two services has a database of its own. */
 export async function startBoth(servers: Servers, name: string): Promise<Stage> {
@@ -22,7 +22,7 @@ export async function startBoth(servers: Servers, name: string): Promise<Stage> 
 
 /** The place of a service that works alone. */
 export function settingsOf(
-  service: ServiceName,
+  service: FlowService,
   servers: Servers,
   { serviceUrl }: DatabaseUrls,
   name: string,

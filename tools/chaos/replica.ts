@@ -62,6 +62,7 @@ export class Replica {
     this.#ended = child.status.then(({ code }) => {
       run.until = Date.now();
       run.code = code;
+      if (!this.#isWanted) return;
       setTimeout(() => this.#isWanted && this.runs.at(-1) === run && this.start(), againAfterMs);
     });
   }

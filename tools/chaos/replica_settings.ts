@@ -1,8 +1,7 @@
 // The settings of a replica. Leases and waits are short, so that much can happen in little time; what
 // bounds attempts and statements is as in production.
-import { requiredSettings } from "../load/stage.ts";
+import { type FlowService, requiredSettings } from "../load/stage.ts";
 import { plantedPassword, withPlanted } from "../planted.ts";
-import type { ServiceName } from "../services.ts";
 import { failingUser } from "./clients.ts";
 
 export const stream = "entitlement-events";
@@ -23,7 +22,7 @@ export const leaseMs = 3_000;
 
 export const serviceUser = (service: string): string => `${service}:${plantedPassword}`;
 
-export function settingsOf(service: ServiceName, ports: Ports): Record<string, string> {
+export function settingsOf(service: FlowService, ports: Ports): Record<string, string> {
   const natsUrl = withPlanted(`nats://127.0.0.1:${ports.nats}`, "kenri");
   const serviceUrl = databaseUrl(ports.database, service, serviceUser(service));
   const common = {

@@ -1,7 +1,8 @@
 // What a chaos run starts besides NATS: two replicas of each service, and a database for each. All
 // targets of faults follow from it, so a further service is one more entry.
 import { migrationsOf } from "../servers/databases.ts";
-import { runArguments, type ServiceName } from "../services.ts";
+import type { FlowService } from "../load/stage.ts";
+import { runArguments } from "../services.ts";
 import { type Ports, settingsOf } from "./replica_settings.ts";
 
 export interface ChaosService {
@@ -15,7 +16,7 @@ export interface ChaosService {
   settings(ports: Ports): Record<string, string>;
 }
 
-const kenriService = (name: ServiceName, hasClients: boolean): ChaosService => ({
+const kenriService = (name: FlowService, hasClients: boolean): ChaosService => ({
   name,
   hasClients,
   migrations: migrationsOf(name),

@@ -37,7 +37,7 @@ ${[...users, provisionUser(uses)].join("\n")}
 }
 
 function mayPublish(use: NatsUse, uses: Uses): string[] {
-  const { streams = [], inboxes = [], asks = [], answers = [] } = use;
+  const { streams = [], inboxes = [], reads = [], asks = [], answers = [] } = use;
   const askers = Object.keys(uses)
     .filter((name) => uses[name]?.asks?.some((subject) => answers.includes(subject)));
   return [
@@ -52,12 +52,16 @@ function mayPublish(use: NatsUse, uses: Uses): string[] {
       `$JS.ACK.${stream}.${durable}.>`,
     ]),
     ...inboxes.map(({ stream }) => `$JS.API.STREAM.MSG.GET.${stream.name}`), // a copy of a dead message
+    ...reads.flatMap(({ name }) => [
+      `$JS.API.STREAM.INFO.${name}`,
+      `$JS.API.STREAM.MSG.GET.${name}`,
+    ]),
     ...askers.map((name) => `${inboxOfAnswers(name)}.>`),
   ];
 }
 
-function maySubscribe(name: string, { answers = [] }: NatsUse): string[] {
-  return [...answers, `${inboxesOf(name)}.>`];
+function maySubscribe(name: string, { answers = [], reads = [] }: NatsUse): string[] {
+  return [...answers, ...reads.flatMap(({ subjects }) => subjects), `${inboxesOf(name)}.>`];
 }
 
 function provisionUser(uses: Uses): string {

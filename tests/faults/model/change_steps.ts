@@ -8,19 +8,19 @@ import { type Event, events, type State } from "./state.ts";
 export async function changeSteps(
   state: State,
   { outbox }: Model,
-  count: number,
+  expected: Event[],
 ): Promise<Step<State>[]> {
   const { publishing, history } = state;
   const { tables, workers } = publishing;
   const steps: Step<State>[] = [];
-  for (let event = 0; event < count; event++) {
+  for (const event of expected) {
     if (!isNext(state, event)) continue;
     const label = `${events[event]?.name} is committed`;
     const put = (work: State["publishing"]): State => ({ ...state, publishing: work });
     const changed = await outbox.commit(tables, event, false);
     steps.push({ label, next: put(withTables(publishing, changed)) });
-    for (const [at, { held, link }] of workers.entries()) {
-      if (held.length > 0 || link?.kind !== "publishes") continue;
+    for (const [at, { held, flight, link }] of workers.entries()) {
+      if (held.length + flight.length > 0 || link?.kind !== "publishes") continue;
       const leased = await outbox.commit(tables, event, true);
       if (leased.returned.length === 0) continue; // an earlier one of its key is unfinished
       const work = withTables(publishing, leased);
@@ -28,7 +28,7 @@ export async function changeSteps(
       const next = put(withHeld(work, at, leased.returned));
       steps.push({ label: `${label}, leased to ${who}`, next });
       if (history.faultsLeft === 0) continue;
-      const crashed = put(withWorker(work, at, { held: [], link: null }));
+      const crashed = put(withWorker(work, at, { held: [], flight: [], link: null }));
       steps.push({ label: `${label}, leased to ${who}, which crashes`, next: withFault(crashed) });
     }
   }

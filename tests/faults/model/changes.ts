@@ -19,20 +19,23 @@ export function withHeld<Tables>(work: Work<Tables>, at: number, held: Held[]): 
   return withWorker(work, at, { ...work.workers[at] as Worker, held });
 }
 
+export function withFlight<Tables>(work: Work<Tables>, at: number, flight: Held[]): Work<Tables> {
+  return withWorker(work, at, { ...work.workers[at] as Worker, flight });
+}
+
 /** Applies the tables after a call, and ends the leases that it ended. */
 export function withTables<Tables>(
   { workers }: Work<Tables>,
   { tables, endedLeases }: Changed<Tables, unknown>,
 ): Work<Tables> {
   const isEnded = ({ event, leased }: Held) => leased && endedLeases.includes(event);
+  const afterEnds = (rows: Held[]) =>
+    rows.map((row) => isEnded(row) ? { ...row, leased: false } : row);
   return {
     tables,
     workers: workers.map((worker) =>
-      worker.held.some(isEnded)
-        ? {
-          ...worker,
-          held: worker.held.map((row) => isEnded(row) ? { ...row, leased: false } : row),
-        }
+      worker.held.some(isEnded) || worker.flight.some(isEnded)
+        ? { ...worker, held: afterEnds(worker.held), flight: afterEnds(worker.flight) }
         : worker
     ),
   };

@@ -59,7 +59,9 @@ async function storeSteps(
       batch.includes(message) ? { ...message, stored: true } : message
     );
     // Either no deliverer offers to take the rows, or an idle one does.
-    const idle = sending.workers.flatMap(({ held }, worker) => held.length === 0 ? [worker] : []);
+    const idle = sending.workers.flatMap(({ held, flight }, worker) =>
+      held.length + flight.length === 0 ? [worker] : []
+    );
     for (const taker of [undefined, ...idle]) {
       const offered = taker !== undefined;
       const changed = await inbox.receive(sending.tables, received, offered, false);

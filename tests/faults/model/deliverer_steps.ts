@@ -13,6 +13,7 @@ export async function delivererSteps(state: State, model: Model): Promise<Step<S
     name: "deliverer",
     work: sending,
     calls: model.inbox,
+    habits: model.habits,
     mayClaim: () => true,
     crashed: null,
     put: (work) => ({ ...state, sending: work }),
@@ -38,9 +39,7 @@ function sendSteps(state: State, at: number): Step<State>[] {
       return [{ label: `${who} gives ${name} up`, next }];
     }
     const isOver = (earlier: number) =>
-      history.unawaited[event] === true ||
-      sending.tables.rows[earlier]?.status === "FAILED" ||
-      held.some((other) => other.event === earlier && other.outcome?.kind === "failed");
+      history.unawaited[event] === true || sending.tables.rows[earlier]?.status === "FAILED";
     const breaks = comesTooEarly(event, history.sent, isOver) ? rules.sendOrder : undefined;
     const sent = withFlag(history.sent, event);
     const taken = (outcome: Outcome): State => ({

@@ -1,5 +1,5 @@
-// The rows that a worker holds, treated as Worker.#workOn and #workOnOne (shared/queue/worker.ts) do: the
-// rows of one key one after the other; a row that must wait holds back the ones after it.
+// The rows that a worker holds, treated as its lines do (shared/queue/lines.ts): the rows of one key
+// one after the other; a row that goes back takes along those behind it and those that join.
 import { events, type Held, type Outcome } from "./state.ts";
 
 export const maxAttempts = 2; // so few that FAILED can be reached
@@ -8,17 +8,38 @@ export const maxAttempts = 2; // so few that FAILED can be reached
 export function nextOfEachKey(held: Held[]): Held[] {
   const unfinished = held.filter(({ outcome }) => !outcome);
   return unfinished.filter((row) =>
-    unfinished.find((other) => keyOf(other) === keyOf(row)) === row
+    unfinished.find((other) => keyOf(other) === keyOf(row)) === row &&
+    !held.some((other) => keyOf(other) === keyOf(row) && other.outcome?.kind === "failed")
   );
 }
 
 export function finish(held: Held[], row: Held, outcome: Outcome): Held[] {
-  const waits = outcome.kind === "retry" || outcome.kind === "released";
-  return held.map((one) => {
-    if (one === row) return { ...one, outcome };
-    if (!waits || one.outcome || keyOf(one) !== keyOf(row)) return one;
-    return { ...one, outcome: { kind: "released" } };
-  });
+  const ended = held.map((one) => one === row ? { ...one, outcome } : one);
+  return goesBack(outcome) ? giveBack(ended, row) : ended;
+}
+
+/** The rows of its key that have no outcome yet go back. */
+export function giveBack(held: Held[], row: Held): Held[] {
+  return held.map((one) =>
+    one.outcome || keyOf(one) !== keyOf(row) ? one : { ...one, outcome: { kind: "released" } }
+  );
+}
+
+/** The rows of a claim join the lines of their keys. Those of a line that goes back go back, too. */
+export function join(held: Held[], claimed: Held[]): Held[] {
+  return claimed.reduce(
+    (hand, row) => isBlocked(hand, row) ? giveBack([...hand, row], row) : [...hand, row],
+    held,
+  );
+}
+
+/** The rows whose lines may be joined. */
+export function joinable(held: Held[]): Held[] {
+  return held.filter((row) => row.leased && !isBlocked(held, row));
+}
+
+export function goesBack(outcome: Outcome): boolean {
+  return outcome.kind === "retry" || outcome.kind === "released";
 }
 
 export function isUsedUp({ attempts }: Held): boolean {
@@ -27,6 +48,10 @@ export function isUsedUp({ attempts }: Held): boolean {
 
 export function afterFailure({ attempts }: Held): Outcome {
   return attempts + 1 < maxAttempts ? { kind: "retry" } : { kind: "failed", attempted: true };
+}
+
+function isBlocked(held: Held[], row: Held): boolean {
+  return held.some((one) => keyOf(one) === keyOf(row) && one.outcome && goesBack(one.outcome));
 }
 
 function keyOf({ event }: Held): string | undefined {

@@ -3,18 +3,29 @@
 import type { NewLease } from "../../../shared/queue/handover.ts";
 import type { Lease, LeasedRow } from "../../../shared/queue/leased_row.ts";
 import type { Database } from "../../../shared/postgres/postgres.ts";
-import type { Settlement } from "../../../shared/queue/job.ts";
+import { type ClaimContext, nothingInHand, type Settlement } from "../../../shared/queue/job.ts";
 import type { Changed, LeasedTables, RealCalls, View } from "./real_calls.ts";
 import { type Event, events, type Held, type Place, type Row } from "./state.ts";
 
 export interface LeasedCalls<Tables> {
-  claim(tables: Tables, limit: number, locked?: Event): Promise<Changed<Tables, Held[]>>;
+  claim(tables: Tables, claim: Claim): Promise<Changed<Tables, Held[]>>;
   keep(tables: Tables, held: Held[]): Promise<Changed<Tables, Event[]>>; // returns whose lease is kept
   settle(tables: Tables, held: Held): Promise<Changed<Tables, unknown>>;
 }
 
+interface Claim {
+  limit: number;
+  joins: Event[]; // in hand: the rows behind these may be claimed
+  locked?: Event | undefined; // by another statement
+}
+
 interface Functions<LeasedRow, Result> {
-  claim(database: Database, lease: Lease, limit: number): Promise<LeasedRow[]>;
+  claim(
+    database: Database,
+    lease: Lease,
+    limit: number,
+    context: ClaimContext,
+  ): Promise<LeasedRow[]>;
   keep(database: Database, rows: LeasedRow[], leaseMs: number): Promise<Set<string>>;
   settle(database: Database, settled: Settlement<LeasedRow, Result>[]): Promise<Set<string>>;
   resultAt(place: Place | null): Result;
@@ -33,11 +44,14 @@ export function leasedCalls<Tables extends LeasedTables, Content, Result>(
   views: Views<Tables>,
 ): LeasedCalls<Tables> {
   return {
-    claim: (tables, limit, locked) =>
+    claim: (tables, { limit, joins, locked }) =>
       real.after(
         tables,
-        `claim ${limit}`,
-        async (database) => (await claim(database, lease, limit)).map(asHeld),
+        `claim ${limit} beside ${joins}`,
+        async (database) => {
+          const context = { ...nothingInHand, tokens: joins.map(tokenOf) };
+          return (await claim(database, lease, limit, context)).map(asHeld);
+        },
         { locked, view: views.ofClaims },
       ),
     keep: (tables, held) =>

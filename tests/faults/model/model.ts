@@ -13,7 +13,7 @@ import { brokenIn, isQuiet } from "./rules.ts";
 import { type Event, events, keyOf, type OutboxRow, type State, type Worker } from "./state.ts";
 
 export interface Scope {
-  events: number; // the first of `events`
+  events: Event[];
   relays: number; // with 0 relays all events are published at the start, else none is committed
   consumers: number;
   deliverers: number;
@@ -49,6 +49,9 @@ const usual: Habits = {
   acksFirst: false,
   startsAgain: true,
   reportsUnsettled: true,
+  claimsBeside: true,
+  numbersClaims: true,
+  blocksAfterLoss: true,
 };
 
 export function callsOf({ outbox, inbox }: Model): number {
@@ -63,6 +66,9 @@ export interface Habits {
   acksFirst: boolean;
   startsAgain: boolean; // whether a crashed relay restarts
   reportsUnsettled: boolean; // whether the receiver reports what may be redelivered
+  claimsBeside: boolean; // whether a worker claims while it has rows in hand
+  numbersClaims: boolean; // whether a claim that began before a line went back may not join it
+  blocksAfterLoss: boolean; // whether a line whose next row has lost its lease goes back
 }
 
 export function systemOf(model: Model, scope: Scope): System<State> {
@@ -85,13 +91,12 @@ export function systemOf(model: Model, scope: Scope): System<State> {
 function initialState(scope: Scope): State {
   const isPublished = scope.relays === 0;
   const none = events.map(() => false);
-  const all = Array.from({ length: scope.events }, (_, event) => event);
   return {
     publishing: {
       workers: idle(scope.relays),
       tables: {
         rows: events.map((_, event) =>
-          isPublished && event < scope.events ? published(event) : null
+          isPublished && scope.events.includes(event) ? published(event) : null
         ),
         generations: isPublished ? [{ made: 1, run: 1, keptUpTo: 0 }] : [],
       },
@@ -99,9 +104,9 @@ function initialState(scope: Scope): State {
     stream: {
       made: 1,
       run: 1,
-      last: isPublished ? all.length : 0,
+      last: isPublished ? scope.events.length : 0,
       messages: isPublished
-        ? all.map((event) => ({ sequence: event + 1, event, acked: false }))
+        ? scope.events.map((event) => ({ sequence: event + 1, event, acked: false }))
         : [],
     },
     consumers: Array.from({ length: scope.consumers }, () => ({ held: [] })),
@@ -112,7 +117,7 @@ function initialState(scope: Scope): State {
     missing: [],
     history: {
       faultsLeft: scope.faults,
-      published: none.map((_, event) => isPublished && event < all.length),
+      published: none.map((_, event) => isPublished && scope.events.includes(event)),
       sent: none,
       unawaited: none,
     },
@@ -125,5 +130,5 @@ function published(event: Event): OutboxRow {
 }
 
 function idle(count: number): Worker[] {
-  return Array.from({ length: count }, () => ({ held: [], link: null }));
+  return Array.from({ length: count }, () => ({ held: [], flight: [], link: null }));
 }

@@ -22,6 +22,7 @@ export async function relaySteps(state: State, model: Model): Promise<Step<State
     name: "relay",
     work: publishing,
     calls: model.outbox,
+    habits: model.habits,
     mayClaim: ({ link }) => link?.kind === "publishes",
     crashed: model.habits.startsAgain ? null : { kind: "gone" },
     put: (work) => ({ ...state, publishing: work }),
@@ -33,7 +34,7 @@ export async function relaySteps(state: State, model: Model): Promise<Step<State
 }
 
 async function linkSteps(state: State, at: number, model: Model): Promise<Step<State>[]> {
-  const { held, link } = state.publishing.workers[at] as Worker;
+  const { held, flight, link } = state.publishing.workers[at] as Worker;
   const { run } = state.stream;
   const who = `relay ${nameOf(at)}`;
   switch (link?.kind) {
@@ -48,7 +49,7 @@ async function linkSteps(state: State, at: number, model: Model): Promise<Step<S
     case "publishes":
       if (link.run === run) return await putBackSteps(state, at, model);
   }
-  return held.length === 0 ? await connectSteps(state, at, model) : [];
+  return held.length + flight.length === 0 ? await connectSteps(state, at, model) : [];
 }
 
 // The first work of a connection (repairLostEvents), in its order: it reads the table, then the
@@ -120,8 +121,8 @@ async function putBackSteps(
 
 function withLink(state: State, at: number, link: Link | null): State {
   const { publishing } = state;
-  const { held } = publishing.workers[at] as Worker;
-  return { ...state, publishing: withWorker(publishing, at, { held, link }) };
+  const worker = publishing.workers[at] as Worker;
+  return { ...state, publishing: withWorker(publishing, at, { ...worker, link }) };
 }
 
 // publishRow and openPublisher. A worker may stall between its last check of the lease and the
@@ -145,9 +146,7 @@ function publishSteps(state: State, at: number): Step<State>[] {
     if (link.run !== stream.run) {
       return [{ label: `${who} can't publish ${name}`, next: ends({ kind: "released" }) }];
     }
-    const isOver = (earlier: number) =>
-      publishing.tables.rows[earlier]?.status === "FAILED" ||
-      held.some((other) => other.event === earlier && other.outcome?.kind === "failed");
+    const isOver = (earlier: number) => publishing.tables.rows[earlier]?.status === "FAILED";
     const breaks = comesTooEarly(event, history.published, isOver) ? rules.publishOrder : undefined;
     const published = withFlag(history.published, event);
     const steps: Step<State>[] = [];

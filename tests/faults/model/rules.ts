@@ -95,7 +95,7 @@ export function comesTooEarly(
 // In a quiet state all work is finished. One must be reachable from every state.
 export function isQuiet(
   { publishing, stream, consumers, sending, missing }: State,
-  count: number,
+  expected: Event[],
 ): boolean {
   const inbox = sending.tables;
   const has = (event: Event) => stream.messages.some((message) => message.event === event);
@@ -103,10 +103,12 @@ export function isQuiet(
     consumers.length > 0 ? isOneOf(inbox.rows[event]?.status, "SENT", "FAILED") : has(event);
   return [...publishing.workers, ...consumers, ...sending.workers]
     .every(({ held }) => held.length === 0) &&
+    [...publishing.workers, ...sending.workers].every(({ flight }) => flight.length === 0) &&
     missing.length === 0 &&
-    publishing.tables.rows.slice(0, count).every((row, event) =>
-      row?.status === "FAILED" || (row?.status === "PUBLISHED" && arrived(event))
-    ) &&
+    expected.every((event) => {
+      const status = publishing.tables.rows[event]?.status;
+      return status === "FAILED" || (status === "PUBLISHED" && arrived(event));
+    }) &&
     inbox.rows.every((row) => row === null || isOneOf(row.status, "SENT", "FAILED"));
 }
 

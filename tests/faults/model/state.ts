@@ -5,6 +5,7 @@
 export const events = [
   { name: "e1", key: "ann:book", version: 1 },
   { name: "e2", key: "ann:book", version: 2 },
+  { name: "e3", key: "ann:book", version: 3 },
   { name: "f1", key: "bob:book", version: 1 },
 ];
 
@@ -78,7 +79,8 @@ export interface Message {
 
 // A relay or a deliverer.
 export interface Worker {
-  held: Held[]; // in the order of the claim
+  held: Held[]; // in the order in which they joined
+  flight: Held[]; // what a claim has leased, beside rows in hand, before its answer is handled
   link: Link | null; // of relays
 }
 

@@ -13,7 +13,7 @@ export interface Variant {
   but?: string; // a rule that is ignored, to see what else the defect breaks
 }
 
-const oneRelay = { events: 2, relays: 1, consumers: 0, deliverers: 0, faults: 1 };
+const oneRelay = { events: [0, 1], relays: 1, consumers: 0, deliverers: 0, faults: 1 };
 const twoRelays = { ...oneRelay, relays: 2, faults: 2 };
 const wholeWay = { ...oneRelay, consumers: 1, deliverers: 1 };
 const received = { ...wholeWay, relays: 0 };
@@ -60,7 +60,7 @@ export const variants: Variant[] = [
   },
   {
     name: "Relays compare only when they connect, and one is not restarted",
-    scope: { ...twoRelays, events: 1 },
+    scope: { ...twoRelays, events: [0] },
     habits: { looksAgain: false, startsAgain: false },
     breaks: neverQuiet,
   },
@@ -74,6 +74,18 @@ export const variants: Variant[] = [
     name: "A new row is handed over although an earlier one of its key waits",
     scope: { ...oneRelay, faults: 0 },
     rewrite: (text) => isClaim(text) ? text : withoutEarlier(text),
+    breaks: rules.publishOrder,
+  },
+  {
+    name: "A claim is not numbered",
+    scope: oneRelay,
+    habits: { numbersClaims: false },
+    breaks: rules.publishOrder,
+  },
+  {
+    name: "A line goes on after a lost lease",
+    scope: twoRelays,
+    habits: { blocksAfterLoss: false },
     breaks: rules.publishOrder,
   },
   {
@@ -107,13 +119,13 @@ export const variants: Variant[] = [
   },
   {
     name: "An event that was not received is republished, whatever its state is by then",
-    scope: { ...wholeWay, events: 1, faults: 1, reconciles: true },
+    scope: { ...wholeWay, events: [0], faults: 1, reconciles: true },
     rewrite: (text) => text.replace(/and status = 'PUBLISHED'(?=\s+order by event_id)/, ""),
     breaks: rules.missing,
   },
   {
     name: "The receiver does not report what may be delivered again",
-    scope: { ...wholeWay, events: 1, faults: 0, reconciles: true },
+    scope: { ...wholeWay, events: [0], faults: 0, reconciles: true },
     habits: { reportsUnsettled: false },
     breaks: rules.redelivered,
   },

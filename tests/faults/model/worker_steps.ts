@@ -1,9 +1,18 @@
 // What relays and deliverers share (shared/queue/worker.ts): they claim, keep and settle while time passes.
 // Each defines its own work.
 import type { Step } from "./explore.ts";
-import { finish } from "./hand.ts";
+import { finish, giveBack, goesBack, join, joinable, nextOfEachKey } from "./hand.ts";
 import type { LeasedCalls } from "./leased_rows.ts";
-import { nameOf, withFault, withHeld, withRow, withTables, withWorker } from "./changes.ts";
+import type { Habits } from "./model.ts";
+import {
+  nameOf,
+  withFault,
+  withFlight,
+  withHeld,
+  withRow,
+  withTables,
+  withWorker,
+} from "./changes.ts";
 import { changesFinished, changesWithoutLease, isUnfinished } from "./rules.ts";
 import {
   events,
@@ -20,6 +29,7 @@ export interface Side<Tables> {
   name: "relay" | "deliverer";
   work: Work<Tables>;
   calls: LeasedCalls<Tables>;
+  habits: Habits;
   mayClaim(worker: Worker): boolean;
   crashed: Link | null; // what it is then
   put(work: Work<Tables>): State;
@@ -32,7 +42,7 @@ export async function workerSteps<Tables extends Outbox | Inbox>(
   const steps: Step<State>[] = [];
   for (const [at, worker] of side.work.workers.entries()) {
     const who = `${side.name} ${nameOf(at)}`;
-    if (worker.held.length === 0) {
+    if (worker.held.length + worker.flight.length === 0) {
       if (faultsLeft > 0 && side.crashed && worker.link?.kind !== "gone") {
         steps.push(...crash(side, at, who));
       }
@@ -40,6 +50,10 @@ export async function workerSteps<Tables extends Outbox | Inbox>(
       continue;
     }
     steps.push(...await settleSteps(side, at, who), ...await keepSteps(side, at, who));
+    if (worker.flight.length > 0) steps.push(joinStep(side, at, who));
+    else if (side.mayClaim(worker) && side.habits.claimsBeside) {
+      steps.push(...await flightSteps(side, at, who));
+    }
     if (faultsLeft > 0) steps.push(...crash(side, at, who));
   }
   return [...steps, ...timeSteps(side, faultsLeft)];
@@ -58,13 +72,12 @@ async function claimSteps<Tables extends Outbox | Inbox>(
   const others = workers.length > 1 && unfinished.length > 1 ? unfinished : [];
   for (const limit of unfinished.length > 1 ? [unfinished.length, 1] : [1]) {
     for (const locked of [undefined, ...others]) {
-      const changed = await calls.claim(tables, limit, locked);
+      const changed = await calls.claim(tables, { limit, joins: [], locked });
       if (changed.returned.length === 0) continue;
       const held = changed.returned;
-      const names = held.map(({ event }) => events[event]?.name).join(" and ");
       const besides = locked === undefined ? "" : `, while ${events[locked]?.name} is locked`;
       steps.push({
-        label: `${who} claims ${names}${besides}`,
+        label: `${who} claims ${namesOf(held)}${besides}`,
         next: put(withHeld(withTables(work, changed), at, held)),
         breaks: changesFinished(tables, changed.tables),
       });
@@ -73,21 +86,58 @@ async function claimSteps<Tables extends Outbox | Inbox>(
   return steps;
 }
 
-async function settleSteps<Tables extends Outbox | Inbox>(
+// A claim beside rows in hand. What it has leased joins the lines only with its answer.
+async function flightSteps<Tables extends Outbox | Inbox>(
   { work, calls, put }: Side<Tables>,
   at: number,
   who: string,
 ): Promise<Step<State>[]> {
-  const { held } = work.workers[at] as Worker;
+  const { tables, workers } = work;
+  const { held } = workers[at] as Worker;
+  const others = tables.rows.some((row, event) =>
+    row && isUnfinished(row) && !held.some((one) => one.event === event && one.leased)
+  );
+  const ranOut = held.some(({ event, leased }) => leased && tables.rows[event]?.lease === "over");
+  if (!others || ranOut) return []; // first it extends its leases
+  const joins = joinable(held).map(({ event }) => event);
+  const changed = await calls.claim(tables, { limit: tables.rows.length, joins });
+  if (changed.returned.length === 0) return [];
+  return [{
+    label: `${who} claims ${namesOf(changed.returned)} beside what it has in hand`,
+    next: put(withFlight(withTables(work, changed), at, changed.returned)),
+    breaks: changesFinished(tables, changed.tables),
+  }];
+}
+
+function joinStep<Tables>({ work, put }: Side<Tables>, at: number, who: string): Step<State> {
+  const { held, flight } = work.workers[at] as Worker;
+  const next = put(withFlight(withHeld(work, at, join(held, flight)), at, []));
+  return { label: `${namesOf(flight)} join the lines of ${who}`, next };
+}
+
+function namesOf(held: Held[]): string {
+  return held.map(({ event }) => events[event]?.name).join(" and ");
+}
+
+async function settleSteps<Tables extends Outbox | Inbox>(
+  { work, calls, habits, put }: Side<Tables>,
+  at: number,
+  who: string,
+): Promise<Step<State>[]> {
+  const { held, flight } = work.workers[at] as Worker;
   const steps: Step<State>[] = [];
   for (const row of held) {
     if (!row.outcome) continue;
     const changed = await calls.settle(work.tables, row);
-    const rest = held.filter((other) => other !== row);
+    const others = held.filter((other) => other !== row);
+    const failedInVain = row.outcome.kind === "failed" && !row.leased;
+    const rest = failedInVain ? giveBack(others, row) : others;
+    const blocks = failedInVain || goesBack(row.outcome);
+    const claimed = blocks && habits.numbersClaims ? giveBack(flight, row) : flight;
     const late = row.leased ? "" : ", its lease lost,";
     steps.push({
       label: `${who}${late} settles ${events[row.event]?.name} as ${row.outcome.kind}`,
-      next: put(withTables(withHeld(work, at, rest), changed)),
+      next: put(withTables(withFlight(withHeld(work, at, rest), at, claimed), changed)),
       breaks: changesWithoutLease([row], work.tables, changed.tables),
     });
   }
@@ -96,7 +146,7 @@ async function settleSteps<Tables extends Outbox | Inbox>(
 
 // The heartbeat.
 async function keepSteps<Tables extends Outbox | Inbox>(
-  { work, calls, put }: Side<Tables>,
+  { work, calls, habits, put }: Side<Tables>,
   at: number,
   who: string,
 ): Promise<Step<State>[]> {
@@ -105,11 +155,11 @@ async function keepSteps<Tables extends Outbox | Inbox>(
   if (!held.some((row) => !row.leased || ranOut(row))) return [];
   const changed = await calls.keep(work.tables, held);
   const kept = new Set(changed.returned);
-  // A row whose lease was lost before its work began is dropped.
-  const rest = held.reduce((hand, row) => {
-    const lost = !kept.has(row.event) &&
-      hand.find((one) => one.event === row.event && !one.outcome);
-    return lost ? finish(hand, lost, { kind: "released" }) : hand;
+  // A row that has lost its lease is dropped when its turn comes.
+  const rest = nextOfEachKey(held).reduce((hand, row) => {
+    if (kept.has(row.event)) return hand;
+    if (habits.blocksAfterLoss) return finish(hand, row, { kind: "released" });
+    return hand.map((one) => one === row ? { ...one, outcome: { kind: "released" } } : one);
   }, held);
   return [{
     label: `${who} extends its leases`,
@@ -125,7 +175,7 @@ function crash<Tables>(
 ): Step<State>[] {
   const othersLive = work.workers.some(({ link }, other) => other !== at && link?.kind !== "gone");
   if (crashed?.kind === "gone" && !othersLive) return [];
-  const next = put(withWorker(work, at, { held: [], link: crashed }));
+  const next = put(withWorker(work, at, { held: [], flight: [], link: crashed }));
   return [{ label: `${who} crashes`, next: withFault(next) }];
 }
 
@@ -135,7 +185,9 @@ function timeSteps<Tables extends Outbox | Inbox>(
   faultsLeft: number,
 ): Step<State>[] {
   const holderOf = (event: number) =>
-    work.workers.findIndex(({ held }) => held.some((row) => row.event === event && row.leased));
+    work.workers.findIndex(({ held, flight }) =>
+      [...held, ...flight].some((row) => row.event === event && row.leased)
+    );
   return work.tables.rows.flatMap((row, event) => {
     const name = events[event]?.name;
     if (row?.waits && !("awaitsPredecessor" in row && row.awaitsPredecessor)) {

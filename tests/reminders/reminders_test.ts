@@ -1,0 +1,118 @@
+// A service that is made of the organs and little else (docs/new-service.md) keeps what they promise.
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import { environmentName } from "../../shared/process/program.ts";
+import { ask } from "../../tools/servers/asking.ts";
+import { inTime, until } from "../../tools/servers/wait.ts";
+import { deathAt, doom } from "../faults/crash/doomed.ts";
+import { type FaultPoint, statement } from "../faults/crash/fault_point.ts";
+import { publish } from "../support/events.ts";
+import { natsUrl, readStream } from "../support/streams.ts";
+import { schema } from "./config.ts";
+import { schemaVersion, settings } from "./derived.ts";
+import { page, withQuotes } from "./page.ts";
+import { countsIn, freshPlace, migrations, remind, startReminders } from "./started.ts";
+
+const finished = {
+  "reminders FIRED": 1,
+  "events PUBLISHED": 1,
+  received: 1,
+  counted: 1,
+};
+
+Deno.test("a reminder fires within moments of its time, and is counted once", async () => {
+  await using place = await freshPlace();
+  await using service = await startReminders(place.settings);
+  const reminder = { key: "one", user: "ann", text: "call", at: Date.now() + 1_500 };
+  const first = await remind(service.url, reminder);
+  const again = await remind(service.url, reminder);
+  assert.equal(first.status, 200);
+  assert.deepEqual([again.body, again.replayed], [first.body, true]);
+  const other = await remind(service.url, { ...reminder, text: "write" });
+  assert.equal(other.status, 409);
+  await remind(service.url, { ...reminder, key: "two", at: Date.now() + 3_600_000 });
+  await untilCounts(place.ownerUrl, { ...finished, "reminders PENDING": 1 });
+  const [{ late_ms } = { late_ms: NaN }] = await ask<{ late_ms: number }>(
+    place.ownerUrl,
+    `select extract(epoch from fired_at - remind_at)::float8 * 1000 as late_ms
+     from reminders where status = 'FIRED'`,
+  );
+  assert.ok(late_ms >= 0 && late_ms < 500, `${late_ms} ms late`);
+});
+
+Deno.test("a reminder of the past fires at once", async () => {
+  await using place = await freshPlace();
+  await using service = await startReminders({
+    ...place.settings,
+    REMINDERS_FIRING_POLL_INTERVAL: "1h",
+  });
+  await remind(service.url, { key: "one", user: "ann", text: "call", at: 0 });
+  await untilCounts(place.ownerUrl, finished);
+});
+
+Deno.test("an event that is delivered again is not counted again, and another one is", async () => {
+  await using place = await freshPlace();
+  await using service = await startReminders(place.settings);
+  const { settings } = place;
+  const [stream = "", subject = ""] = ["STREAM", "SUBJECT"]
+    .map((name) => settings[`REMINDERS_NATS_${name}`]);
+  await remind(service.url, { key: "one", user: "ann", text: "call", at: 0 });
+  await untilCounts(place.ownerUrl, finished);
+  const [{ data } = { data: new Uint8Array() }] = await readStream(natsUrl, stream);
+  // Without a Nats-Msg-Id, by which the stream itself would drop the first one.
+  const other = { event_id: crypto.randomUUID(), payload: { user_id: "ann" } };
+  const bodies = [data, new TextEncoder().encode(JSON.stringify(other))];
+  await publish(natsUrl, subject, bodies.map((body) => ({ body })));
+  await untilCounts(place.ownerUrl, { ...finished, received: 2, counted: 2 });
+});
+
+const settle = "set status = 'FIRED'";
+const claimed = { "reminders FIRING": 1 };
+const fired = { "reminders FIRED": 1, "events PENDING": 1 };
+const takenOver = { ...finished, "reminder attempts": 1 };
+
+const crashes: [dies: string, at: FaultPoint, leaves: object, ends: object][] = [
+  ["after the claim", statement("after", "claimable as"), claimed, takenOver],
+  ["before a reminder and its event are settled", statement("before", settle), claimed, takenOver],
+  ["after a reminder and its event are settled", statement("after", settle), fired, finished],
+];
+
+for (const [dies, at, leaves, ends] of crashes) {
+  Deno.test(`a reminder is counted once if the process dies ${dies}`, async () => {
+    await using place = await freshPlace();
+    await ask(
+      place.ownerUrl,
+      "insert into reminders values (gen_random_uuid(), 'ann', 'call', now())",
+    );
+    const settings = { ...place.settings, REMINDERS_FIRING_POLL_INTERVAL: "50ms" };
+    await using dying = await startReminders({
+      ...settings,
+      ...deathAt({ ...at, withholds: "update outbox_events" }),
+      REMINDERS_FIRING_LEASE: "1s",
+    }, doom);
+    await inTime("it dies", dying.exited);
+    await untilCounts(place.ownerUrl, leaves);
+    await using _next = await startReminders(settings);
+    await untilCounts(place.ownerUrl, ends);
+  });
+}
+
+Deno.test("the derived file has all settings and the newest migration", async () => {
+  assert.deepEqual(settings, Object.keys(schema.shape).map(environmentName).sort());
+  const files = await Array.fromAsync(Deno.readDir(migrations));
+  assert.equal(schemaVersion, Math.max(...files.map(({ name }) => parseInt(name) || 0)));
+});
+
+Deno.test("the page quotes the files as they are", async () => {
+  const text = await Deno.readTextFile(page);
+  assert.equal(text, await withQuotes(text));
+  assert.equal([...text.matchAll(/^```(?:ts|sql) tests\/reminders\//gm)].length, 7);
+});
+
+async function untilCounts(ownerUrl: string, expected: object): Promise<void> {
+  let found: Record<string, number> = {};
+  await until("everything is as expected", async () => {
+    found = await countsIn(ownerUrl);
+    return isDeepStrictEqual(found, expected);
+  }).catch(() => assert.deepEqual(found, expected));
+}
