@@ -45,8 +45,8 @@ Deno.test("a lease is kept however long the work takes", async () => {
   const run = start(table, async ({ id }) => {
     await gate.promise;
     return { kind: "done", result: id };
-  }, { leaseMs: 150, pollIntervalMs: 40 });
-  await new Promise((over) => setTimeout(over, 500));
+  }, { leaseMs: 600, pollIntervalMs: 40 });
+  await new Promise((over) => setTimeout(over, 1_500));
   gate.resolve();
   await table.untilSettled(1);
   await run.stop();
