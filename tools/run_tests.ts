@@ -7,6 +7,7 @@ import { keepServersInMemory } from "./servers/in_memory.ts";
 import { startServers } from "./servers/servers.ts";
 
 const systemFolders = ["tests", "tools"];
+const copies = [".kenri", "dist"]; // may contain copies of the project
 // The tests wait for servers and processes more than they compute.
 const filesAtOnce = Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency * 2}`;
 
@@ -34,7 +35,7 @@ const servers = {
 const evidence = await Deno.makeTempDir({ prefix: "kenri-evidence-" });
 
 const runs = Deno.args.length > 0 ? [await runSystemTests(Deno.args)] : [
-  await runTests([`--ignore=${systemFolders.join()}`]),
+  await runTests([`--ignore=${[...systemFolders, ...copies].join()}`]),
   await runSystemTests(["--parallel", ...systemFolders]),
 ];
 await started?.stop();

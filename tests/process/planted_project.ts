@@ -23,7 +23,10 @@ export async function projectWith(
   const { success, stderr } = await new Deno.Command("cp", {
     args: ["-al", ...parts.map((part) => root + part), path],
   }).output();
-  assert.ok(success, new TextDecoder().decode(stderr));
+  if (!success) {
+    await Deno.remove(path, { recursive: true });
+    assert.fail(new TextDecoder().decode(stderr));
+  }
   for (const [file, change] of Object.entries(files)) {
     const target = `${path}/${file}`;
     await Deno.mkdir(dirname(target), { recursive: true });
