@@ -12,7 +12,11 @@ WORKDIR /kenri
 # Downloads the packages, and the bundler that Deno needs. This layer is cached until the lock changes.
 # The secret "ca" contains certificates, for networks with a certificate authority of their own.
 COPY deno.json deno.lock ./
+COPY entitlement/deno.json entitlement/
+COPY notification/deno.json notification/
 COPY shared/deno.json shared/
+COPY proto/deno.json proto/
+COPY ops/deno.json ops/
 COPY client/deno.json client/
 RUN --mount=type=secret,id=ca \
   if [ -s /run/secrets/ca ]; then export DENO_CERT=/run/secrets/ca; fi; \

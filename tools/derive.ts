@@ -36,7 +36,11 @@ for (const list of lists) {
 }
 const { schema } = await import("./provision/config.ts");
 await write("tools/provision/setting_names.ts", `${mark}\n${settingsLine(namesIn(schema))}`);
-await change("deno.json", withTasks);
+for (const { name } of services) {
+  const member = { name: `@kenri/${name}`, version: "0.1.0", exports: {} };
+  await change(`${name}/deno.json`, (text) => text || `${JSON.stringify(member, null, 2)}\n`);
+}
+await change("deno.json", (text) => withTasks(withMembers(text)));
 await change("Dockerfile", (text) => withEnvironment(withFolders(text)));
 await change(".dockerignore", (text) => {
   const lines = services.map(({ name }) => `!${name}\n`).join("");
@@ -94,6 +98,12 @@ function provisionedServices(): string {
   ].join("\n");
 }
 
+function withMembers(text: string): string {
+  const members = [...services.map(({ name }) => name), "shared", "proto", "ops", "client"];
+  const line = members.map((name) => `"./${name}"`).join(", ");
+  return text.replace(/(?<=^ {2}"workspace": \[)[^\]]*/m, line);
+}
+
 /** All tasks of services are the same but for the name, so the first is the pattern. */
 function withTasks(text: string): string {
   const task = /^ {4}"(\w+)": "deno run .* tools\/run_service\.ts \1",\n/gm;
@@ -106,7 +116,9 @@ function withTasks(text: string): string {
 
 function withFolders(text: string): string {
   const lines = services.map(({ name }) => `COPY ${name} ${name}\n`).join("");
+  const members = services.map(({ name }) => `COPY ${name}/deno.json ${name}/\n`).join("");
   return text.replace(/(?<=^COPY services\.ts \.\/\n)(COPY (\w+) \2\n)*(?=COPY shared )/m, lines)
+    .replace(/(?<=^COPY deno\.json .*\n)(COPY .*\n)*(?=COPY shared\/deno\.json )/m, members)
     .replace(/^EXPOSE .*/m, `EXPOSE ${services.map(({ port }) => port).join(" ")}`);
 }
 
