@@ -14,9 +14,8 @@ const errorsRoute = reads<NoFields, DeadLetterCounts>("dead-letters/errors");
 
 /** The layers with what their dead letters are, for the help of a command. */
 function layerHelp(services: Listed[]): string {
-  return layersOf(services).map(({ layer, about }) => `    ${layer.padEnd(12)}  ${about}`).join(
-    "\n",
-  );
+  const layers = layersOf(services).map(({ layer, about }) => [layer, about]);
+  return list(Object.fromEntries(layers)).replaceAll(/^/gm, "  ");
 }
 
 export const deadList = (listed: Listed[]): Command<Service[]> => ({

@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
-import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
-import { errorAnswer } from "@kenri/shared/http/fields.ts";
+import { lookRoute } from "@kenri/shared/operators/look_route.ts";
 import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
@@ -45,21 +44,15 @@ const answerSchema = z.object({
 
 export type RowsAnswer = z.infer<typeof answerSchema>;
 
-export const strayRowsRoute: ScopedRoute = {
-  scope: "debug:read",
-  method: "get",
+export const strayRowsRoute = lookRoute({
   path: "/debug/entitlement/audit/rows",
   summary: "Rows of the audit",
   description: "Counts the rows, or returns those that belong to no chain",
-  request: { query: requestSchema },
-  responses: {
-    200: {
-      description: "One page of rows, by time",
-      content: { "application/json": { schema: answerSchema } },
-    },
-    400: errorAnswer("A parameter is invalid"),
-  },
-};
+  query: requestSchema,
+  answer: answerSchema,
+  answers: "One page of rows, by time",
+  invalid: "A parameter is invalid",
+});
 
 export function strayRows(database: Database): Handler {
   return async ({ req }) => {

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
-import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
-import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
+import { lookRoute } from "@kenri/shared/operators/look_route.ts";
+import { fieldSchema } from "@kenri/shared/http/fields.ts";
 import { headsOf } from "@kenri/shared/operators/hash_sums.ts";
 import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
@@ -54,22 +54,16 @@ const answerSchema = z.object({
 
 export type ChainsAnswer = z.infer<typeof answerSchema>;
 
-export const verifyAuditRoute: ScopedRoute = {
-  scope: "debug:read",
-  method: "get",
+export const verifyAuditRoute = lookRoute({
   path: "/debug/entitlement/audit/chains",
   summary: "Chains of the audit",
   description:
     "Verifies that each row of the audit is what was written and that none in between is missing",
-  request: { query: requestSchema },
-  responses: {
-    200: {
-      description: "One page of entitlements, verified with all their rows",
-      content: { "application/json": { schema: answerSchema } },
-    },
-    400: errorAnswer("A parameter is invalid"),
-  },
-};
+  query: requestSchema,
+  answer: answerSchema,
+  answers: "One page of entitlements, verified with all their rows",
+  invalid: "A parameter is invalid",
+});
 
 export function verifyAudit(database: Database): Handler {
   return async ({ req }) => {

@@ -17,7 +17,7 @@ import { outbox } from "../outbox.ts";
 const events: TimelineTable = {
   table: outbox,
   columns: "event_type as type, stream_seq, payload",
-  begun: "CHANGED",
+  begun: { step: "CHANGED", at: "created_at" },
   done: { status: "PUBLISHED", at: "published_at" },
   attemptsHaveSequence: true,
 };
@@ -71,7 +71,7 @@ function findChanges(
        and audit.occurred_at <= coalesce(wanted.created_at::timestamptz, to_timestamp(latest))`,
     [
       listOf(ids),
-      ids.map((id) => rows.get(id)?.row.created_at ?? null),
+      ids.map((id) => rows.get(id)?.row.begun_at ?? null),
       listOf(ids.map((id) => (timeOf(id) - clocksDifferMs) / 1_000)),
       listOf(ids.map((id) => (timeOf(id) + clocksDifferMs) / 1_000)),
     ],
@@ -101,6 +101,6 @@ function toTimeline(
     idempotency_key: change?.request_id ?? null,
     caller: change?.caller ?? null,
     ...stateOf(found?.row, "DELETED"),
-    steps: inOrder(found?.steps ?? [{ at: change?.occurred_at ?? "", step: events.begun }]),
+    steps: inOrder(found?.steps ?? [{ at: change?.occurred_at ?? "", step: events.begun.step }]),
   };
 }

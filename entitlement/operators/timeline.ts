@@ -58,7 +58,7 @@ function findKey(database: Database, key: string): Promise<KeyRow[]> {
 }
 
 // The last event of each of the user's entitlements, and all that wait to be published. Earlier
-// events are found by their ids, which the notification service finds by user.
+// events are found by their ids, which a receiver of the events finds by user.
 async function findEventsOfUser(database: Database, userId: string): Promise<string[]> {
   const rows = await query<{ event_id: string }>(
     database,

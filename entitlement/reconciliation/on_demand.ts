@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { readCursor, timeSchema, writeCursor } from "@kenri/shared/http/cursor.ts";
-import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
+import { lookRoute } from "@kenri/shared/operators/look_route.ts";
 import {
   momentSchema,
   operationFields,
@@ -102,20 +102,14 @@ const stateSchema = z.object({
 
 export type Reconciliation = z.infer<typeof stateSchema>;
 
-export const reconciliationRoute: ScopedRoute = {
-  method: "get",
+export const reconciliationRoute = lookRoute({
   path: "/debug/entitlement/reconciliation",
-  scope: "debug:read",
   summary: "Reconciliation",
   description:
     "The time up to which all events are known to be received, and the events that were not",
-  responses: {
-    200: {
-      description: `The first ${shownAtMost} events that were not received, the oldest first`,
-      content: { "application/json": { schema: stateSchema } },
-    },
-  },
-};
+  answer: stateSchema,
+  answers: `The first ${shownAtMost} events that were not received, the oldest first`,
+});
 
 export function reconciliation(database: Database): Handler {
   return async () => {

@@ -49,7 +49,7 @@ const events: TimelineTable = {
   table: notifications,
   columns: `user_id, payload_json->>'stock_keeping_unit' as stock_keeping_unit, version, type,
        payload_json->>'trace_id' as trace_id`,
-  begun: "RECEIVED",
+  begun: { step: "RECEIVED", at: "created_at" },
   done: { status: "SENT", at: "sent_at" },
   attemptsHaveSequence: false,
 };

@@ -17,7 +17,7 @@ export function WaitingTable({ noun, rows }: { noun: string; rows: WaitingRow[] 
       ]}
       rows={rows.map((row) => [
         <When at={row.created_at} />,
-        <EventLink id={row.event_id} />,
+        <EventLink id={row.event_id ?? null} />,
         row.aggregate_key,
         ...version(row.version),
         row.locked_by === null ? row.status : `${row.status} by ${row.locked_by}`,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { JetStreamManager, NatsConnection, StreamInfo } from "nats";
 import type { Log } from "../process/log.ts";
 import { StartRefused } from "../process/start_refused.ts";
+import { withoutPauses } from "../process/timers_testing.ts";
 import { NatsLink } from "./link.ts";
 import { eachSession } from "./sessions.ts";
 
@@ -63,10 +64,8 @@ async function run(
     if (lost.signal.aborted) lost = new AbortController();
     return Promise.resolve({ connection, signal: lost.signal, refused: new Set() });
   };
-  const { setTimeout } = globalThis;
-  globalThis.setTimeout = ((run: () => void) => setTimeout(run)) as typeof setTimeout;
-  try {
-    await eachSession(link, {
+  await withoutPauses(() =>
+    eachSession(link, {
       name: "loop",
       complaint: "Failed: {reason}",
       log,
@@ -76,9 +75,7 @@ async function run(
         if (steps.length === 0) stop.abort();
         await step?.(succeeds, () => lost.abort());
       },
-    }, stop.signal);
-  } finally {
-    globalThis.setTimeout = setTimeout;
-  }
+    }, stop.signal)
+  );
   return { complaints, warnings, link };
 }

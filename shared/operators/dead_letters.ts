@@ -3,8 +3,9 @@ import type { Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "../http/cursor.ts";
 import type { DeadRows } from "./dead_rows.ts";
 import type { ScopedRoute } from "../http/openapi.ts";
+import { lookRoute } from "./look_route.ts";
 import { ApiError } from "../http/errors.ts";
-import { errorAnswer, textSchema } from "../http/fields.ts";
+import { textSchema } from "../http/fields.ts";
 import { valid } from "./operations.ts";
 
 // Dead letters: rows and messages whose attempts are used up and that need a person. Each layer of
@@ -61,21 +62,15 @@ const listRequest = z.object({
 export type DeadLettersQuery = z.input<typeof listRequest>;
 
 export function deadLettersRoute(service: string): ScopedRoute {
-  return {
-    method: "get",
+  return lookRoute({
     path: `/debug/${service}/dead-letters`,
-    scope: "debug:read",
     summary: "Dead letters",
     description: "The oldest first; filtered by layer, error or id",
-    request: { query: listRequest },
-    responses: {
-      200: {
-        description: "next_cursor is present if there are more",
-        content: { "application/json": { schema: pageSchema } },
-      },
-      400: errorAnswer("The layer, id, limit or cursor is invalid"),
-    },
-  };
+    query: listRequest,
+    answer: pageSchema,
+    answers: "next_cursor is present if there are more",
+    invalid: "The layer, id, limit or cursor is invalid",
+  });
 }
 
 export function listDeadLetters(tables: DeadLetters[]): Handler {
@@ -112,19 +107,13 @@ export function readId({ idSchema }: DeadLetters, id: string): string {
 const countedAtMost = 10_000;
 
 export function errorsRoute(service: string): ScopedRoute {
-  return {
-    method: "get",
+  return lookRoute({
     path: `/debug/${service}/dead-letters/errors`,
-    scope: "debug:read",
     summary: "Dead letters by error",
     description: `Number of dead letters by error, among the oldest ${countedAtMost} of each layer`,
-    responses: {
-      200: {
-        description: "The most frequent first",
-        content: { "application/json": { schema: countsSchema } },
-      },
-    },
-  };
+    answer: countsSchema,
+    answers: "The most frequent first",
+  });
 }
 
 export function listErrors(tables: DeadLetters[]): Handler {

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
 import { pageFields, pageOf, readCursor } from "../http/cursor.ts";
-import { errorAnswer } from "../http/fields.ts";
 import type { ScopedRoute } from "../http/openapi.ts";
+import { lookRoute } from "./look_route.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import { valid } from "./operations.ts";
 
@@ -31,21 +31,15 @@ export type OperationPage = z.infer<typeof pageSchema>;
 export type OperationsQuery = z.input<typeof listRequest>;
 
 export function operationsRoute(service: string): ScopedRoute {
-  return {
-    method: "get",
+  return lookRoute({
     path: `/debug/${service}/operations`,
-    scope: "debug:read",
     summary: "Log of operations",
     description: "What operators have changed: who, when, why, and the state before",
-    request: { query: listRequest },
-    responses: {
-      200: {
-        description: "The newest first",
-        content: { "application/json": { schema: pageSchema } },
-      },
-      400: errorAnswer("The limit or cursor is invalid"),
-    },
-  };
+    query: listRequest,
+    answer: pageSchema,
+    answers: "The newest first",
+    invalid: "The limit or cursor is invalid",
+  });
 }
 
 export function listOperations(database: Database): Handler {

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
+import { lookRoute } from "./look_route.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import { type Backlog, countBacklog, inTurn } from "../queue/backlog.ts";
 import type { AnyTable } from "../queue/leased_table.ts";
@@ -28,7 +29,7 @@ const rowFields = {
 };
 
 export type WaitingRow = z.infer<z.ZodObject<typeof rowFields>> & {
-  event_id: string;
+  event_id?: string;
   version?: number;
 };
 
@@ -74,9 +75,10 @@ function findOldest(
   table: AnyTable,
   columns: string[],
 ): Promise<Record<string, unknown>[]> {
+  const { order } = table.description;
   return query(
     database,
-    `select ${columns.join(", ")}, aggregate_key, status, ${utc("created_at")} as created_at,
+    `select ${columns.join(", ")}, aggregate_key, status, ${utc(order.turn.text)} as created_at,
        attempt_count, ${utc("next_retry_at")} as next_retry_at, locked_by,
        ${utc("lease_until")} as lease_until, last_error
      from (select * ${inTurn(table).text} limit $1) as oldest`,
@@ -89,18 +91,12 @@ export function serviceStatusRoute(
   rows: string,
   schema: z.ZodType,
 ): ScopedRoute {
-  return {
-    method: "get",
+  return lookRoute({
     path: `/debug/${service}/status`,
-    scope: "debug:read",
     summary: "Status",
     description:
       `What waits, what failed for good, and the ${shownAtMost} ${rows} that have waited longest`,
-    responses: {
-      200: {
-        description: "The state at this moment",
-        content: { "application/json": { schema } },
-      },
-    },
-  };
+    answer: schema,
+    answers: "The state at this moment",
+  });
 }

@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import type { ScopedRoute } from "../http/openapi.ts";
+import { lookRoute } from "./look_route.ts";
 import { ApiError } from "../http/errors.ts";
-import { errorAnswer, fieldSchema, problemsOf } from "../http/fields.ts";
+import { fieldSchema, problemsOf } from "../http/fields.ts";
 
 // What happened to an event, step by step. Each service reports the steps that it has seen, in one
 // form.
@@ -80,21 +81,15 @@ export function timelineRoute(service: string, allowed: readonly TimelineBy[]): 
   const query = z.object(
     Object.fromEntries(allowed.map((name) => [name, idSchemas[name].optional()])),
   );
-  return {
-    method: "get",
+  return lookRoute({
     path: `/debug/${service}/timeline`,
-    scope: "debug:read",
     summary: "Timeline of events",
     description: `What happened to events in this service, by one of ${allowed.join(", ")}`,
-    request: { query },
-    responses: {
-      200: {
-        description: `At most ${maxEvents} events, the newest first; none is no error`,
-        content: { "application/json": { schema: schema.openapi("Timeline") } },
-      },
-      400: errorAnswer("Not exactly one of them is given, or it is invalid"),
-    },
-  };
+    query,
+    answer: schema.openapi("Timeline"),
+    answers: `At most ${maxEvents} events, the newest first; none is no error`,
+    invalid: "Not exactly one of them is given, or it is invalid",
+  });
 }
 
 // Exactly one of the names that are allowed.

@@ -9,7 +9,7 @@ import type { EventTimeline, Step } from "./timeline.ts";
 export interface TimelineTable {
   table: AnyTable;
   columns: string; // that the owner needs as well
-  begun: string; // the step at created_at
+  begun: { step: string; at: string }; // the first step, at the time in the column `at`
   done: { status: string; at: string }; // the last step, at the time in the column `at`
   attemptsHaveSequence: boolean; // of the stream
 }
@@ -20,7 +20,7 @@ export interface TimelineRow extends Record<string, unknown> {
   status: string;
   attempt_count: number;
   next_retry_at: string | null;
-  created_at: string;
+  begun_at: string;
   done_at: string | null;
   locked_at: string | null;
   locked_by: string | null;
@@ -52,13 +52,13 @@ export async function findRowTimelines<Row extends TimelineRow>(
 
 function findRows<Row extends TimelineRow>(
   database: Database,
-  { table: { description: { name, id } }, columns, done }: TimelineTable,
+  { table: { description: { name, id } }, columns, begun, done }: TimelineTable,
   eventIds: string[],
 ): Promise<Row[]> {
   return query<Row>(
     database,
     `select ${id} as id, event_id, status, attempt_count, ${utc("next_retry_at")} as next_retry_at,
-       ${utc("created_at")} as created_at, ${utc(done.at)} as done_at,
+       ${utc(begun.at)} as begun_at, ${utc(done.at)} as done_at,
        ${utc("locked_at")} as locked_at, locked_by, ${columns}
      from ${name}
      where event_id = any($1::uuid[])`,
@@ -71,9 +71,9 @@ function stepsOf(
   tried: Step[],
   { table: { description: { working } }, begun, done }: TimelineTable,
 ): Step[] {
-  const { status, created_at, done_at, locked_at, locked_by, stream_seq } = row;
+  const { status, begun_at, done_at, locked_at, locked_by, stream_seq } = row;
   return [
-    { at: created_at, step: begun },
+    { at: begun_at, step: begun.step },
     ...tried,
     ...(status === done.status && done_at !== null
       ? [{ at: done_at, step: status, ...(stream_seq ? { stream_seq } : {}) }]

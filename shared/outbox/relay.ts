@@ -17,7 +17,7 @@ import {
   Unpublishable,
 } from "./event_types.ts";
 import { openPublisher, type Publisher } from "./publisher.ts";
-import type { EventSource, Published } from "./source.ts";
+import type { EventSource, OpenSource, Published } from "./source.ts";
 
 export interface RelayOptions extends WorkerOptions {
   stream: WantedStream;
@@ -26,7 +26,7 @@ export interface RelayOptions extends WorkerOptions {
 }
 
 export interface RelayParts<Row extends EventRow> {
-  openSource(): EventSource<Row>; // for each round, so that its first claim looks at all events
+  openSource: OpenSource<Row>;
   link: NatsLink;
   toRelay: Handover<Row>;
   log: Log;
@@ -53,7 +53,7 @@ export async function runRelay<Row extends EventRow>(
     ensure: (manager, mayMake) => ensureStream(manager, options.stream, mayMake),
     work: async ({ session, manager, info }, works) => {
       const server = { manager, serverId: session.connection.info?.server_id ?? "" };
-      const source = parts.openSource();
+      const source = parts.openSource(options, parts.log);
       const generation = await source.loss?.compare(server, options.stream.name) ?? 0;
       works();
       const createdAt = `${info.created}`;

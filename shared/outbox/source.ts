@@ -1,4 +1,6 @@
+import type { Log } from "../process/log.ts";
 import type { Job } from "../queue/job.ts";
+import type { WorkerOptions } from "../queue/worker_settings.ts";
 import type { EventRow } from "./event_types.ts";
 import type { Server } from "./lost_events.ts";
 
@@ -9,6 +11,12 @@ export interface EventSource<Row extends EventRow>
   // Only a source that keeps what it has published can find out what the stream has lost.
   loss?: LossCheck;
 }
+
+// Opened for each round of a relay, so that its first claim looks at all events.
+export type OpenSource<Row extends EventRow> = (
+  options: WorkerOptions & { worker: string },
+  log: Log,
+) => EventSource<Row>;
 
 export interface Published {
   generation: number; // of the stream; 0 without a check for loss

@@ -1,19 +1,10 @@
 import type { Database } from "../postgres/postgres.ts";
-import type { Log } from "../process/log.ts";
 import type { Settlement } from "../queue/job.ts";
-import type { ClaimOptions } from "../queue/repeated_claims.ts";
 import { repairLostEvents } from "./lost_events.ts";
 import type { OutboxRow, OutboxTable } from "./outbox_table.ts";
 import { republishLost } from "./republish_lost.ts";
 import { type RelayOptions, type RelayParts, runRelay } from "./relay.ts";
-import type { EventSource, Published } from "./source.ts";
-
-interface TableSource {
-  database: Database;
-  outbox: OutboxTable;
-  observeDelay: ((seconds: number) => void) | undefined;
-  log: Log;
-}
+import type { OpenSource, Published } from "./source.ts";
 
 export interface TableParts extends Omit<RelayParts<OutboxRow>, "openSource"> {
   database: Database;
@@ -28,15 +19,16 @@ export function relayTable(
   options: RelayOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const table = { database, outbox, observeDelay, log: parts.log };
-  return runRelay({ ...parts, openSource: () => tableSource(table, options) }, options, stop);
+  const openSource = tableSource(database, outbox, observeDelay);
+  return runRelay({ ...parts, openSource }, options, stop);
 }
 
 export function tableSource(
-  { database, outbox, observeDelay = () => {}, log }: TableSource,
-  options: ClaimOptions,
-): EventSource<OutboxRow> {
-  return {
+  database: Database,
+  outbox: OutboxTable,
+  observeDelay: (seconds: number) => void = () => {},
+): OpenSource<OutboxRow> {
+  return (options, log) => ({
     ...outbox.jobOn(database, options, (settled, owned) => {
       for (const settlement of settled) {
         if (settlement.kind === "done" && owned.has(settlement.row.id)) {
@@ -48,7 +40,7 @@ export function tableSource(
       compare: (server, stream) => repairLostEvents(database, outbox, server, stream, log),
       republishLate: () => republishLost(database, outbox, log),
     },
-  };
+  });
 }
 
 type Done = Extract<Settlement<OutboxRow, Published>, { kind: "done" }>;

@@ -15,12 +15,11 @@ export async function countBacklog(
   countUpTo: number,
 ): Promise<Backlog> {
   const { order } = table.description;
-  const since = order.isDueTime ? order.turn : sql`created_at`;
   const [backlog] = await query<Record<keyof Backlog, number>>(
     database,
     sql`select
        (select count(*) from (select ${inTurn(table)} limit ${countUpTo}) as found) as waiting,
-       (select extract(epoch from now() - ${since})::float8 ${inTurn(table)} limit 1)
+       (select extract(epoch from now() - ${order.turn})::float8 ${inTurn(table)} limit 1)
          as oldest_waiting_seconds`,
   );
   return backlog ?? { waiting: 0, oldest_waiting_seconds: null };

@@ -25,9 +25,9 @@ export class Heartbeat<Row extends { id: string }> {
     }
   }
 
-  // Whether the row may be worked on. If its lease has run out in hand, it has to be renewed first;
-  // false if another worker has taken the row over meanwhile.
-  async isLeased(held: InHand<Row>, abandon: AbortSignal): Promise<boolean> {
+  // A lease that has run out in hand has to be renewed before the row is worked on. False if another
+  // worker has taken the row over meanwhile.
+  async isLeasedAgain(held: InHand<Row>, abandon: AbortSignal): Promise<boolean> {
     while (this.#held.ranOut(held) && !abandon.aborted) {
       if (!await this.#renew()) await pause(this.#times.pollIntervalMs, abandon);
     }

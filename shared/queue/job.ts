@@ -44,7 +44,8 @@ export type Settlement<Row, Result> =
   | { row: Row; kind: "done"; result: Result }
   | { row: Row; kind: "retry"; error: string; delayMs: number }
   | { row: Row; kind: "failed"; error: string; attempted: boolean }
-  | { row: Row; kind: "released"; delayMs?: number }; // nothing is counted; due at once without a delay
+  // Nothing is counted. Without a delay the row is due at once. A lane is paused for the same time.
+  | { row: Row; kind: "released"; delayMs?: number; lane?: string };
 
 export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   name: string;

@@ -64,10 +64,9 @@ export class Lanes {
   }
 
   // Waits until the row may be worked on; false if its lane is paused. After true, `end` must follow.
-  async begin(name: string | undefined): Promise<boolean> {
-    const lane = name === undefined ? undefined : this.#lanes.get(name);
-    if (name === undefined || !lane) return true;
-    if (this.#pausedUntil.has(name)) return false;
+  async begin(name: string): Promise<boolean> {
+    const lane = this.#lanes.get(name);
+    if (this.#pausedUntil.has(name) || !lane) return false;
     if (lane.underWay >= this.#atOnce(name)) {
       this.#waiting++;
       const mayBegin = await new Promise<boolean>((begin) => lane.waiting.push(begin));
@@ -78,12 +77,11 @@ export class Lanes {
     return true;
   }
 
-  end(name: string | undefined): void {
-    const lane = name === undefined ? undefined : this.#lanes.get(name);
-    if (!lane) return;
-    const next = lane.waiting.shift();
+  end(name: string): void {
+    const lane = this.#lanes.get(name);
+    const next = lane?.waiting.shift();
     if (next) next(true);
-    else lane.underWay--;
+    else if (lane) lane.underWay--;
   }
 
   // Rows that wait don't begin, and none is claimed, until the time is over. Of several pauses the

@@ -14,7 +14,7 @@ import type { NewLease } from "./handover.ts";
 //
 //   status            PENDING, the working status, the done status, or FAILED
 //   unfinished        generated: the status is PENDING or the working status
-//   aggregate_key     rows with the same key are worked on in the order of their positions
+//   aggregate_key     never null; rows with the same key are worked on in the order of their positions
 //   attempt_count     failed attempts so far; an expired lease counts as one
 //   next_retry_at     no claim takes the row before this time
 //   locked_by, locked_at, lease_until, claim_token    the lease; null without one

@@ -18,8 +18,10 @@ export function settlementOf<Row extends Claimed, Result>(
     }
     case "failed":
       return { row, kind: "failed", error: outcome.error, attempted: true };
-    case "later":
-      return { row, kind: "released", delayMs: outcome.delayMs };
+    case "later": {
+      const { kind: _, ...pause } = outcome;
+      return { row, kind: "released", ...pause };
+    }
     case "unavailable":
       return { row, kind: "released" };
   }

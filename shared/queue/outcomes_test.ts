@@ -29,7 +29,7 @@ Deno.test("a row fails for good when its last attempt fails, whatever its delay"
 Deno.test("what is put off or could not be tried goes back with nothing counted", () => {
   const last = { ...row, attempts: 2 };
   const later = settlementOf(last, { kind: "later", delayMs: 500, lane: "a" }, job);
-  assert.deepEqual(later, { row: last, kind: "released", delayMs: 500 });
+  assert.deepEqual(later, { row: last, kind: "released", delayMs: 500, lane: "a" });
   const unavailable = settlementOf(last, { kind: "unavailable", error: "away" }, job);
   assert.deepEqual(unavailable, { row: last, kind: "released" });
 });

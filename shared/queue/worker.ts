@@ -182,6 +182,7 @@ export class Worker<Row extends Claimed, Result> {
 
   async #workInLane(held: InHand<Row>): Promise<Settlement<Row, Result>> {
     const { row } = held;
+    if (row.lane === undefined) return await this.#workOn(held);
     if (!await this.#lanes.begin(row.lane)) return { row, kind: "released" };
     try {
       return await this.#workOn(held);
@@ -192,17 +193,23 @@ export class Worker<Row extends Claimed, Result> {
 
   async #workOn(held: InHand<Row>): Promise<Settlement<Row, Result>> {
     const { row } = held;
-    if (!await this.#heartbeat.isLeased(held, this.#abandon)) return { row, kind: "released" };
+    const isLeased = this.#held.isLeased(held) ||
+      await this.#heartbeat.isLeasedAgain(held, this.#abandon);
+    if (!isLeased) return { row, kind: "released" };
     if (row.attempts >= this.#job.maxAttempts) {
       const error = "Lease expired too often; this row may be crashing its worker";
       return { row, kind: "failed", error, attempted: false };
     }
     const outcome = await this.#outcomeOf(row);
     this.#destinationError = outcome.kind === "unavailable" ? outcome.error : undefined;
-    if (outcome.kind === "later" && outcome.lane !== undefined) {
-      void this.#lanes.pause(outcome.lane, outcome.delayMs);
-    }
-    return settlementOf(row, outcome, this.#job);
+    const settlement = settlementOf(row, outcome, this.#job);
+    this.#pauseLane(settlement);
+    return settlement;
+  }
+
+  #pauseLane(settlement: Settlement<Row, Result>): void {
+    if (settlement.kind !== "released" || settlement.lane === undefined) return;
+    void this.#lanes.pause(settlement.lane, settlement.delayMs ?? 0);
   }
 
   // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
@@ -222,6 +229,7 @@ export class Worker<Row extends Claimed, Result> {
   async #settle(finished: Finished<Row, Result>): Promise<boolean> {
     this.#lanes.leave(finished.held.row.lane);
     const isOwned = await this.#unsettled.settle(finished, this.#abandon);
+    this.#pauseLane(finished.settlement); // so that it resumes when the row is due, and not before
     this.#capacity.trigger();
     if (this.#job.nextDueMs && "delayMs" in finished.settlement) this.#wake?.trigger(); // it may be the next
     if (this.#joinsLater && this.#lines.waiting <= this.#job.batchSize) {

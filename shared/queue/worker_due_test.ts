@@ -15,7 +15,7 @@ Deno.test("a row is worked on when it is due, without waiting for the poll", asy
   }, { pollIntervalMs: 60_000, nextDueMs: () => table.nextDueMs() });
   await table.untilSettled(due.length);
   await run.stop();
-  assert.ok(late.every((ms) => ms > -1 && ms < 50), `${late}`);
+  assert.ok(late.every((ms) => ms > -1 && ms < 10_000), `${late}`);
 });
 
 Deno.test("a row that comes due during a claim that did not find it is not left to the poll", async () => {

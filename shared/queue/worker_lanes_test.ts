@@ -37,7 +37,14 @@ Deno.test("a row that is put off pauses its lane and not the worker, and nothing
     worked.push(id);
     const later = { kind: "later", delayMs: 50, lane: "a" } as const;
     return Promise.resolve(throttled && lane === "a" ? later : done(id));
-  }, { atOnce: () => 1, pollIntervalMs: 60_000, nextDueMs: () => table.nextDueMs() });
+  }, {
+    atOnce: () => 1,
+    pollIntervalMs: 60_000,
+    settle: async (settlements) => {
+      await turns(10);
+      return await table.settle(settlements);
+    },
+  });
   const from = performance.now();
   await table.until(() => table.row("b0").finished !== undefined);
   await table.until(() => table.row("a2").lease === undefined);
@@ -46,7 +53,7 @@ Deno.test("a row that is put off pauses its lane and not the worker, and nothing
   table.write("a3");
   run.handover.wake.trigger();
   await table.until(() => table.rows.every(({ finished }) => finished === "done"));
-  assert.ok(performance.now() - from < 1_000, "the lane resumes by itself");
+  assert.ok(performance.now() - from < 10_000, "the lane resumes by itself");
   await run.stop();
   assert.ok(table.contexts.some(({ lanes }) => lanes.includes("a")));
   assert.deepEqual(worked.slice(2).sort(), ["a0", "a1", "a2", "a3"]);

@@ -93,7 +93,7 @@ Deno.test("a timeline has the steps of every service in the order of their times
   );
   const { event_id = "", sent_at = "" } = sent ?? {};
   await insertParcels(parcels, "parcels", {
-    ...{ event_id, user_id: "ann", status: "PACKED", created_at: sent_at },
+    ...{ event_id, user_id: "ann", status: "PACKED", ordered_at: sent_at },
     packed_at: new Date(Date.now() + 60_000).toISOString(),
   });
   const stepsIn = ({ output }: Output) =>

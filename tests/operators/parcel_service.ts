@@ -47,20 +47,20 @@ const tableOf = (name: string, order: ClaimOrder) =>
     content: sql`user_id`,
     done: { status: "PACKED", set: sql`packed_at = now()`, values: {} },
   });
-const parcels = tableOf("parcels", oldestFirst("created_at"));
+const parcels = tableOf("parcels", oldestFirst("ordered_at"));
 
 const ddlOf = (table: string) =>
   `create table ${table} (
      parcel_id uuid primary key default gen_random_uuid(), event_id uuid not null, user_id text,
      aggregate_key text not null default '', status text not null default 'PENDING',
      attempt_count int not null default 0, next_retry_at timestamptz,
-     created_at timestamptz not null default now(), due_at timestamptz not null default now(),
+     ordered_at timestamptz not null default now(), due_at timestamptz not null default now(),
      packed_at timestamptz, locked_by text,
      locked_at timestamptz, lease_until timestamptz, last_error text,
      unfinished boolean generated always as (status in ('PENDING', 'PACKING')) stored)`;
 
 const waiting = waitingRows(parcels, { event_id: z.uuid() });
-const returns = waitingRows(tableOf("returns", byDueTime("due_at", "created_at")), {
+const returns = waitingRows(tableOf("returns", byDueTime("due_at", "ordered_at")), {
   event_id: z.uuid(),
 });
 
@@ -78,14 +78,14 @@ const deadParcels: DeadTable = {
   idType: "uuid",
   isDead: "status = 'FAILED'",
   error: "last_error",
-  since: "created_at",
+  since: "ordered_at",
   columns: "event_id, attempt_count as attempts, user_id as payload",
 };
 
 const timelines: TimelineTable = {
   table: parcels,
   columns: "user_id",
-  begun: "ORDERED",
+  begun: { step: "ORDERED", at: "ordered_at" },
   done: { status: "PACKED", at: "packed_at" },
   attemptsHaveSequence: false,
 };

@@ -20,10 +20,10 @@ export async function projectWith(
   await Deno.mkdir(`${root}.kenri`, { recursive: true });
   const path = await Deno.makeTempDir({ dir: `${root}.kenri`, prefix: "planted-" });
   // There are thousands of files, so the unchanged ones are hard links.
-  const { success } = await new Deno.Command("cp", {
+  const { success, stderr } = await new Deno.Command("cp", {
     args: ["-al", ...parts.map((part) => root + part), path],
   }).output();
-  assert.ok(success);
+  assert.ok(success, new TextDecoder().decode(stderr));
   for (const [file, change] of Object.entries(files)) {
     const target = `${path}/${file}`;
     await Deno.mkdir(dirname(target), { recursive: true });

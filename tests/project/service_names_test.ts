@@ -10,7 +10,6 @@ const left: Record<string, string> = {
   "notification/program.ts": "it consumes the stream of the other service, and names it for dev",
   "entitlement/reconciliation/": "it asks the receiver of its events, and says so to operators",
   "entitlement/metrics.ts": "the help of a metric of the reconciliation",
-  "entitlement/operators/timeline.ts": "the receiver finds events by user",
   "entitlement/migrations/0004_operations.sql": "applied, so it must not change",
   "shared/queue/statements.sql": "`deno task queue:statements` writes it",
   "tools/load/": "it stages the flow from a change to its notification",

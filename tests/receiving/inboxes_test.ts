@@ -5,6 +5,7 @@ import { deadMessages } from "../../shared/inbox/dead_messages.ts";
 import { inboxStreams } from "../../shared/inbox/durables.ts";
 import { type Inbox, inboxLoops } from "../../shared/inbox/inbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
+import { pull } from "../../shared/nats/pull.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
 import { freshDatabase, type OwnDatabase, ownDatabase } from "../support/databases.ts";
@@ -12,7 +13,7 @@ import { ask } from "../support/entitlement.ts";
 import { publish } from "../support/events.ts";
 import { consumerInfo } from "../support/notification.ts";
 import { collectingLog } from "../support/relays.ts";
-import { freshStreamNames, natsUrl } from "../support/streams.ts";
+import { freshStreamNames, natsUrl, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 import {
   type Codec,
@@ -77,12 +78,17 @@ Deno.test("an outage of one inbox's database uses up no deliveries and does not 
   await publishSmall(inbox, smallEvents(50));
   await publishSmall(other, smallEvents(50));
   await until("the other one goes on", () => other.counted.handled === 50);
+  const waiting = async () =>
+    (await consumerInfo({ stream: inbox.stream, natsUrl }, durable)).num_pending;
+  await until("all are in hand", async () => await waiting() === 0);
   await until("all deliveries would be used up", () => performance.now() - stoppedAt > 4_000);
+  // Another replica would receive those that are not reported to be in progress.
+  assert.deepEqual(await pulledFrom(inbox), [], "the messages are in hand");
   await unstable.server.start();
   await until("it has caught up", () => inbox.counted.handled === 60);
   assert.deepEqual(inbox.counted, { handled: 60, duplicate: 0, unreadable: 0, failed: 0 });
-  const { num_redelivered } = await consumerInfo({ stream: inbox.stream, natsUrl }, durable);
-  assert.equal(num_redelivered, 0);
+  const { delivered } = await consumerInfo({ stream: inbox.stream, natsUrl }, durable);
+  assert.equal(delivered.consumer_seq, 60, "each was delivered once");
   const reports = running.log.filter((line) => /^(error|info) Database/.test(line));
   assert.deepEqual(reports.map((line) => line.replace(/:.*/s, "")), [
     "error Database unavailable, consumption paused",
@@ -214,6 +220,18 @@ async function start(inboxes: OpenInbox[]): Promise<AsyncDisposable & { log: str
       await link.close();
     },
   };
+}
+
+function pulledFrom({ stream }: OpenInbox): Promise<number[]> {
+  return withNats(natsUrl, async (connection) => {
+    const sequences: number[] = [];
+    await pull(
+      { connection, service: "another", stream, name: durable },
+      { messages: 100, bytes: 1_000_000 },
+      ({ sequence }) => sequences.push(sequence),
+    );
+    return sequences;
+  });
 }
 
 async function textsOf({ ownerUrl, name }: OpenInbox): Promise<string[]> {

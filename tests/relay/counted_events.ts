@@ -61,13 +61,7 @@ export function startCounted(
   place: CountedPlace,
   types: EventTypes = countedTypes(place),
 ): RunningRelay<OutboxRow> {
-  const observeDelay = () => {};
-  const table = { database: place.database, outbox: counted, observeDelay };
-  return startRelayFrom(
-    place,
-    (options, log) => tableSource({ ...table, log }, options),
-    types,
-  );
+  return startRelayFrom(place, tableSource(place.database, counted), types);
 }
 
 export interface CountedEvent {

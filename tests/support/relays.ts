@@ -3,7 +3,7 @@ import { publishEvents, type PublishOptions } from "../../entitlement/publish_ev
 import type { EventRow, EventTypes } from "../../shared/outbox/event_types.ts";
 import type { OutboxRow } from "../../shared/outbox/outbox_table.ts";
 import { type RelayParts, runRelay } from "../../shared/outbox/relay.ts";
-import type { EventSource } from "../../shared/outbox/source.ts";
+import type { OpenSource } from "../../shared/outbox/source.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import type { WantedStream } from "../../shared/nats/streams.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -46,7 +46,7 @@ export function startRelay(
 /** A relay of other events, from another source. */
 export function startRelayFrom<Row extends EventRow>(
   place: Pick<Place, "natsUrl" | "stream">,
-  openSource: (options: typeof quick, log: Log) => EventSource<Row>,
+  openSource: OpenSource<Row>,
   types: EventTypes,
   given: QuickOptions = {},
 ): RunningRelay<Row> {
@@ -55,7 +55,7 @@ export function startRelayFrom<Row extends EventRow>(
   const stream: WantedStream = { ...streamOf({ ...place, subject }), subjects: [subject, ...more] };
   return startRelayOf<Row>(place, (parts, stop) =>
     runRelay(
-      { ...parts, openSource: () => openSource(options, parts.log) },
+      { ...parts, openSource },
       { ...options, stream, types },
       stop,
     ));

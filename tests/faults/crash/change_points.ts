@@ -146,7 +146,7 @@ export const changePoints: CrashPoint[] = [
   {
     dies: "between the failure of a publish and its retry",
     of: "entitlement",
-    at: statement("before", "retry.error"),
+    at: statement("before", "'RETRIED'"),
     meanwhile: async (stage) => {
       await refuseMessages(stage);
       await stage.commit(grant());

@@ -66,7 +66,7 @@ export const deliveryPoints: CrashPoint[] = [
   {
     dies: "between the failure of a send and its retry",
     of: "notification",
-    at: statement("before", "retry.error"),
+    at: statement("before", "'RETRIED'"),
     ownSettings: failing,
     before: receiveOne,
     leaves: claimed,

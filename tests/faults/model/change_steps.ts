@@ -28,7 +28,9 @@ export async function changeSteps(
       const next = put(withHeld(work, at, leased.returned));
       steps.push({ label: `${label}, leased to ${who}`, next });
       if (history.faultsLeft === 0) continue;
-      const crashed = put(withWorker(work, at, { held: [], flight: [], link: null }));
+      const crashed = put(
+        withWorker(work, at, { held: [], flight: [], link: null, paused: false }),
+      );
       steps.push({ label: `${label}, leased to ${who}, which crashes`, next: withFault(crashed) });
     }
   }

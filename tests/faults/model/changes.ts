@@ -23,6 +23,10 @@ export function withFlight<Tables>(work: Work<Tables>, at: number, flight: Held[
   return withWorker(work, at, { ...work.workers[at] as Worker, flight });
 }
 
+export function withPause<Tables>(work: Work<Tables>, at: number, paused: boolean): Work<Tables> {
+  return withWorker(work, at, { ...work.workers[at] as Worker, paused });
+}
+
 /** Applies the tables after a call, and ends the leases that it ended. */
 export function withTables<Tables>(
   { workers }: Work<Tables>,

@@ -1,6 +1,6 @@
 // A deliverer (notification/deliver_notifications.ts) sends its claimed rows through the channel.
 import type { Model } from "./model.ts";
-import { nameOf, withFault, withFlag, withHeld, withRow } from "./changes.ts";
+import { nameOf, withFault, withFlag, withHeld, withPause, withRow } from "./changes.ts";
 import type { Step } from "./explore.ts";
 import { afterFailure, finish, isUsedUp, nextOfEachKey } from "./hand.ts";
 import { comesTooEarly, rules } from "./rules.ts";
@@ -14,20 +14,22 @@ export async function delivererSteps(state: State, model: Model): Promise<Step<S
     work: sending,
     calls: model.inbox,
     habits: model.habits,
-    mayClaim: () => true,
+    mayClaim: ({ paused }) => !paused,
     crashed: null,
     put: (work) => ({ ...state, sending: work }),
   }, history.faultsLeft);
-  for (const at of sending.workers.keys()) steps.push(...sendSteps(state, at));
+  for (const at of sending.workers.keys()) {
+    steps.push(...(sending.workers[at]?.paused ? pauseSteps : sendSteps)(state, at, model));
+  }
   return [...steps, ...endOfWaiting(state)];
 }
 
 // sendInTime. As with the relay, an expired lease does not prevent it.
-function sendSteps(state: State, at: number): Step<State>[] {
+function sendSteps(state: State, at: number, { habits }: Model): Step<State>[] {
   const { sending, history } = state;
   const { held } = sending.workers[at] as Worker;
   const who = `deliverer ${nameOf(at)}`;
-  return nextOfEachKey(held).flatMap((row) => {
+  return nextOfEachKey(held, habits.awaitsFailures).flatMap((row) => {
     const { event } = row;
     const name = events[event]?.name;
     const ends = (outcome: Outcome): State => ({
@@ -51,12 +53,32 @@ function sendSteps(state: State, at: number): Step<State>[] {
     ];
     if (history.faultsLeft === 0) return steps;
     const failed = afterFailure(row);
+    if (habits.putsOff) {
+      const later = ends({ kind: "released", later: true });
+      const next = withFault({ ...later, sending: withPause(later.sending, at, true) });
+      steps.push({ label: `the channel puts ${name} of ${who} off`, next });
+    }
     steps.push(
       { label: `the channel refuses ${name} of ${who}`, next: withFault(ends(failed)) },
       { label: `${who} sends ${name}, answered too late`, next: withFault(taken(failed)), breaks },
     );
     return steps;
   });
+}
+
+// The rows that wait for the paused lane go back, and claims leave them out until the lane resumes.
+function pauseSteps(state: State, at: number, { habits }: Model): Step<State>[] {
+  const { sending } = state;
+  const { held } = sending.workers[at] as Worker;
+  const who = `deliverer ${nameOf(at)}`;
+  const outcome: Outcome = { kind: habits.forgetsRows ? "forgotten" : "released" };
+  const steps = nextOfEachKey(held, habits.awaitsFailures).map((row) => ({
+    label: `${who} ${habits.forgetsRows ? "forgets" : "gives back"} ${events[row.event]?.name}`,
+    next: { ...state, sending: withHeld(sending, at, finish(held, row, outcome)) },
+  }));
+  if (!habits.resumesLanes) return steps;
+  const resumed = { ...state, sending: withPause(sending, at, false) };
+  return [...steps, { label: `the lane of ${who} resumes`, next: resumed }];
 }
 
 function endOfWaiting(state: State): Step<State>[] {

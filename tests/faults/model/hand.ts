@@ -4,12 +4,16 @@ import { events, type Held, type Outcome } from "./state.ts";
 
 export const maxAttempts = 2; // so few that FAILED can be reached
 
-/** The rows that may be worked on now: the first of each key that has no outcome yet. */
-export function nextOfEachKey(held: Held[]): Held[] {
-  const unfinished = held.filter(({ outcome }) => !outcome);
+/**
+ * The rows that may be worked on now: the first of each key that has no outcome yet. One that failed
+ * is over only when the table has its outcome.
+ */
+export function nextOfEachKey(held: Held[], awaitsFailures: boolean): Held[] {
+  const isOver = ({ outcome }: Held) =>
+    outcome !== null && (outcome.kind !== "failed" || !awaitsFailures);
+  const unfinished = held.filter((row) => !isOver(row));
   return unfinished.filter((row) =>
-    unfinished.find((other) => keyOf(other) === keyOf(row)) === row &&
-    !held.some((other) => keyOf(other) === keyOf(row) && other.outcome?.kind === "failed")
+    !row.outcome && unfinished.find((other) => keyOf(other) === keyOf(row)) === row
   );
 }
 

@@ -103,6 +103,8 @@ function settlementOf<Content, Result>(
       return { row, kind: "retry", error: "refused", delayMs: 3_600_000 };
     case "failed":
       return { row, kind: "failed", error: "refused", attempted: held.outcome.attempted };
+    case "released":
+      return { row, kind: "released", ...held.outcome.later ? { delayMs: 3_600_000 } : {} };
     default:
       return { row, kind: "released" };
   }

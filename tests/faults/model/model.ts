@@ -52,6 +52,10 @@ const usual: Habits = {
   claimsBeside: true,
   numbersClaims: true,
   blocksAfterLoss: true,
+  awaitsFailures: true,
+  putsOff: false,
+  resumesLanes: true,
+  forgetsRows: false,
 };
 
 export function callsOf({ outbox, inbox }: Model): number {
@@ -69,6 +73,10 @@ export interface Habits {
   claimsBeside: boolean; // whether a worker claims while it has rows in hand
   numbersClaims: boolean; // whether a claim that began before a line went back may not join it
   blocksAfterLoss: boolean; // whether a line whose next row has lost its lease goes back
+  awaitsFailures: boolean; // whether a line goes on after a failure only when it is settled
+  putsOff: boolean; // whether the channel may put off a row, which pauses its lane
+  resumesLanes: boolean; // whether the pause of a lane ends
+  forgetsRows: boolean; // whether a lane that pauses forgets the rows that wait for it
 }
 
 export function systemOf(model: Model, scope: Scope): System<State> {
@@ -130,5 +138,5 @@ function published(event: Event): OutboxRow {
 }
 
 function idle(count: number): Worker[] {
-  return Array.from({ length: count }, () => ({ held: [], flight: [], link: null }));
+  return Array.from({ length: count }, () => ({ held: [], flight: [], link: null, paused: false }));
 }

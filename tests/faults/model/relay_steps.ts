@@ -28,7 +28,7 @@ export async function relaySteps(state: State, model: Model): Promise<Step<State
     put: (work) => ({ ...state, publishing: work }),
   }, history.faultsLeft);
   for (const at of publishing.workers.keys()) {
-    steps.push(...await linkSteps(state, at, model), ...publishSteps(state, at));
+    steps.push(...await linkSteps(state, at, model), ...publishSteps(state, at, model));
   }
   return steps;
 }
@@ -127,11 +127,11 @@ function withLink(state: State, at: number, link: Link | null): State {
 
 // publishRow and openPublisher. A worker may stall between its last check of the lease and the
 // publish, so an expired lease does not prevent a publish here.
-function publishSteps(state: State, at: number): Step<State>[] {
+function publishSteps(state: State, at: number, { habits }: Model): Step<State>[] {
   const { publishing, stream, history } = state;
   const { held, link } = publishing.workers[at] as Worker;
   if (link?.kind !== "publishes") return [];
-  return nextOfEachKey(held).flatMap((row) => {
+  return nextOfEachKey(held, habits.awaitsFailures).flatMap((row) => {
     const { event } = row;
     const name = events[event]?.name;
     const who = `relay ${nameOf(at)}`;

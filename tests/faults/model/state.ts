@@ -82,6 +82,7 @@ export interface Worker {
   held: Held[]; // in the order in which they joined
   flight: Held[]; // what a claim has leased, beside rows in hand, before its answer is handled
   link: Link | null; // of relays
+  paused: boolean; // of deliverers: the lane of their rows
 }
 
 export interface Held {
@@ -95,7 +96,8 @@ export type Outcome =
   | { kind: "done"; place: Place | null }
   | { kind: "retry" }
   | { kind: "failed"; attempted: boolean }
-  | { kind: "released" };
+  | { kind: "released"; later?: boolean } // with a delay
+  | { kind: "forgotten" }; // only if the model is broken on purpose
 
 // The progress of a relay on its connection to run `run` of the server.
 export type Link =

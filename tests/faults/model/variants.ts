@@ -10,7 +10,6 @@ export interface Variant {
   habits?: Partial<Habits>;
   rewrite?: Rewrite;
   breaks: string;
-  but?: string; // a rule that is ignored, to see what else the defect breaks
 }
 
 const oneRelay = { events: [0, 1], relays: 1, consumers: 0, deliverers: 0, faults: 1 };
@@ -34,10 +33,9 @@ export const variants: Variant[] = [
     breaks: rules.fence,
   },
   {
-    name: "The same, and its consequence",
+    name: "A line goes on before a failure is settled",
     scope: twoRelays,
-    rewrite: noFence,
-    but: rules.fence,
+    habits: { awaitsFailures: false },
     breaks: rules.publishOrder,
   },
   {
@@ -87,6 +85,18 @@ export const variants: Variant[] = [
     scope: twoRelays,
     habits: { blocksAfterLoss: false },
     breaks: rules.publishOrder,
+  },
+  {
+    name: "A paused lane never resumes",
+    scope: { ...received, events: [0] },
+    habits: { putsOff: true, resumesLanes: false },
+    breaks: neverQuiet,
+  },
+  {
+    name: "A lane that pauses forgets its rows",
+    scope: { ...received, events: [0, 3] },
+    habits: { putsOff: true, forgetsRows: true },
+    breaks: neverQuiet,
   },
   {
     name: "processed_events and the notification are two transactions",

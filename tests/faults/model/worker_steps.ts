@@ -112,7 +112,7 @@ async function flightSteps<Tables extends Outbox | Inbox>(
 function joinStep<Tables>({ work, put }: Side<Tables>, at: number, who: string): Step<State> {
   const { held, flight } = work.workers[at] as Worker;
   const next = put(withFlight(withHeld(work, at, join(held, flight)), at, []));
-  return { label: `${namesOf(flight)} join the lines of ${who}`, next };
+  return { label: `${who} adds ${namesOf(flight)} to its lines`, next };
 }
 
 function namesOf(held: Held[]): string {
@@ -127,7 +127,7 @@ async function settleSteps<Tables extends Outbox | Inbox>(
   const { held, flight } = work.workers[at] as Worker;
   const steps: Step<State>[] = [];
   for (const row of held) {
-    if (!row.outcome) continue;
+    if (!row.outcome || row.outcome.kind === "forgotten") continue;
     const changed = await calls.settle(work.tables, row);
     const others = held.filter((other) => other !== row);
     const failedInVain = row.outcome.kind === "failed" && !row.leased;
@@ -156,7 +156,7 @@ async function keepSteps<Tables extends Outbox | Inbox>(
   const changed = await calls.keep(work.tables, held);
   const kept = new Set(changed.returned);
   // A row that has lost its lease is dropped when its turn comes.
-  const rest = nextOfEachKey(held).reduce((hand, row) => {
+  const rest = nextOfEachKey(held, habits.awaitsFailures).reduce((hand, row) => {
     if (kept.has(row.event)) return hand;
     if (habits.blocksAfterLoss) return finish(hand, row, { kind: "released" });
     return hand.map((one) => one === row ? { ...one, outcome: { kind: "released" } } : one);
@@ -175,7 +175,12 @@ function crash<Tables>(
 ): Step<State>[] {
   const othersLive = work.workers.some(({ link }, other) => other !== at && link?.kind !== "gone");
   if (crashed?.kind === "gone" && !othersLive) return [];
-  const next = put(withWorker(work, at, { held: [], flight: [], link: crashed }));
+  const next = put(withWorker(work, at, {
+    held: [],
+    flight: [],
+    link: crashed,
+    paused: false,
+  }));
   return [{ label: `${who} crashes`, next: withFault(next) }];
 }
 
