@@ -43,8 +43,9 @@ export async function startDeliver(bench: Bench): Promise<Work> {
         await withClient(database.ownerUrl, (owner) => seed(owner, items));
         const perSecond = await timed(items, async () => {
           let settling: Promise<unknown> = Promise.resolve();
+          const claim = notifications.claimRepeatedly(pool, deliveryOptions);
           for (;;) {
-            const rows = await notifications.claim(pool, lease, batchSize);
+            const { rows } = await claim(batchSize);
             await settling;
             if (rows.length === 0) return;
             const result = { sentAt: performance.now() };

@@ -97,8 +97,9 @@ async function settleAlone(database: DatabaseUrls, events: number): Promise<numb
   const pool = openDatabase(database.serviceUrl, "bench");
   const perSecond = await timed(events, async () => {
     let settling: Promise<unknown> = Promise.resolve();
+    const claim = outbox.claimRepeatedly(pool, { ...lease, batchSize, pollIntervalMs: 1_000 });
     for (;;) {
-      const rows = await outbox.claim(pool, lease, batchSize);
+      const { rows } = await claim(batchSize);
       await settling;
       if (rows.length === 0) return;
       const ackedAt = performance.now();
