@@ -20,7 +20,7 @@ export type Since = string | { msAgo: number };
 export const everything = "-infinity";
 
 // A claim looks at the due rows in the order of their turns (`seen`), by key in the order of their
-// positions (`line`), and leases those that wait for no other row (`free`). A row waits for an
+// positions, and leases those that wait for no other row (`free`). A row waits for an
 // earlier one of its key if that is not due, is leased to another worker, is not among the rows
 // seen, or is locked by another claim at this moment and was therefore not `found`. The rows that
 // this worker has in hand make no row wait: its worker appends the rows behind them to their lines.
@@ -38,22 +38,23 @@ export function claimStatement<Content>(
 ${leasedRows(table, lease)}, changed as (
   select ${id} as id, 'The lease ran out' as error from claimed where taken_over
 ), ${recordsAttempt(table, "TAKEN_OVER")}
-select scan.*, leased.*
+select ${id} as id, aggregate_key, attempt_count, taken_over,
+  ${lane ? sql`${lane.of} as lane, ` : nothing}${content},
+  case when ${id} is not distinct from scan.shown_with then scan.found end as scan
 from (
-  select oldest.count::int as seen,
-    oldest.count >= ${window} or free.count >= ${limit} or cut.turn is not null as more,
-    least(oldest.turn, cut.turn, case when free.count >= ${limit} then free.turn end)::text
-      as reached
+  select json_build_object(
+      'seen', oldest.count,
+      'more', oldest.count >= ${window} or free.count >= ${limit} or cut.turn is not null,
+      'reached', least(
+        oldest.turn, cut.turn, case when free.count >= ${limit} then free.turn end)::text
+    ) as found,
+    (select ${id} from claimed limit 1) as shown_with
   from (select count(*), max(turn) as turn from oldest) as oldest,
     (select count(*), max(turn) as turn from free) as free,
     cut
 ) as scan
-left join (
-  select true as is_leased, ${id} as id, aggregate_key, attempt_count, taken_over,
-    ${order.position} as position, ${lane ? sql`${lane.of} as lane, ` : nothing}${content}
-  from claimed
-) as leased on true
-order by leased.position`;
+left join claimed on true
+order by ${order.position}`;
 }
 
 // The rows that are due, as many as the claim may look at.
@@ -108,21 +109,11 @@ function freeRows<Content>(
   { tokens, lanes }: ClaimContext,
   limit: number,
 ): Sql {
-  const [laneOfLine, ofLine] = lane
-    ? [sql`, min(lane) as lane`, sql`, line.lane`]
-    : [nothing, nothing];
-  return sql`line as (
-  select aggregate_key,
-    array_agg(place order by position) as places,
-    array_agg(position order by position) as positions,
-    array_agg(turn order by position) as turns,
-    max(position) as last${laneOfLine}
-  from seen
-  group by aggregate_key
-), ${lane ? name("unblocked") : name("free")} as materialized (
-  select one.place, one.turn, one.nth, line.aggregate_key${ofLine}
-  from line
-  left join lateral (
+  const [ofLane, noLane] = lane ? [sql`, lane`, sql`, null`] : [nothing, nothing];
+  return sql`blocked as materialized (
+  select line.aggregate_key, blocking.position
+  from (select aggregate_key, max(position) as last from seen group by aggregate_key) as line
+  cross join lateral (
     select earlier.${order.position} as position
     from ${name(table)} earlier
     where ${isUnfinishedByKey("earlier")}
@@ -132,12 +123,20 @@ function freeRows<Content>(
       and earlier.ctid not in (select place from seen)
     order by earlier.${order.position}
     limit 1
-  ) as blocking on true
-  cross join lateral unnest(line.places, line.positions, line.turns)
-    with ordinality as one (place, position, turn, nth)
-  where (blocking.position is null or one.position < blocking.position)${
-    lane ? ofEachLane(lane.most, limit, lanes) : oldestOf(limit)
-  }`;
+  ) as blocking
+), ${lane ? name("unblocked") : name("free")} as materialized (
+  select place, aggregate_key, turn, nth${ofLane}
+  from (
+    select place, aggregate_key, turn${ofLane}, row_number() over line as nth,
+      bool_or(place is null) over line as is_blocked
+    from (
+      select place, aggregate_key, position, turn${ofLane} from seen
+      union all
+      select null, aggregate_key, position, null${noLane} from blocked
+    ) as one
+    window line as (partition by aggregate_key order by position)
+  ) as one
+  where not is_blocked${lane ? ofEachLane(lane.most, limit, lanes) : oldestOf(limit)}`;
 }
 
 // Leases the free rows that are still due, except behind a row that another claim has locked.
@@ -158,14 +157,17 @@ function leasedRows<Content>(
   join ${rows} row on row.ctid = free.place
   where ${isDue(table)}
   for update of row skip locked
+), missing as materialized (
+  select aggregate_key, nth
+  from free
+  where place not in (select place from found)
 ), claimable as (
   select place, taken_over
-  from (
-    select place, taken_over, nth,
-      row_number() over (partition by aggregate_key order by nth) as found_nth
-    from found
-  ) as numbered
-  where nth = found_nth
+  from found
+  where not exists (
+    select from missing
+    where missing.aggregate_key = found.aggregate_key
+      and missing.nth < found.nth)
 ), claimed as (
   update ${rows} row
   set status = ${working},
@@ -183,7 +185,7 @@ function leasedRows<Content>(
 
 function oldestOf(limit: number): Sql {
   return sql`
-  order by one.turn, one.nth
+  order by turn, nth
   limit ${limit}
 ), cut as (select null::timestamptz as turn)`;
 }
@@ -191,7 +193,7 @@ function oldestOf(limit: number): Sql {
 // Only so many rows of each lane; `cut` is the turn of the first row that is left out for that.
 function ofEachLane(most: number, limit: number, leftOut: string[]): Sql {
   return sql`
-    and line.lane <> all(${leftOut})
+    and lane <> all(${leftOut})
 ), numbered as materialized (
   select *, row_number() over (partition by lane order by turn, nth) as of_lane
   from unblocked

@@ -13,12 +13,10 @@ export interface Leased<Content> extends Claim<LeasedRow<Content>> {
   reached: string | null; // the turn of the last of them, as PostgreSQL writes it
 }
 
-type ClaimedRow<Content> = ReturnedRow & Content & {
-  is_leased: boolean; // false in the only row of a claim that leased nothing
-  seen: number;
-  reached: string | null;
-  more: boolean;
-};
+type Found = Omit<Leased<unknown>, "rows">;
+
+// One row has what the claim found; it is the only one, without an id, if the claim leased nothing.
+type ClaimedRow<Content> = ReturnedRow & Content & { id: string | null; scan: Found | null };
 
 export async function leaseRows<Content extends object>(
   database: Database,
@@ -29,8 +27,8 @@ export async function leaseRows<Content extends object>(
   const token = crypto.randomUUID();
   const statement = claimStatement(table, { ...lease, token }, scan);
   const rows = await query<ClaimedRow<Content>>(database, statement);
-  const { seen = 0, reached = null, more = false } = rows[0] ?? {};
-  const leased = rows.filter(({ is_leased }) => is_leased);
+  const { seen = 0, reached = null, more = false } = rows.find(({ scan }) => scan)?.scan ?? {};
+  const leased = rows.filter(({ id }) => id !== null);
   return { rows: leased.map((row) => leasedRow<Content>(row, token)), seen, reached, more };
 }
 

@@ -1,5 +1,9 @@
+import { reasonOf } from "../process/reason.ts";
+import type { Series } from "../telemetry/histogram.ts";
+import { inSpan, tracing } from "../telemetry/tracing.ts";
 import { type Backoff, backoffMs } from "./backoff.ts";
-import type { Claimed, Outcome, Settlement } from "./job.ts";
+import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
+import { secondsSince } from "./worker_report.ts";
 
 // What the table is asked to write down for the outcome of the work on a row.
 export function settlementOf<Row extends Claimed, Result>(
@@ -24,5 +28,22 @@ export function settlementOf<Row extends Claimed, Result>(
     }
     case "unavailable":
       return { row, kind: "released" };
+  }
+}
+
+// Expected outcomes are returned. An exception is a bug, most likely one of only this row.
+export async function outcomeOf<Row extends Claimed, Result>(
+  row: Row,
+  { work, step, traceparentOf }: Job<Row, Result>,
+  workSeconds: Series,
+): Promise<Outcome<Result>> {
+  const from = performance.now();
+  try {
+    if (!tracing) return await work(row);
+    return await inSpan(step, traceparentOf(row), (parent) => work(row, parent));
+  } catch (error) {
+    return { kind: "retry", error: reasonOf(error) };
+  } finally {
+    workSeconds.observe(secondsSince(from));
   }
 }

@@ -13,18 +13,10 @@ with oldest as materialized (
     and (row.lease_until is null or row.lease_until <= now())
   order by created_at
   limit $3
-), seen as (select * from oldest), line as (
-  select aggregate_key,
-    array_agg(place order by position) as places,
-    array_agg(position order by position) as positions,
-    array_agg(turn order by position) as turns,
-    max(position) as last
-  from seen
-  group by aggregate_key
-), free as materialized (
-  select one.place, one.turn, one.nth, line.aggregate_key
-  from line
-  left join lateral (
+), seen as (select * from oldest), blocked as materialized (
+  select line.aggregate_key, blocking.position
+  from (select aggregate_key, max(position) as last from seen group by aggregate_key) as line
+  cross join lateral (
     select earlier.created_at as position
     from outbox_events earlier
     where earlier.unfinished::int = 1
@@ -34,11 +26,21 @@ with oldest as materialized (
       and earlier.ctid not in (select place from seen)
     order by earlier.created_at
     limit 1
-  ) as blocking on true
-  cross join lateral unnest(line.places, line.positions, line.turns)
-    with ordinality as one (place, position, turn, nth)
-  where (blocking.position is null or one.position < blocking.position)
-  order by one.turn, one.nth
+  ) as blocking
+), free as materialized (
+  select place, aggregate_key, turn, nth
+  from (
+    select place, aggregate_key, turn, row_number() over line as nth,
+      bool_or(place is null) over line as is_blocked
+    from (
+      select place, aggregate_key, position, turn from seen
+      union all
+      select null, aggregate_key, position, null from blocked
+    ) as one
+    window line as (partition by aggregate_key order by position)
+  ) as one
+  where not is_blocked
+  order by turn, nth
   limit $5
 ), cut as (select null::timestamptz as turn),
 found as materialized (
@@ -48,14 +50,17 @@ found as materialized (
   where (row.next_retry_at is null or row.next_retry_at <= now())
     and (row.lease_until is null or row.lease_until <= now())
   for update of row skip locked
+), missing as materialized (
+  select aggregate_key, nth
+  from free
+  where place not in (select place from found)
 ), claimable as (
   select place, taken_over
-  from (
-    select place, taken_over, nth,
-      row_number() over (partition by aggregate_key order by nth) as found_nth
-    from found
-  ) as numbered
-  where nth = found_nth
+  from found
+  where not exists (
+    select from missing
+    where missing.aggregate_key = found.aggregate_key
+      and missing.nth < found.nth)
 ), claimed as (
   update outbox_events row
   set status = 'IN_FLIGHT',
@@ -76,23 +81,24 @@ found as materialized (
   from changed
   join outbox_events before on before.event_id = changed.id
 )
-select scan.*, leased.*
+select event_id as id, aggregate_key, attempt_count, taken_over,
+  event_type, payload, traceparent,
+    extract(epoch from locked_at - created_at)::float8 as age_seconds,
+  case when event_id is not distinct from scan.shown_with then scan.found end as scan
 from (
-  select oldest.count::int as seen,
-    oldest.count >= $9 or free.count >= $10 or cut.turn is not null as more,
-    least(oldest.turn, cut.turn, case when free.count >= $11 then free.turn end)::text
-      as reached
+  select json_build_object(
+      'seen', oldest.count,
+      'more', oldest.count >= $9 or free.count >= $10 or cut.turn is not null,
+      'reached', least(
+        oldest.turn, cut.turn, case when free.count >= $11 then free.turn end)::text
+    ) as found,
+    (select event_id from claimed limit 1) as shown_with
   from (select count(*), max(turn) as turn from oldest) as oldest,
     (select count(*), max(turn) as turn from free) as free,
     cut
 ) as scan
-left join (
-  select true as is_leased, event_id as id, aggregate_key, attempt_count, taken_over,
-    created_at as position, event_type, payload, traceparent,
-    extract(epoch from locked_at - created_at)::float8 as age_seconds
-  from claimed
-) as leased on true
-order by leased.position;
+left join claimed on true
+order by created_at;
 
 -- name: outbox_events.done
 with changed as (
@@ -221,18 +227,10 @@ with oldest as materialized (
   select place, aggregate_key, position,
     max(turn) over (partition by aggregate_key order by position) as turn
   from (select * from oldest union all select * from earlier) as due
-), line as (
-  select aggregate_key,
-    array_agg(place order by position) as places,
-    array_agg(position order by position) as positions,
-    array_agg(turn order by position) as turns,
-    max(position) as last
-  from seen
-  group by aggregate_key
-), free as materialized (
-  select one.place, one.turn, one.nth, line.aggregate_key
-  from line
-  left join lateral (
+), blocked as materialized (
+  select line.aggregate_key, blocking.position
+  from (select aggregate_key, max(position) as last from seen group by aggregate_key) as line
+  cross join lateral (
     select earlier.version as position
     from notifications earlier
     where earlier.unfinished::int = 1
@@ -242,11 +240,21 @@ with oldest as materialized (
       and earlier.ctid not in (select place from seen)
     order by earlier.version
     limit 1
-  ) as blocking on true
-  cross join lateral unnest(line.places, line.positions, line.turns)
-    with ordinality as one (place, position, turn, nth)
-  where (blocking.position is null or one.position < blocking.position)
-  order by one.turn, one.nth
+  ) as blocking
+), free as materialized (
+  select place, aggregate_key, turn, nth
+  from (
+    select place, aggregate_key, turn, row_number() over line as nth,
+      bool_or(place is null) over line as is_blocked
+    from (
+      select place, aggregate_key, position, turn from seen
+      union all
+      select null, aggregate_key, position, null from blocked
+    ) as one
+    window line as (partition by aggregate_key order by position)
+  ) as one
+  where not is_blocked
+  order by turn, nth
   limit $7
 ), cut as (select null::timestamptz as turn),
 found as materialized (
@@ -256,14 +264,17 @@ found as materialized (
   where (row.next_retry_at is null or row.next_retry_at <= now())
     and (row.lease_until is null or row.lease_until <= now())
   for update of row skip locked
+), missing as materialized (
+  select aggregate_key, nth
+  from free
+  where place not in (select place from found)
 ), claimable as (
   select place, taken_over
-  from (
-    select place, taken_over, nth,
-      row_number() over (partition by aggregate_key order by nth) as found_nth
-    from found
-  ) as numbered
-  where nth = found_nth
+  from found
+  where not exists (
+    select from missing
+    where missing.aggregate_key = found.aggregate_key
+      and missing.nth < found.nth)
 ), claimed as (
   update notifications row
   set status = 'PROCESSING',
@@ -284,23 +295,24 @@ found as materialized (
   from changed
   join notifications before on before.notification_id = changed.id
 )
-select scan.*, leased.*
+select notification_id as id, aggregate_key, attempt_count, taken_over,
+  event_id, user_id, type, payload_json as payload, traceparent,
+    extract(epoch from locked_at - occurred_at)::float8 as age_seconds,
+  case when notification_id is not distinct from scan.shown_with then scan.found end as scan
 from (
-  select oldest.count::int as seen,
-    oldest.count >= $11 or free.count >= $12 or cut.turn is not null as more,
-    least(oldest.turn, cut.turn, case when free.count >= $13 then free.turn end)::text
-      as reached
+  select json_build_object(
+      'seen', oldest.count,
+      'more', oldest.count >= $11 or free.count >= $12 or cut.turn is not null,
+      'reached', least(
+        oldest.turn, cut.turn, case when free.count >= $13 then free.turn end)::text
+    ) as found,
+    (select notification_id from claimed limit 1) as shown_with
   from (select count(*), max(turn) as turn from oldest) as oldest,
     (select count(*), max(turn) as turn from free) as free,
     cut
 ) as scan
-left join (
-  select true as is_leased, notification_id as id, aggregate_key, attempt_count, taken_over,
-    version as position, event_id, user_id, type, payload_json as payload, traceparent,
-    extract(epoch from locked_at - occurred_at)::float8 as age_seconds
-  from claimed
-) as leased on true
-order by leased.position;
+left join claimed on true
+order by version;
 
 -- name: notifications.done
 with changed as (

@@ -2,7 +2,7 @@ import { pause } from "../process/signals.ts";
 import { isUnavailable } from "../postgres/postgres.ts";
 import { linked } from "../telemetry/tracing.ts";
 import { Batch } from "./batch.ts";
-import type { Claimed, Job } from "./job.ts";
+import type { Claimed, Job, Settlement } from "./job.ts";
 import type { Finished } from "./lines.ts";
 import type { RowsInHand } from "./rows_in_hand.ts";
 import { secondsSince, type WorkerReport } from "./worker_report.ts";
@@ -13,16 +13,19 @@ export class Unsettled<Row extends Claimed, Result> {
   readonly #job: Job<Row, Result>;
   readonly #held: RowsInHand<Row>;
   readonly #report: WorkerReport<Row, Result>;
+  readonly #onSettled: (settlements: Settlement<Row, Result>[]) => void;
   readonly #batch: Batch<Finished<Row, Result>, boolean>;
 
   constructor(
     job: Job<Row, Result>,
     held: RowsInHand<Row>,
     report: WorkerReport<Row, Result>,
+    onSettled: (settlements: Settlement<Row, Result>[]) => void,
   ) {
     this.#job = job;
     this.#held = held;
     this.#report = report;
+    this.#onSettled = onSettled;
     this.#batch = new Batch({
       flush: (finished) => this.#settle(finished),
       mayBeOneItem: (error) => !isUnavailable(error),
@@ -61,6 +64,7 @@ export class Unsettled<Row extends Claimed, Result> {
       this.#report.table.works(held.row.id);
     }
     this.#report.inHand(this.#held.size);
+    this.#onSettled(settlements);
     return finished.map(({ held }) => owned.has(held.row.id));
   }
 }

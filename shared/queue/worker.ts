@@ -1,13 +1,11 @@
-import { reasonOf } from "../process/reason.ts";
 import type { Log } from "../process/log.ts";
 import { pause, Wakeup } from "../process/signals.ts";
-import { inSpan, tracing } from "../telemetry/tracing.ts";
 import type { Handover, Offer } from "./handover.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
+import type { Claimed, Job, Settlement } from "./job.ts";
 import { Lanes } from "./lanes.ts";
 import { type Finished, Lines } from "./lines.ts";
-import { settlementOf } from "./outcomes.ts";
+import { outcomeOf, settlementOf } from "./outcomes.ts";
 import { type InHand, RowsInHand } from "./rows_in_hand.ts";
 import { Unsettled } from "./unsettled.ts";
 import { secondsSince, WorkerReport } from "./worker_report.ts";
@@ -47,10 +45,18 @@ export class Worker<Row extends Claimed, Result> {
     this.#report = new WorkerReport(job, log);
     this.#held = new RowsInHand(job);
     this.#heartbeat = new Heartbeat(this.#held, job, this.#report.table);
-    this.#unsettled = new Unsettled(job, this.#held, this.#report);
+    this.#unsettled = new Unsettled(
+      job,
+      this.#held,
+      this.#report,
+      (settlements) => this.#settled(settlements),
+    );
     this.#lanes = new Lanes(job, () => this.#wake?.trigger());
     this.#lines = new Lines({
-      work: (held) => this.#workInLane(held),
+      work: (held) => {
+        const { lane } = held.row;
+        return lane === undefined ? this.#workOn(held) : this.#workInLane(held, lane);
+      },
       settle: (finished) => this.#settle(finished),
     });
   }
@@ -180,14 +186,12 @@ export class Worker<Row extends Claimed, Result> {
     await areBack.wait(this.#job.pollIntervalMs, this.#abandon);
   }
 
-  async #workInLane(held: InHand<Row>): Promise<Settlement<Row, Result>> {
-    const { row } = held;
-    if (row.lane === undefined) return await this.#workOn(held);
-    if (!await this.#lanes.begin(row.lane)) return { row, kind: "released" };
+  async #workInLane(held: InHand<Row>, lane: string): Promise<Settlement<Row, Result>> {
+    if (!await this.#lanes.begin(lane)) return { row: held.row, kind: "released" };
     try {
       return await this.#workOn(held);
     } finally {
-      this.#lanes.end(row.lane);
+      this.#lanes.end(lane);
     }
   }
 
@@ -200,7 +204,7 @@ export class Worker<Row extends Claimed, Result> {
       const error = "Lease expired too often; this row may be crashing its worker";
       return { row, kind: "failed", error, attempted: false };
     }
-    const outcome = await this.#outcomeOf(row);
+    const outcome = await outcomeOf(row, this.#job, this.#report.workSeconds);
     this.#destinationError = outcome.kind === "unavailable" ? outcome.error : undefined;
     const settlement = settlementOf(row, outcome, this.#job);
     this.#pauseLane(settlement);
@@ -212,31 +216,21 @@ export class Worker<Row extends Claimed, Result> {
     void this.#lanes.pause(settlement.lane, settlement.delayMs ?? 0);
   }
 
-  // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
-  async #outcomeOf(row: Row): Promise<Outcome<Result>> {
-    const { step, traceparentOf } = this.#job;
-    const from = performance.now();
-    try {
-      if (!tracing) return await this.#job.work(row);
-      return await inSpan(step, traceparentOf(row), (parent) => this.#job.work(row, parent));
-    } catch (error) {
-      return { kind: "retry", error: reasonOf(error) };
-    } finally {
-      this.#report.workSeconds.observe(secondsSince(from));
-    }
+  #settle(finished: Finished<Row, Result>): Promise<boolean> {
+    const { lane } = finished.held.row;
+    if (lane !== undefined) this.#lanes.leave(lane);
+    return this.#unsettled.settle(finished, this.#abandon);
   }
 
-  async #settle(finished: Finished<Row, Result>): Promise<boolean> {
-    this.#lanes.leave(finished.held.row.lane);
-    const isOwned = await this.#unsettled.settle(finished, this.#abandon);
-    this.#pauseLane(finished.settlement); // so that it resumes when the row is due, and not before
+  // The table has these outcomes now.
+  #settled(settlements: Settlement<Row, Result>[]): void {
     this.#capacity.trigger();
-    if (this.#job.nextDueMs && "delayMs" in finished.settlement) this.#wake?.trigger(); // it may be the next
-    if (this.#joinsLater && this.#lines.waiting <= this.#job.batchSize) {
-      this.#joinsLater = false;
-      this.#wake?.trigger();
-    }
-    return isOwned;
+    const putOff = settlements.filter((settlement) => "delayMs" in settlement);
+    for (const one of putOff) this.#pauseLane(one); // so that it resumes when the row is due
+    const joinsAgain = this.#joinsLater && this.#lines.waiting <= this.#job.batchSize;
+    if (joinsAgain) this.#joinsLater = false;
+    // A row that was put off may be the next that is due.
+    if (joinsAgain || (putOff.length > 0 && this.#job.nextDueMs)) this.#wake?.trigger();
   }
 
   async #releaseHeld(): Promise<void> {
