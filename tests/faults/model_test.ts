@@ -1,5 +1,6 @@
-// The protocol of claim, lease, token and settle, and the way of an event from the outbox to its user,
-// in every order of steps and with every combination of a few faults (docs/reliability/model.md).
+// The protocol of claim, lease, token and settle for three tables, and the way of an event from the
+// outbox to its user, in every order of steps and with every combination of a few faults
+// (docs/reliability/model.md).
 import assert from "node:assert/strict";
 import { explore, type Explored } from "./model/explore.ts";
 import { callsOf, type Habits, openModel, type Scope, systemOf } from "./model/model.ts";
@@ -10,6 +11,8 @@ interface Exploration {
   scope: Scope;
   habits?: Partial<Habits>;
 }
+
+const noEvents = { events: [], relays: 0, consumers: 0, deliverers: 0 };
 
 const explorations: Exploration[] = [
   {
@@ -42,6 +45,18 @@ const explorations: Exploration[] = [
     name: "Sending, with lanes that pause",
     scope: { events: [0, 3], relays: 0, consumers: 1, deliverers: 1, faults: 2 },
     habits: { putsOff: true },
+  },
+  {
+    name: "Firing reminders",
+    scope: { ...noEvents, reminders: [0, 1], firers: 2, faults: 3 },
+  },
+  {
+    name: "Firing reminders, with another key",
+    scope: { ...noEvents, reminders: [0, 1, 3], firers: 2, faults: 1 },
+  },
+  {
+    name: "Firing reminders, with three of a key",
+    scope: { ...noEvents, reminders: [0, 1, 2], firers: 2, faults: 2 },
   },
   {
     name: "End to end",
@@ -87,10 +102,11 @@ Deno.test("the model finds what is broken on purpose", async (t) => {
 
 function rowOf(
   name: string,
-  { events, relays, consumers, deliverers, faults }: Scope,
+  { events, reminders = [], relays, consumers, deliverers, firers = 0, faults }: Scope,
   { states, transitions }: Omit<Explored, "found">,
 ): string {
-  const cells = [events.length, relays, consumers, deliverers, faults, states, transitions];
+  const rows = events.length + reminders.length;
+  const cells = [rows, relays, consumers, deliverers, firers, faults, states, transitions];
   return `| ${[name, ...cells.map((cell) => cell.toLocaleString("en"))].join(" | ")} |`;
 }
 

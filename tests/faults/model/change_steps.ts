@@ -1,6 +1,6 @@
 // A change is committed with its event (entitlement/store_changes.ts), which may be handed over to a
 // relay of the same process.
-import { nameOf, withFault, withHeld, withTables, withWorker } from "./changes.ts";
+import { nameOf, withCrash, withFault, withHeld, withTables } from "./changes.ts";
 import type { Step } from "./explore.ts";
 import type { Model } from "./model.ts";
 import { type Event, events, type State } from "./state.ts";
@@ -28,9 +28,7 @@ export async function changeSteps(
       const next = put(withHeld(work, at, leased.returned));
       steps.push({ label: `${label}, leased to ${who}`, next });
       if (history.faultsLeft === 0) continue;
-      const crashed = put(
-        withWorker(work, at, { held: [], flight: [], link: null, paused: false }),
-      );
+      const crashed = put(withCrash(work, at));
       steps.push({ label: `${label}, leased to ${who}, which crashes`, next: withFault(crashed) });
     }
   }

@@ -1,6 +1,6 @@
 // Functions that make the next state of a state.
 import type { Changed } from "./real_calls.ts";
-import type { Event, Held, Inbox, Outbox, Row, State, Work, Worker } from "./state.ts";
+import type { Event, Held, LeasedTables, Link, ReminderRow, State, Work, Worker } from "./state.ts";
 
 export function nameOf(at: number): string {
   return String.fromCharCode("A".charCodeAt(0) + at);
@@ -13,6 +13,15 @@ export function withFault(state: State): State {
 
 export function withWorker<Tables>(work: Work<Tables>, at: number, worker: Worker): Work<Tables> {
   return { ...work, workers: work.workers.with(at, worker) };
+}
+
+/** It has lost what it had in hand. */
+export function withCrash<Tables>(
+  work: Work<Tables>,
+  at: number,
+  link: Link | null = null,
+): Work<Tables> {
+  return withWorker(work, at, { held: [], flight: [], link, paused: false });
 }
 
 export function withHeld<Tables>(work: Work<Tables>, at: number, held: Held[]): Work<Tables> {
@@ -46,10 +55,10 @@ export function withTables<Tables>(
 }
 
 /** Applies a change of a row that only needs time. */
-export function withRow<Tables extends Outbox | Inbox>(
+export function withRow<Tables extends LeasedTables>(
   work: Work<Tables>,
   event: Event,
-  change: Partial<Row>,
+  change: Partial<ReminderRow>,
 ): Work<Tables> {
   const rows = work.tables.rows.map((row, at) => row && at === event ? { ...row, ...change } : row);
   return { ...work, tables: { ...work.tables, rows } };

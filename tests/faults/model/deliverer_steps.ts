@@ -2,14 +2,14 @@
 import type { Model } from "./model.ts";
 import { nameOf, withFault, withFlag, withHeld, withPause, withRow } from "./changes.ts";
 import type { Step } from "./explore.ts";
-import { afterFailure, finish, isUsedUp, nextOfEachKey } from "./hand.ts";
+import { afterFailure, finish, nextOfEachKey } from "./hand.ts";
 import { comesTooEarly, rules } from "./rules.ts";
-import { events, type Outcome, type State, type Worker } from "./state.ts";
-import { workerSteps } from "./worker_steps.ts";
+import { events, type Inbox, type Outcome, type State, type Worker } from "./state.ts";
+import { type Side, workerSteps, workSteps } from "./worker_steps.ts";
 
 export async function delivererSteps(state: State, model: Model): Promise<Step<State>[]> {
   const { sending, history } = state;
-  const steps = await workerSteps({
+  const side: Side<Inbox> = {
     name: "deliverer",
     work: sending,
     calls: model.inbox,
@@ -17,29 +17,19 @@ export async function delivererSteps(state: State, model: Model): Promise<Step<S
     mayClaim: ({ paused }) => !paused,
     crashed: null,
     put: (work) => ({ ...state, sending: work }),
-  }, history.faultsLeft);
+  };
+  const steps = await workerSteps(side, history.faultsLeft);
   for (const at of sending.workers.keys()) {
-    steps.push(...(sending.workers[at]?.paused ? pauseSteps : sendSteps)(state, at, model));
+    steps.push(...(sending.workers[at]?.paused ? pauseSteps : sendSteps)(state, at, side));
   }
   return [...steps, ...endOfWaiting(state)];
 }
 
 // sendInTime. As with the relay, an expired lease does not prevent it.
-function sendSteps(state: State, at: number, { habits }: Model): Step<State>[] {
+function sendSteps(state: State, at: number, side: Side<Inbox>): Step<State>[] {
   const { sending, history } = state;
-  const { held } = sending.workers[at] as Worker;
-  const who = `deliverer ${nameOf(at)}`;
-  return nextOfEachKey(held, habits.awaitsFailures).flatMap((row) => {
+  return workSteps(side, at, ({ row, name, who, ends }) => {
     const { event } = row;
-    const name = events[event]?.name;
-    const ends = (outcome: Outcome): State => ({
-      ...state,
-      sending: withHeld(sending, at, finish(held, row, outcome)),
-    });
-    if (isUsedUp(row)) {
-      const next = ends({ kind: "failed", attempted: false });
-      return [{ label: `${who} gives ${name} up`, next }];
-    }
     const isOver = (earlier: number) =>
       history.unawaited[event] === true || sending.tables.rows[earlier]?.status === "FAILED";
     const breaks = comesTooEarly(event, history.sent, isOver) ? rules.sendOrder : undefined;
@@ -53,7 +43,7 @@ function sendSteps(state: State, at: number, { habits }: Model): Step<State>[] {
     ];
     if (history.faultsLeft === 0) return steps;
     const failed = afterFailure(row);
-    if (habits.putsOff) {
+    if (side.habits.putsOff) {
       const later = ends({ kind: "released", later: true });
       const next = withFault({ ...later, sending: withPause(later.sending, at, true) });
       steps.push({ label: `the channel puts ${name} of ${who} off`, next });
@@ -67,7 +57,7 @@ function sendSteps(state: State, at: number, { habits }: Model): Step<State>[] {
 }
 
 // The rows that wait for the paused lane go back, and claims leave them out until the lane resumes.
-function pauseSteps(state: State, at: number, { habits }: Model): Step<State>[] {
+function pauseSteps(state: State, at: number, { habits }: Side<Inbox>): Step<State>[] {
   const { sending } = state;
   const { held } = sending.workers[at] as Worker;
   const who = `deliverer ${nameOf(at)}`;

@@ -3,6 +3,7 @@ import { notifications } from "../../../notification/deliveries.ts";
 import type { Notification } from "../../../notification/notification.ts";
 import { receiveEvents } from "../../../notification/receive_events.ts";
 import { query } from "../../../shared/postgres/postgres.ts";
+import { freshDatabase } from "../../support/databases.ts";
 import {
   asHeld,
   asRecords,
@@ -91,7 +92,7 @@ function asNotification(event: Event): Notification {
 
 // In the model a notification has the id of its event, so the id of a new one is ignored.
 const access: TableAccess<Inbox> = {
-  service: "notification",
+  freshDatabase: () => freshDatabase("notification"),
   names: ["processed_events", "notifications", "notification_dlq", "delivery_attempts"],
   tokenOf,
   load: ({ rows, processed }) =>
@@ -100,10 +101,10 @@ const access: TableAccess<Inbox> = {
       processed.flatMap((seen, event) => seen ? [idOf(event)] : [])
     }}'::uuid[]) as id;
      insert into notifications
-       (notification_id, event_id, user_id, version, type, occurred_at, payload_json,
-        awaits_predecessor, sent_at, ${leasedColumns})
-     select id, id, 'user', version, 'EntitlementGranted', now(), '{}', "awaitsPredecessor",
-       case when status = 'SENT' then now() end, ${leasedValues}
+       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
+        created_at, awaits_predecessor, sent_at, ${leasedColumns})
+     select id, id, 'user', key, version, 'EntitlementGranted', now(), '{}',
+       born, "awaitsPredecessor", case when status = 'SENT' then now() end, ${leasedValues}
      from ${asRecords(rows, '"awaitsPredecessor" boolean')};
      insert into notification_dlq (notification_id, event_id, payload_json, error_message)
      select id, id, '{}', 'refused'

@@ -1,16 +1,16 @@
-// What both tables of leased rows share: how a row of the model is stored in the database, and the
+// What all tables of leased rows share: how a row of the model is stored in the database, and the
 // real functions that claim, keep and settle it.
 import type { NewLease } from "../../../shared/queue/handover.ts";
 import type { Lease, LeasedRow } from "../../../shared/queue/leased_row.ts";
 import type { Database } from "../../../shared/postgres/postgres.ts";
 import { type ClaimContext, nothingInHand, type Settlement } from "../../../shared/queue/job.ts";
-import type { Changed, LeasedTables, RealCalls, View } from "./real_calls.ts";
-import { type Event, events, type Held, type Place, type Row } from "./state.ts";
+import { type Changed, type RealCalls, unlessInterrupted, type View } from "./real_calls.ts";
+import { type Event, events, type Held, type LeasedTables, type Place, type Row } from "./state.ts";
 
 export interface LeasedCalls<Tables> {
   claim(tables: Tables, claim: Claim): Promise<Changed<Tables, Held[]>>;
   keep(tables: Tables, held: Held[]): Promise<Changed<Tables, Event[]>>; // returns whose lease is kept
-  settle(tables: Tables, held: Held): Promise<Changed<Tables, unknown>>;
+  settle(tables: Tables, held: Held, killedBefore?: RegExp): Promise<Changed<Tables, unknown>>;
 }
 
 interface Claim {
@@ -59,12 +59,12 @@ export function leasedCalls<Tables extends LeasedTables, Content, Result>(
         const kept = await keep(database, held.map(asClaimed<Content>), lease.leaseMs);
         return [...kept].map(eventOf);
       }, { view: views.ofClaims }),
-    settle: (tables, held) =>
+    settle: (tables, held, killedBefore) =>
       real.after(
         tables,
         `settle ${nameOf(held)} ${JSON.stringify(held.outcome)}`,
-        (database) => settle(database, [settlementOf(held, resultAt)]),
-        { view: views.ofRow(held.event) },
+        (database) => unlessInterrupted(settle(database, [settlementOf(held, resultAt)])),
+        { killedBefore, view: views.ofRow(held.event) },
       ),
   };
 }
@@ -137,11 +137,10 @@ export function asRecords(rows: (Row | null)[], ...more: string[]): string {
   return `json_to_recordset('${JSON.stringify(records)}') as row (${columns.join()})`;
 }
 
-export const leasedColumns = `aggregate_key, status, attempt_count, created_at, next_retry_at,
-  locked_at, lease_until, claim_token`;
+export const leasedColumns =
+  "status, attempt_count, next_retry_at, locked_at, lease_until, claim_token";
 
-export const leasedValues = `key, status, attempts,
-  born,
+export const leasedValues = `status, attempts,
   case when waits then now() + interval '1 hour' end,
   case when lease <> 'none' then now() end,
   case lease when 'runs' then now() + interval '1 hour'

@@ -4,6 +4,8 @@ import { changeSteps } from "./change_steps.ts";
 import { consumerSteps } from "./consumer_steps.ts";
 import { delivererSteps } from "./deliverer_steps.ts";
 import type { System } from "./explore.ts";
+import { firerSteps } from "./firer_steps.ts";
+import { type FiringCalls, firingCalls } from "./firing_calls.ts";
 import { type InboxCalls, inboxCalls } from "./inbox_calls.ts";
 import { type OutboxCalls, outboxCalls } from "./outbox_calls.ts";
 import type { Rewrite } from "./real_calls.ts";
@@ -17,6 +19,8 @@ export interface Scope {
   relays: number; // with 0 relays all events are published at the start, else none is committed
   consumers: number;
   deliverers: number;
+  reminders?: Event[]; // of the small service; events with these numbers are their names
+  firers?: number;
   faults: number; // in total, of any kind
   reconciles?: boolean;
 }
@@ -24,20 +28,23 @@ export interface Scope {
 export interface Model extends AsyncDisposable {
   outbox: OutboxCalls;
   inbox: InboxCalls;
+  firing: FiringCalls;
   habits: Habits;
 }
 
 export function openModel(
   { habits, rewrite }: { habits?: Partial<Habits>; rewrite?: Rewrite } = {},
 ): Model {
-  const [outbox, inbox] = [outboxCalls(rewrite), inboxCalls(rewrite)];
+  const calls = {
+    outbox: outboxCalls(rewrite),
+    inbox: inboxCalls(rewrite),
+    firing: firingCalls(rewrite),
+  };
   return {
-    outbox,
-    inbox,
+    ...calls,
     habits: { ...usual, ...habits },
     async [Symbol.asyncDispose]() {
-      await outbox.real[Symbol.asyncDispose]();
-      await inbox.real[Symbol.asyncDispose]();
+      for (const { real } of Object.values(calls)) await real[Symbol.asyncDispose]();
     },
   };
 }
@@ -58,8 +65,8 @@ const usual: Habits = {
   forgetsRows: false,
 };
 
-export function callsOf({ outbox, inbox }: Model): number {
-  return outbox.real.count + inbox.real.count;
+export function callsOf({ outbox, inbox, firing }: Model): number {
+  return outbox.real.count + inbox.real.count + firing.real.count;
 }
 
 // Behaviour that depends on the code and not on a statement.
@@ -83,7 +90,7 @@ export function systemOf(model: Model, scope: Scope): System<State> {
   return {
     initial: initialState(scope),
     keyOf,
-    isQuiet: (state) => isQuiet(state, scope.events),
+    isQuiet: (state) => isQuiet(state, scope),
     brokenIn: (state) => brokenIn(state, scope.faults),
     stepsFrom: async (state) => [
       ...await changeSteps(state, model, scope.events),
@@ -91,6 +98,7 @@ export function systemOf(model: Model, scope: Scope): System<State> {
       ...scope.relays > 0 ? brokerSteps(state) : [],
       ...await consumerSteps(state, model),
       ...await delivererSteps(state, model),
+      ...scope.reminders ? await firerSteps(state, model, scope.reminders) : [],
       ...scope.reconciles ? await reconcileSteps(state, model) : [],
     ],
   };
@@ -122,11 +130,13 @@ function initialState(scope: Scope): State {
       workers: idle(scope.deliverers),
       tables: { rows: events.map(() => null), processed: none },
     },
+    firing: { workers: idle(scope.firers ?? 0), tables: { rows: events.map(() => null) } },
     missing: [],
     history: {
       faultsLeft: scope.faults,
       published: none.map((_, event) => isPublished && scope.events.includes(event)),
       sent: none,
+      fired: none,
       unawaited: none,
     },
   };

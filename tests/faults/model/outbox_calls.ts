@@ -7,6 +7,7 @@ import { outbox as table } from "../../../entitlement/outbox.ts";
 import { storeEvents } from "../../../entitlement/store_changes.ts";
 import { newOperation } from "../../../shared/operators/operations.ts";
 import { query, type Transaction } from "../../../shared/postgres/postgres.ts";
+import { freshDatabase } from "../../support/databases.ts";
 import {
   asHeld,
   asRecords,
@@ -167,7 +168,7 @@ const onlyPublished: View<Outbox> = {
 };
 
 const access: TableAccess<Outbox> = {
-  service: "entitlement",
+  freshDatabase: () => freshDatabase("entitlement"),
   names: [
     "outbox_events",
     "stream_generations",
@@ -180,8 +181,9 @@ const access: TableAccess<Outbox> = {
   tokenOf,
   load: ({ rows, generations }) =>
     `insert into outbox_events
-       (event_id, event_type, payload, published_at, stream_generation, stream_seq, ${leasedColumns})
-     select id, 'EntitlementGranted', '{}', case when status = 'PUBLISHED' then now() end,
+       (event_id, event_type, aggregate_key, payload, created_at, published_at,
+        stream_generation, stream_seq, ${leasedColumns})
+     select id, 'EntitlementGranted', key, '{}', born, case when status = 'PUBLISHED' then now() end,
        (place->>'generation')::bigint, (place->>'sequence')::bigint, ${leasedValues}
      from ${asRecords(rows, "place jsonb")};
      insert into stream_generations

@@ -4,19 +4,14 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
-import { freshDatabase, withClient } from "../../support/databases.ts";
-import type { ServiceName } from "../../../tools/services.ts";
-import { type Event, numberOf, type Row } from "./state.ts";
+import { type TestDatabase, withClient } from "../../support/databases.ts";
+import { type Event, type LeasedTables, numberOf } from "./state.ts";
 
 /** A variant that is broken on purpose replaces a statement with this. */
 export type Rewrite = (text: string, killed: boolean) => string;
 
-export interface LeasedTables {
-  rows: (Row | null)[]; // by event
-}
-
 export interface TableAccess<Tables> {
-  service: ServiceName;
+  freshDatabase(): Promise<TestDatabase>;
   names: string[]; // of the tables
   load(tables: Tables): string; // statements that fill the empty tables
   lock(event: Event): string; // a statement that locks the event's row
@@ -88,7 +83,7 @@ export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
     call: (database: Database) => Promise<Returned>,
     circumstances: Circumstances & { unread?: RegExp },
   ): Promise<Changed<Tables, Returned>> {
-    const { owner, service } = await (this.#opened ??= open(this.#access.service));
+    const { owner, service } = await (this.#opened ??= open(this.#access));
     const { names, load, lock, read, tokenOf } = this.#access;
     // Otherwise each call would read the dead rows of all calls before it.
     if (this.count++ % 50 === 0) await owner.query(`vacuum ${names}`);
@@ -113,9 +108,9 @@ export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
     let last: Promise<unknown> = Promise.resolve();
     const query = (config: pg.QueryConfig) =>
       last = last.then(() => {
-        if (killedBefore?.test(config.text)) throw new Interrupted();
-        if (unread?.test(config.text)) throw new Error(`It reads more: ${config.text}`);
         const text = this.#rewrite(config.text, killedBefore !== undefined);
+        if (killedBefore?.test(text)) throw new Interrupted();
+        if (unread?.test(config.text)) throw new Error(`It reads more: ${config.text}`);
         const isSame = text === config.text; // else the statement that is prepared is another one
         return service.query(isSame ? config : { text, values: config.values ?? [] });
       });
@@ -134,8 +129,10 @@ interface Opened {
   close(): Promise<void>;
 }
 
-async function open(service: ServiceName): Promise<Opened> {
-  const { ownerUrl, serviceUrl, drop } = await freshDatabase(service);
+async function open(
+  { freshDatabase }: Pick<TableAccess<unknown>, "freshDatabase">,
+): Promise<Opened> {
+  const { ownerUrl, serviceUrl, drop } = await freshDatabase();
   const name = new URL(ownerUrl).pathname.slice(1);
   await withClient(
     ownerUrl,

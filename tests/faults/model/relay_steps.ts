@@ -1,24 +1,24 @@
 // A relay (shared/outbox/relay.ts) connects, compares the stream with what it recorded, and then
 // publishes its claimed rows.
 import type { Model } from "./model.ts";
-import { nameOf, withFault, withFlag, withHeld, withWorker } from "./changes.ts";
+import { nameOf, withFault, withFlag, withWorker } from "./changes.ts";
 import type { Step } from "./explore.ts";
-import { afterFailure, finish, isUsedUp, nextOfEachKey } from "./hand.ts";
+import { afterFailure } from "./hand.ts";
 import { comesTooEarly, rules } from "./rules.ts";
 import {
-  events,
   type Link,
   numberOf,
+  type Outbox,
   type Outcome,
   type State,
   type Stream,
   type Worker,
 } from "./state.ts";
-import { workerSteps } from "./worker_steps.ts";
+import { type Side, workerSteps, workSteps } from "./worker_steps.ts";
 
 export async function relaySteps(state: State, model: Model): Promise<Step<State>[]> {
   const { publishing, history } = state;
-  const steps = await workerSteps({
+  const side: Side<Outbox> = {
     name: "relay",
     work: publishing,
     calls: model.outbox,
@@ -26,9 +26,10 @@ export async function relaySteps(state: State, model: Model): Promise<Step<State
     mayClaim: ({ link }) => link?.kind === "publishes",
     crashed: model.habits.startsAgain ? null : { kind: "gone" },
     put: (work) => ({ ...state, publishing: work }),
-  }, history.faultsLeft);
+  };
+  const steps = await workerSteps(side, history.faultsLeft);
   for (const at of publishing.workers.keys()) {
-    steps.push(...await linkSteps(state, at, model), ...publishSteps(state, at, model));
+    steps.push(...await linkSteps(state, at, model), ...publishSteps(state, at, side));
   }
   return steps;
 }
@@ -127,22 +128,12 @@ function withLink(state: State, at: number, link: Link | null): State {
 
 // publishRow and openPublisher. A worker may stall between its last check of the lease and the
 // publish, so an expired lease does not prevent a publish here.
-function publishSteps(state: State, at: number, { habits }: Model): Step<State>[] {
+function publishSteps(state: State, at: number, side: Side<Outbox>): Step<State>[] {
   const { publishing, stream, history } = state;
-  const { held, link } = publishing.workers[at] as Worker;
+  const { link } = publishing.workers[at] as Worker;
   if (link?.kind !== "publishes") return [];
-  return nextOfEachKey(held, habits.awaitsFailures).flatMap((row) => {
+  return workSteps(side, at, ({ row, name, who, ends }) => {
     const { event } = row;
-    const name = events[event]?.name;
-    const who = `relay ${nameOf(at)}`;
-    const ends = (outcome: Outcome): State => ({
-      ...state,
-      publishing: withHeld(publishing, at, finish(held, row, outcome)),
-    });
-    if (isUsedUp(row)) {
-      const next = ends({ kind: "failed", attempted: false });
-      return [{ label: `${who} gives ${name} up`, next }];
-    }
     if (link.run !== stream.run) {
       return [{ label: `${who} can't publish ${name}`, next: ends({ kind: "released" }) }];
     }

@@ -4,23 +4,25 @@ import {
   type Event,
   events,
   type Held,
-  type Inbox,
+  type LeasedTables,
   type Outbox,
   type Row,
   type State,
 } from "./state.ts";
 
-type Tables = Outbox | Inbox;
-
 export const rules = {
   fence: "a worker that lost its lease changes nothing",
   final: "a finished row stays as it is, unless the stream loses its event",
+  due: "no claim takes a row before it is due",
   publishOrder: "an event is not published before the earlier ones of its key",
   sendOrder: "a notification is not sent before the earlier ones of its key",
+  fireOrder: "a reminder does not fire before the earlier ones of its key",
   onceEach: "an event has a row in processed_events if and only if it has a notification",
   deadLetter: "a notification is FAILED if and only if it has one dead letter",
   published: "an event that is PUBLISHED or received was stored by the stream",
   sent: "a notification that is SENT was accepted by the channel",
+  fired: "a reminder that is FIRED was worked on",
+  announced: "a reminder is FIRED if and only if it has one event",
   ownAttempts: "only a row's own failures count as its attempts",
   usedUp: "a row is FAILED when its attempts are used up, and not before",
   leased: "exactly the rows that are worked on have a lease",
@@ -30,9 +32,10 @@ export const rules = {
 };
 
 export function brokenIn(state: State, faults: number): string | undefined {
-  const { publishing, sending, stream, history } = state;
+  const { publishing, sending, firing, stream, history } = state;
   const [outbox, inbox] = [publishing.tables.rows, sending.tables.rows];
-  const rows: (Row | null)[] = [...outbox, ...inbox];
+  const reminders = firing.tables.rows;
+  const rows: (Row | null)[] = [...outbox, ...inbox, ...reminders];
   // Each restart of the broker was a fault, but it did not affect a row.
   const ownFaults = faults - history.faultsLeft - (stream.run - 1);
   const broken: Partial<Record<keyof typeof rules, boolean>> = {
@@ -43,6 +46,8 @@ export function brokenIn(state: State, faults: number): string | undefined {
       (row?.status === "PUBLISHED" || sending.tables.processed[event])
     ),
     sent: inbox.some((row, event) => row?.status === "SENT" && !history.sent[event]),
+    fired: reminders.some((row, event) => row?.status === "FIRED" && !history.fired[event]),
+    announced: reminders.some((row) => row && row.announced !== Number(row.status === "FIRED")),
     ownAttempts: rows.some((row) => row && row.attempts > ownFaults),
     usedUp: rows.some((row) => row?.status === "FAILED" && row.attempts < maxAttempts),
     leased: rows.some((row) => row && isWorkedOn(row) !== (row.lease !== "none")),
@@ -56,10 +61,11 @@ export function brokenIn(state: State, faults: number): string | undefined {
 
 export function changesWithoutLease(
   held: Held[],
-  before: Tables,
-  after: Tables,
+  before: LeasedTables,
+  after: LeasedTables,
 ): string | undefined {
-  const lost = held.filter(({ leased }) => !leased);
+  const owns = (event: Event) => held.some((row) => row.event === event && row.leased);
+  const lost = held.filter(({ event }) => !owns(event)); // it may have claimed a row once more
   return lost.some(({ event }) => differ(before.rows[event], after.rows[event]))
     ? rules.fence
     : undefined;
@@ -72,14 +78,27 @@ export function changesUnpublished(before: Outbox, after: Outbox): string | unde
   return changed ? rules.missing : undefined;
 }
 
-export function changesFinished(before: Tables, after: Tables): string | undefined {
+/** Checks a claim. */
+export function claimsWrongly(
+  claimed: Held[],
+  before: LeasedTables,
+  after: LeasedTables,
+): string | undefined {
+  const isTooEarly = claimed.some(({ event }) => {
+    const row = before.rows[event];
+    return row && (row.waits || ("early" in row && row.early === true));
+  });
+  return isTooEarly ? rules.due : changesFinished(before, after);
+}
+
+function changesFinished(before: LeasedTables, after: LeasedTables): string | undefined {
   const changed = before.rows.some((row, event) =>
     row && !isUnfinished(row) && differ(row, after.rows[event])
   );
   return changed ? rules.final : undefined;
 }
 
-/** Checks the first publish or send. It need not wait for a predecessor that `isOver`. */
+/** Checks the first publish, send or firing. It need not wait for a predecessor that `isOver`. */
 export function comesTooEarly(
   event: Event,
   came: boolean[],
@@ -94,22 +113,25 @@ export function comesTooEarly(
 
 // In a quiet state all work is finished. One must be reachable from every state.
 export function isQuiet(
-  { publishing, stream, consumers, sending, missing }: State,
-  expected: Event[],
+  { publishing, stream, consumers, sending, firing, missing }: State,
+  expected: { events: Event[]; reminders?: Event[] },
 ): boolean {
   const inbox = sending.tables;
   const has = (event: Event) => stream.messages.some((message) => message.event === event);
   const arrived = (event: Event) =>
     consumers.length > 0 ? isOneOf(inbox.rows[event]?.status, "SENT", "FAILED") : has(event);
-  return [...publishing.workers, ...consumers, ...sending.workers]
-    .every(({ held }) => held.length === 0) &&
-    [...publishing.workers, ...sending.workers].every(({ flight }) => flight.length === 0) &&
+  const workers = [...publishing.workers, ...sending.workers, ...firing.workers];
+  return [...workers, ...consumers].every(({ held }) => held.length === 0) &&
+    workers.every(({ flight }) => flight.length === 0) &&
     missing.length === 0 &&
-    expected.every((event) => {
+    expected.events.every((event) => {
       const status = publishing.tables.rows[event]?.status;
       return status === "FAILED" || (status === "PUBLISHED" && arrived(event));
     }) &&
-    inbox.rows.every((row) => row === null || isOneOf(row.status, "SENT", "FAILED"));
+    inbox.rows.every((row) => row === null || isOneOf(row.status, "SENT", "FAILED")) &&
+    (expected.reminders ?? []).every((event) =>
+      isOneOf(firing.tables.rows[event]?.status, "FIRED", "FAILED")
+    );
 }
 
 export function isUnfinished({ status }: Row): boolean {
@@ -117,7 +139,7 @@ export function isUnfinished({ status }: Row): boolean {
 }
 
 function isWorkedOn({ status }: Pick<Row, "status">): boolean {
-  return isOneOf(status, "IN_FLIGHT", "PROCESSING");
+  return isOneOf(status, "IN_FLIGHT", "PROCESSING", "FIRING");
 }
 
 function isOneOf(status: string | undefined, ...statuses: string[]): boolean {

@@ -16,6 +16,7 @@ export interface State {
   stream: Stream;
   consumers: Consumer[];
   sending: Work<Inbox>; // the deliverers and their table
+  firing: Work<Reminders>; // the workers of the small service and their table
   missing: Event[]; // found by the reconciliation and not republished yet
   history: History;
 }
@@ -23,6 +24,10 @@ export interface State {
 export interface Work<Tables> {
   tables: Tables;
   workers: Worker[];
+}
+
+export interface LeasedTables {
+  rows: (Row | null)[]; // by event
 }
 
 export interface Outbox {
@@ -33,6 +38,11 @@ export interface Outbox {
 export interface Inbox {
   rows: (NotificationRow | null)[]; // by event
   processed: boolean[];
+}
+
+// A reminder has the number of the event that announces it.
+export interface Reminders {
+  rows: (ReminderRow | null)[]; // null until it is created
 }
 
 export interface Row {
@@ -49,6 +59,11 @@ export interface OutboxRow extends Row {
 export interface NotificationRow extends Row {
   awaitsPredecessor: boolean;
   deadLetters: number;
+}
+
+export interface ReminderRow extends Row {
+  early: boolean; // its time is in the future
+  announced: number; // events of it in the outbox
 }
 
 export interface Place {
@@ -77,7 +92,7 @@ export interface Message {
   acked: boolean; // by the durable consumer
 }
 
-// A relay or a deliverer.
+// A relay, a deliverer or a firer.
 export interface Worker {
   held: Held[]; // in the order in which they joined
   flight: Held[]; // what a claim has leased, beside rows in hand, before its answer is handled
@@ -126,6 +141,7 @@ export interface History {
   faultsLeft: number;
   published: boolean[]; // some generation of the stream has stored it
   sent: boolean[]; // it was given to the channel
+  fired: boolean[]; // a firer has worked on it without a failure
   unawaited: boolean[]; // the wait for its predecessor has ended without it
 }
 
@@ -145,11 +161,13 @@ export function numberOf(part: object): number {
 }
 
 // States that differ only in the order of equal processes are the same.
-export function keyOf({ publishing, stream, consumers, sending, missing, history }: State): string {
+export function keyOf(
+  { publishing, stream, consumers, sending, firing, missing, history }: State,
+): string {
   return [
     missing,
-    [numberOf(publishing.tables), numberOf(sending.tables), numberOf(stream), numberOf(history)],
-    ...[publishing.workers, consumers, sending.workers].map((processes) =>
+    [publishing.tables, sending.tables, firing.tables, stream, history].map(numberOf),
+    ...[publishing.workers, consumers, sending.workers, firing.workers].map((processes) =>
       processes.map(numberOf).sort((a, b) => a - b)
     ),
   ].join(";");

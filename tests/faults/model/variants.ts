@@ -15,6 +15,7 @@ export interface Variant {
 const oneRelay = { events: [0, 1], relays: 1, consumers: 0, deliverers: 0, faults: 1 };
 const twoRelays = { ...oneRelay, relays: 2, faults: 2 };
 const wholeWay = { ...oneRelay, consumers: 1, deliverers: 1 };
+const firing = { ...oneRelay, events: [], relays: 0, reminders: [0], firers: 1 };
 const received = { ...wholeWay, relays: 0 };
 
 const token = /(\w+)\.claim_token = \w+\.token/g;
@@ -144,5 +145,18 @@ export const variants: Variant[] = [
     scope: { ...received, faults: 0 },
     rewrite: (text) => text.replace(/, awaits_predecessor = false(?=\s+from claimable)/, ""),
     breaks: rules.awaits,
+  },
+  {
+    name: "FIRED and the event of a reminder are two statements",
+    scope: firing,
+    rewrite: (text, killed) =>
+      killed ? text.replace(/insert into outbox_events\s+\([^)]+\)/, "") : text,
+    breaks: rules.announced,
+  },
+  {
+    name: "A claim takes reminders that are not due",
+    scope: { ...firing, faults: 0 },
+    rewrite: (text) => isClaim(text) ? text.replaceAll("row.due_at <= now()", "true") : text,
+    breaks: rules.due,
   },
 ];

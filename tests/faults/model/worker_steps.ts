@@ -1,32 +1,32 @@
-// What relays and deliverers share (shared/queue/worker.ts): they claim, keep and settle while time passes.
-// Each defines its own work.
+// The queue organ (shared/queue/worker.ts): relays, deliverers and firers claim, keep and settle rows of
+// their tables while time passes. Each defines what its work on a row is.
 import type { Step } from "./explore.ts";
-import { finish, giveBack, goesBack, join, joinable, nextOfEachKey } from "./hand.ts";
+import { finish, giveBack, goesBack, isUsedUp, join, joinable, nextOfEachKey } from "./hand.ts";
 import type { LeasedCalls } from "./leased_rows.ts";
 import type { Habits } from "./model.ts";
 import {
   nameOf,
+  withCrash,
   withFault,
   withFlight,
   withHeld,
   withRow,
   withTables,
-  withWorker,
 } from "./changes.ts";
-import { changesFinished, changesWithoutLease, isUnfinished } from "./rules.ts";
+import { changesWithoutLease, claimsWrongly, isUnfinished } from "./rules.ts";
 import {
   events,
   type Held,
-  type Inbox,
+  type LeasedTables,
   type Link,
-  type Outbox,
+  type Outcome,
   type State,
   type Work,
   type Worker,
 } from "./state.ts";
 
 export interface Side<Tables> {
-  name: "relay" | "deliverer";
+  name: "relay" | "deliverer" | "firer";
   work: Work<Tables>;
   calls: LeasedCalls<Tables>;
   habits: Habits;
@@ -35,7 +35,15 @@ export interface Side<Tables> {
   put(work: Work<Tables>): State;
 }
 
-export async function workerSteps<Tables extends Outbox | Inbox>(
+// The next row of a key in the hands of a worker.
+export interface Turn {
+  row: Held;
+  name: string;
+  who: string; // works on it
+  ends(outcome: Outcome): State;
+}
+
+export async function workerSteps<Tables extends LeasedTables>(
   side: Side<Tables>,
   faultsLeft: number,
 ): Promise<Step<State>[]> {
@@ -59,8 +67,24 @@ export async function workerSteps<Tables extends Outbox | Inbox>(
   return [...steps, ...timeSteps(side, faultsLeft)];
 }
 
+/** The worker works on the next row of each key, or gives it up. */
+export function workSteps<Tables>(
+  { name: side, work, habits, put }: Side<Tables>,
+  at: number,
+  worksOn: (turn: Turn) => Step<State>[],
+): Step<State>[] {
+  const { held } = work.workers[at] as Worker;
+  const who = `${side} ${nameOf(at)}`;
+  return nextOfEachKey(held, habits.awaitsFailures).flatMap((row) => {
+    const name = namesOf([row]);
+    const ends = (outcome: Outcome) => put(withHeld(work, at, finish(held, row, outcome)));
+    if (!isUsedUp(row)) return worksOn({ row, name, who, ends });
+    return [{ label: `${who} gives ${name} up`, next: ends({ kind: "failed", attempted: false }) }];
+  });
+}
+
 // Alone, or while another session has locked one of the rows.
-async function claimSteps<Tables extends Outbox | Inbox>(
+async function claimSteps<Tables extends LeasedTables>(
   { work, calls, put }: Side<Tables>,
   at: number,
   who: string,
@@ -79,7 +103,7 @@ async function claimSteps<Tables extends Outbox | Inbox>(
       steps.push({
         label: `${who} claims ${namesOf(held)}${besides}`,
         next: put(withHeld(withTables(work, changed), at, held)),
-        breaks: changesFinished(tables, changed.tables),
+        breaks: claimsWrongly(changed.returned, tables, changed.tables),
       });
     }
   }
@@ -87,7 +111,7 @@ async function claimSteps<Tables extends Outbox | Inbox>(
 }
 
 // A claim beside rows in hand. What it has leased joins the lines only with its answer.
-async function flightSteps<Tables extends Outbox | Inbox>(
+async function flightSteps<Tables extends LeasedTables>(
   { work, calls, put }: Side<Tables>,
   at: number,
   who: string,
@@ -105,7 +129,7 @@ async function flightSteps<Tables extends Outbox | Inbox>(
   return [{
     label: `${who} claims ${namesOf(changed.returned)} beside what it has in hand`,
     next: put(withFlight(withTables(work, changed), at, changed.returned)),
-    breaks: changesFinished(tables, changed.tables),
+    breaks: claimsWrongly(changed.returned, tables, changed.tables),
   }];
 }
 
@@ -119,7 +143,7 @@ function namesOf(held: Held[]): string {
   return held.map(({ event }) => events[event]?.name).join(" and ");
 }
 
-async function settleSteps<Tables extends Outbox | Inbox>(
+async function settleSteps<Tables extends LeasedTables>(
   { work, calls, habits, put }: Side<Tables>,
   at: number,
   who: string,
@@ -145,7 +169,7 @@ async function settleSteps<Tables extends Outbox | Inbox>(
 }
 
 // The heartbeat.
-async function keepSteps<Tables extends Outbox | Inbox>(
+async function keepSteps<Tables extends LeasedTables>(
   { work, calls, habits, put }: Side<Tables>,
   at: number,
   who: string,
@@ -175,17 +199,12 @@ function crash<Tables>(
 ): Step<State>[] {
   const othersLive = work.workers.some(({ link }, other) => other !== at && link?.kind !== "gone");
   if (crashed?.kind === "gone" && !othersLive) return [];
-  const next = put(withWorker(work, at, {
-    held: [],
-    flight: [],
-    link: crashed,
-    paused: false,
-  }));
+  const next = put(withCrash(work, at, crashed));
   return [{ label: `${who} crashes`, next: withFault(next) }];
 }
 
 // If a lease expires while a worker still uses it, the worker was too slow, which is a fault.
-function timeSteps<Tables extends Outbox | Inbox>(
+function timeSteps<Tables extends LeasedTables>(
   { name: side, work, put }: Side<Tables>,
   faultsLeft: number,
 ): Step<State>[] {
