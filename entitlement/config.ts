@@ -1,22 +1,14 @@
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import {
-  databaseChecks,
+  database,
   type DatabaseConfig,
-  databaseConfig,
-  databaseSettings,
-  natsChecks,
+  nats,
   type NatsConfig,
-  natsConfig,
-  natsSettings,
+  retention,
   type RetentionConfig,
-  retentionConfig,
-  retentionSettings,
-  serviceChecks,
+  service,
   type ServiceConfig,
-  serviceConfig,
-  serviceSettings,
-  workerChecks,
-  workerConfig,
+  worker,
 } from "@kenri/shared/process/service_settings.ts";
 import {
   count,
@@ -26,7 +18,7 @@ import {
   secretKeys,
 } from "@kenri/shared/process/setting_kinds.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import { type WorkerOptions, workerSettings } from "@kenri/shared/queue/worker_settings.ts";
+import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import type { CommitOptions } from "./change_entitlement.ts";
 import { program } from "./program.ts";
@@ -35,9 +27,9 @@ import type { RetentionOptions } from "./retention.ts";
 import { streamOfEvents, streamSettings } from "./stream_settings.ts";
 
 export const schema = z.object({
-  ...databaseSettings("entitlement"),
-  ...retentionSettings("entitlement"),
-  ...prefixed("entitlement.outbox", workerSettings),
+  ...database.settings("entitlement"),
+  ...retention.settings("entitlement"),
+  ...worker.settings("entitlement.outbox"),
   ...prefixed("entitlement", {
     "idempotency.ttl": duration().prefault("24h").describe(
       "How long the answer to an idempotency key is replayed",
@@ -63,13 +55,13 @@ export const schema = z.object({
     ),
   }),
   ...streamSettings,
-  ...natsSettings,
-  ...serviceSettings("entitlement", program.port),
+  ...nats.settings(),
+  ...service.settings("entitlement", program.port),
 }).check(
-  ...databaseChecks("entitlement"),
-  ...natsChecks,
-  ...workerChecks("entitlement.outbox"),
-  ...serviceChecks("entitlement"),
+  ...database.checks("entitlement"),
+  ...nats.checks(),
+  ...worker.checks("entitlement.outbox"),
+  ...service.checks("entitlement"),
 );
 
 export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {
@@ -86,9 +78,9 @@ export function readConfig(
 ): Config {
   const settings = parseSettings(schema, read);
   return {
-    ...serviceConfig("entitlement", settings),
-    ...databaseConfig("entitlement", settings),
-    ...natsConfig(settings),
+    ...service.config("entitlement", settings),
+    ...database.config("entitlement", settings),
+    ...nats.config(settings),
     stream: streamOfEvents(settings),
     sealKeys: settings["entitlement.seal-key"] ?? [],
     commit: {
@@ -96,11 +88,11 @@ export function readConfig(
       maxPerUser: settings["entitlement.max-per-user"],
     },
     outbox: {
-      ...workerConfig("entitlement.outbox", settings),
+      ...worker.config("entitlement.outbox", settings),
       enabled: settings["entitlement.outbox.enabled"],
     },
     retention: {
-      ...retentionConfig("entitlement", settings),
+      ...retention.config("entitlement", settings),
       publishedTtlMs: settings["entitlement.outbox.published-ttl"],
       auditMonths: settings["entitlement.retention.audit-months"],
     },

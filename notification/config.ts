@@ -1,26 +1,17 @@
 import {
-  databaseChecks,
+  database,
   type DatabaseConfig,
-  databaseConfig,
-  databaseSettings,
-  natsChecks,
+  nats,
   type NatsConfig,
-  natsConfig,
-  natsSettings,
+  retention,
   type RetentionConfig,
-  retentionConfig,
-  retentionSettings,
-  serviceChecks,
+  service,
   type ServiceConfig,
-  serviceConfig,
-  serviceSettings,
-  workerChecks,
-  workerConfig,
+  worker,
 } from "@kenri/shared/process/service_settings.ts";
 import { count, duration, flag, maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
 import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import { workerSettings } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import type { DeliveryOptions } from "./deliver_notifications.ts";
 import { program } from "./program.ts";
@@ -50,9 +41,9 @@ const prefixNeedsInjection = z.refine<Record<string, unknown>>(
 );
 
 export const schema = z.object({
-  ...databaseSettings("notification"),
-  ...retentionSettings("notification"),
-  ...prefixed("notification.delivery", workerSettings),
+  ...database.settings("notification"),
+  ...retention.settings("notification"),
+  ...worker.settings("notification.delivery"),
   ...prefixed("notification", {
     "delivery.send-timeout": duration(maxTimerMs).prefault("10s").describe(
       "Time limit of one send",
@@ -71,13 +62,13 @@ export const schema = z.object({
     ),
   }),
   ...streamSettings,
-  ...natsSettings,
-  ...serviceSettings("notification", program.port),
+  ...nats.settings(),
+  ...service.settings("notification", program.port),
 }).check(
-  ...databaseChecks("notification"),
-  ...natsChecks,
-  ...workerChecks("notification.delivery"),
-  ...serviceChecks("notification"),
+  ...database.checks("notification"),
+  ...nats.checks(),
+  ...worker.checks("notification.delivery"),
+  ...service.checks("notification"),
   injectionNeedsPrefix,
   prefixNeedsInjection,
 );
@@ -94,18 +85,18 @@ export function readConfig(
 ): Config {
   const settings = parseSettings(schema, read);
   return {
-    ...serviceConfig("notification", settings),
-    ...databaseConfig("notification", settings),
-    ...natsConfig(settings),
+    ...service.config("notification", settings),
+    ...database.config("notification", settings),
+    ...nats.config(settings),
     ...streamsOf(settings),
     delivery: {
-      ...workerConfig("notification.delivery", settings),
+      ...worker.config("notification.delivery", settings),
       sendTimeoutMs: settings["notification.delivery.send-timeout"],
     },
     predecessorWaitMs: settings["notification.delivery.predecessor-wait"],
     failingUserIdPrefix: settings["notification.delivery.failure-injection.user-id-prefix"],
     retention: {
-      ...retentionConfig("notification", settings),
+      ...retention.config("notification", settings),
       days: settings["notification.retention.retention-days"],
     },
   };

@@ -73,14 +73,14 @@ const ownSettings = (httpPort: number) => ({
 
 type OwnSettings = ReturnType<typeof ownSettings>;
 
-export function serviceSettings<Service extends string>(
+function serviceSettings<Service extends string>(
   service: Service,
   httpPort: number,
 ): Prefixed<Service, OwnSettings> & typeof commonSettings {
   return { ...prefixed(service, ownSettings(httpPort)), ...commonSettings };
 }
 
-export function serviceChecks(service: string): Check[] {
+function serviceChecks(service: string): Check[] {
   return [issuerIsComplete, burstNeedsRate, loopbackUnlessAccess(`${service}.http.host`)];
 }
 
@@ -94,7 +94,7 @@ export interface ServiceConfig {
   shutdownGraceMs: number;
 }
 
-export function serviceConfig<Service extends string>(
+function serviceConfig<Service extends string>(
   service: Service,
   settings: Prefixed<Service, Values<OwnSettings>> & Values<typeof commonSettings>,
 ): ServiceConfig {
@@ -114,20 +114,20 @@ export function serviceConfig<Service extends string>(
   };
 }
 
-const database = {
+const databaseFields = {
   "database.url": databaseUrl().describe(
     "`postgres://role:password@host:port/database`, with the service's own role",
   ),
   ...prefixed("database", tlsSettings),
 };
 
-export function databaseSettings<Service extends string>(
+function databaseSettings<Service extends string>(
   service: Service,
-): Prefixed<Service, typeof database> {
-  return prefixed(service, database);
+): Prefixed<Service, typeof databaseFields> {
+  return prefixed(service, databaseFields);
 }
 
-export function databaseChecks(service: string): Check[] {
+function databaseChecks(service: string): Check[] {
   return databaseTlsIsUsed(`${service}.database`);
 }
 
@@ -136,18 +136,18 @@ export interface DatabaseConfig {
   databaseTls: TlsSource;
 }
 
-export function databaseConfig<Service extends string>(
+function databaseConfig<Service extends string>(
   service: Service,
-  settings: Prefixed<Service, Values<typeof database>>,
+  settings: Prefixed<Service, Values<typeof databaseFields>>,
 ): DatabaseConfig {
-  const own = unprefixed<Service, Values<typeof database>>(service, settings);
+  const own = unprefixed<Service, Values<typeof databaseFields>>(service, settings);
   return {
     databaseUrl: own["database.url"],
     databaseTls: { ...tlsSource("database", own), setting: `${service}.database` },
   };
 }
 
-export const natsSettings = {
+const natsSettings = {
   "nats.url": natsUrls().describe(
     "One or more `nats://host:port`, or `tls://host:port` for encryption, separated by commas",
   ),
@@ -157,17 +157,15 @@ export const natsSettings = {
   ),
 };
 
-export const natsChecks: Check[] = natsTlsIsUsed();
-
 export interface NatsConfig {
   nats: Required<NatsServers>;
 }
 
-export function natsConfig(settings: Values<typeof natsSettings>): NatsConfig {
+function natsConfig(settings: Values<typeof natsSettings>): NatsConfig {
   return { nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) } };
 }
 
-const retention = {
+const retentionFields = {
   "retention.enabled": flag().prefault("true").describe(
     "Whether this replica deletes what is past its retention",
   ),
@@ -176,10 +174,10 @@ const retention = {
   ),
 };
 
-export function retentionSettings<Service extends string>(
+function retentionSettings<Service extends string>(
   service: Service,
-): Prefixed<Service, typeof retention> {
-  return prefixed(service, retention);
+): Prefixed<Service, typeof retentionFields> {
+  return prefixed(service, retentionFields);
 }
 
 export interface RetentionConfig {
@@ -187,25 +185,42 @@ export interface RetentionConfig {
   intervalMs: number;
 }
 
-export function retentionConfig<Service extends string>(
+function retentionConfig<Service extends string>(
   service: Service,
-  settings: Prefixed<Service, Values<typeof retention>>,
+  settings: Prefixed<Service, Values<typeof retentionFields>>,
 ): RetentionConfig {
-  const own = unprefixed<Service, Values<typeof retention>>(service, settings);
+  const own = unprefixed<Service, Values<typeof retentionFields>>(service, settings);
   return { enabled: own["retention.enabled"], intervalMs: own["retention.cleanup-interval"] };
 }
 
 export type WorkerConfig = WorkerOptions & { worker: string };
 
 /** The prefix is that of one worker, such as `NAME.outbox`. */
-export function workerChecks(prefix: string): Check[] {
+function workerChecks(prefix: string): Check[] {
   return [notAbove(`${prefix}.backoff-jitter-min`, `${prefix}.backoff-jitter-max`)];
 }
 
-export function workerConfig<Prefix extends string>(
+function workerConfig<Prefix extends string>(
   prefix: Prefix,
   settings: Prefixed<Prefix, Values<typeof workerSettings>> & { "hostname"?: string | undefined },
 ): WorkerConfig {
   const own = unprefixed<Prefix, Values<typeof workerSettings>>(prefix, settings);
   return { ...workerOptions(own), worker: settings["hostname"] ?? Deno.hostname() };
 }
+
+function workerSettingsOf<Prefix extends string>(
+  prefix: Prefix,
+): Prefixed<Prefix, typeof workerSettings> {
+  return prefixed(prefix, workerSettings);
+}
+
+// What a service may have. Each has its settings, checks of these together, and what they become.
+export const service = { settings: serviceSettings, checks: serviceChecks, config: serviceConfig };
+export const database = {
+  settings: databaseSettings,
+  checks: databaseChecks,
+  config: databaseConfig,
+};
+export const nats = { settings: () => natsSettings, checks: natsTlsIsUsed, config: natsConfig };
+export const retention = { settings: retentionSettings, config: retentionConfig };
+export const worker = { settings: workerSettingsOf, checks: workerChecks, config: workerConfig };

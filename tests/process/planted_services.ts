@@ -16,32 +16,39 @@ export const program: Service = {
   settings,
 };
 `,
-  "config.ts": `import * as capabilities from "@kenri/shared/process/service_settings.ts";
-import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import { type WorkerOptions, workerSettings } from "@kenri/shared/queue/worker_settings.ts";
+  "config.ts": `import {
+  database,
+  type DatabaseConfig,
+  nats,
+  type NatsConfig,
+  service,
+  type ServiceConfig,
+  worker,
+} from "@kenri/shared/process/service_settings.ts";
+import { environment, parseSettings } from "@kenri/shared/process/settings.ts";
+import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import { program } from "./program.ts";
 import { streamSettings } from "./stream_settings.ts";
 
-const { databaseConfig, natsConfig, serviceConfig, workerConfig } = capabilities;
 
 export const schema = z.object({
-  ...capabilities.databaseSettings("greeting"),
-  ...prefixed("greeting.outbox", workerSettings),
-  ...prefixed("greeting.letters", workerSettings),
+  ...database.settings("greeting"),
+  ...worker.settings("greeting.outbox"),
+  ...worker.settings("greeting.letters"),
   ...streamSettings,
-  ...capabilities.natsSettings,
-  ...capabilities.serviceSettings("greeting", program.port),
+  ...nats.settings(),
+  ...service.settings("greeting", program.port),
 }).check(
-  ...capabilities.databaseChecks("greeting"),
-  ...capabilities.natsChecks,
-  ...capabilities.workerChecks("greeting.outbox"),
-  ...capabilities.workerChecks("greeting.letters"),
-  ...capabilities.serviceChecks("greeting"),
+  ...database.checks("greeting"),
+  ...nats.checks(),
+  ...worker.checks("greeting.outbox"),
+  ...worker.checks("greeting.letters"),
+  ...service.checks("greeting"),
 );
 
 export interface Config
-  extends capabilities.ServiceConfig, capabilities.DatabaseConfig, capabilities.NatsConfig {
+  extends ServiceConfig, DatabaseConfig, NatsConfig {
   outbox: WorkerOptions;
   letters: WorkerOptions;
 }
@@ -49,11 +56,11 @@ export interface Config
 export function readConfig(read: (name: string) => string | undefined = environment): Config {
   const settings = parseSettings(schema, read);
   return {
-    ...serviceConfig("greeting", settings),
-    ...databaseConfig("greeting", settings),
-    ...natsConfig(settings),
-    outbox: workerConfig("greeting.outbox", settings),
-    letters: workerConfig("greeting.letters", settings),
+    ...service.config("greeting", settings),
+    ...database.config("greeting", settings),
+    ...nats.config(settings),
+    outbox: worker.config("greeting.outbox", settings),
+    letters: worker.config("greeting.letters", settings),
   };
 }
 `,
@@ -108,20 +115,20 @@ export const program: Service = {
 };
 `,
   "config.ts": `import { serverUrl } from "@kenri/shared/process/setting_kinds.ts";
-import * as capabilities from "@kenri/shared/process/service_settings.ts";
+import { service, type ServiceConfig } from "@kenri/shared/process/service_settings.ts";
 import { environment, parseSettings } from "@kenri/shared/process/settings.ts";
 import { z } from "zod";
 import { program } from "./program.ts";
 
 export const schema = z.object({
   "gate.cache.url": serverUrl("redis:"),
-  ...capabilities.serviceSettings("gate", program.port),
-}).check(...capabilities.serviceChecks("gate"));
+  ...service.settings("gate", program.port),
+}).check(...service.checks("gate"));
 
-export type Config = capabilities.ServiceConfig;
+export type Config = ServiceConfig;
 
 export function readConfig(read: (name: string) => string | undefined = environment): Config {
-  return capabilities.serviceConfig("gate", parseSettings(schema, read));
+  return service.config("gate", parseSettings(schema, read));
 }
 `,
   "main.ts": `import { createApp } from "@kenri/shared/http/app.ts";

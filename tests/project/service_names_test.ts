@@ -60,6 +60,6 @@ function namesIn(path: string, text: string): string[] {
 
 function isGenerated(path: string, line: string): boolean {
   if (path === "services.ts") return /^export \{ program as \w+ \} from /.test(line);
-  if (path === "Dockerfile") return /^COPY (\w+) \1$|--allow-env=/.test(line);
+  if (path === "Dockerfile") return /^COPY (\w+)(\/deno\.json)? \1\/?$|--allow-env=/.test(line);
   return path === "deno.json" && line.includes("tools/run_service.ts ");
 }

@@ -1,31 +1,30 @@
 import { inboxOf, inboxSettings } from "@kenri/shared/inbox/inbox_settings.ts";
-import * as of from "@kenri/shared/process/service_settings.ts";
+import { database, nats, service, worker } from "@kenri/shared/process/service_settings.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import { workerSettings } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import { program } from "./program.ts";
 
 export const schema = z.object({
-  ...of.serviceSettings("reminders", program.port),
-  ...of.databaseSettings("reminders"),
-  ...of.natsSettings,
-  ...prefixed("reminders.outbox", workerSettings),
-  ...prefixed("reminders.firing", workerSettings),
+  ...service.settings("reminders", program.port),
+  ...database.settings("reminders"),
+  ...nats.settings(),
+  ...worker.settings("reminders.outbox"),
+  ...worker.settings("reminders.firing"),
   ...prefixed("reminders.nats", inboxSettings),
 }).check(
-  ...of.serviceChecks("reminders"),
-  ...of.databaseChecks("reminders"),
-  ...of.natsChecks,
-  ...of.workerChecks("reminders.outbox"),
-  ...of.workerChecks("reminders.firing"),
+  ...service.checks("reminders"),
+  ...database.checks("reminders"),
+  ...nats.checks(),
+  ...worker.checks("reminders.outbox"),
+  ...worker.checks("reminders.firing"),
 );
 
 const configOf = (settings: z.output<typeof schema>) => ({
-  ...of.serviceConfig("reminders", settings),
-  ...of.databaseConfig("reminders", settings),
-  ...of.natsConfig(settings),
-  outbox: of.workerConfig("reminders.outbox", settings),
-  firing: of.workerConfig("reminders.firing", settings),
+  ...service.config("reminders", settings),
+  ...database.config("reminders", settings),
+  ...nats.config(settings),
+  outbox: worker.config("reminders.outbox", settings),
+  firing: worker.config("reminders.firing", settings),
   streams: inboxOf("reminders.nats", settings), // it receives its own events
 });
 
