@@ -8,10 +8,16 @@ import { page, rowsOf, tables } from "./crash/page.ts";
 import { playOut } from "./crash/play.ts";
 import { playOutMigration } from "./crash/play_migration.ts";
 import { receivePoints } from "./crash/receive_points.ts";
+import { openReminders, reminderPoints } from "./crash/reminder_points.ts";
 import { retentionPoints } from "./crash/retention_points.ts";
+import { openStage } from "./crash/stage.ts";
 
 for (const point of [...changePoints, ...receivePoints, ...deliveryPoints, ...retentionPoints]) {
-  Deno.test(`${point.of} dies ${point.dies}`, () => playOut(point));
+  Deno.test(`${point.of} dies ${point.dies}`, () => playOut(point, openStage));
+}
+
+for (const point of reminderPoints) {
+  Deno.test(`${point.of} dies ${point.dies}`, () => playOut(point, openReminders));
 }
 
 for (const point of migrationPoints) {

@@ -1,11 +1,10 @@
 // A service that is made of the organs and little else (docs/new-service.md) keeps what they promise.
+// Its crashes are rows of the crash matrix.
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { environmentName } from "../../shared/process/program.ts";
 import { ask } from "../../tools/servers/asking.ts";
-import { inTime, until } from "../../tools/servers/wait.ts";
-import { deathAt, doom } from "../faults/crash/doomed.ts";
-import { type FaultPoint, statement } from "../faults/crash/fault_point.ts";
+import { until } from "../../tools/servers/wait.ts";
 import { publish } from "../support/events.ts";
 import { natsUrl, readStream } from "../support/streams.ts";
 import { schema } from "./config.ts";
@@ -65,37 +64,6 @@ Deno.test("an event that is delivered again is not counted again, and another on
   await publish(natsUrl, subject, bodies.map((body) => ({ body })));
   await untilCounts(place.ownerUrl, { ...finished, received: 2, counted: 2 });
 });
-
-const settle = "set status = 'FIRED'";
-const claimed = { "reminders FIRING": 1 };
-const fired = { "reminders FIRED": 1, "events PENDING": 1 };
-const takenOver = { ...finished, "reminder attempts": 1 };
-
-const crashes: [dies: string, at: FaultPoint, leaves: object, ends: object][] = [
-  ["after the claim", statement("after", "claimable as"), claimed, takenOver],
-  ["before a reminder and its event are settled", statement("before", settle), claimed, takenOver],
-  ["after a reminder and its event are settled", statement("after", settle), fired, finished],
-];
-
-for (const [dies, at, leaves, ends] of crashes) {
-  Deno.test(`a reminder is counted once if the process dies ${dies}`, async () => {
-    await using place = await freshPlace();
-    await ask(
-      place.ownerUrl,
-      "insert into reminders values (gen_random_uuid(), 'ann', 'call', now())",
-    );
-    const settings = { ...place.settings, REMINDERS_FIRING_POLL_INTERVAL: "50ms" };
-    await using dying = await startReminders({
-      ...settings,
-      ...deathAt({ ...at, withholds: "update outbox_events" }),
-      REMINDERS_FIRING_LEASE: "1s",
-    }, doom);
-    await inTime("it dies", dying.exited);
-    await untilCounts(place.ownerUrl, leaves);
-    await using _next = await startReminders(settings);
-    await untilCounts(place.ownerUrl, ends);
-  });
-}
 
 Deno.test("the derived file has all settings and the newest migration", async () => {
   assert.deepEqual(settings, Object.keys(schema.shape).map(environmentName).sort());

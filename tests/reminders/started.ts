@@ -74,16 +74,17 @@ export async function remind(url: string, reminder: Reminder): Promise<Answer> {
   return answer;
 }
 
-/** Counts the rows by table and state; those without rows are left out. */
+/** Counts the rows by table and state. */
+export const counts = `
+  select 'reminders ' || status as what, count(*)::int from reminders group by status
+  union all select 'reminder attempts', sum(attempt_count)::int from reminders
+  union all select 'events ' || status, count(*)::int from outbox_events group by status
+  union all select 'received', count(*)::int from processed_events
+  union all select 'counted', sum(count)::int from fired_reminders`;
+
+/** Those without rows are left out. */
 export async function countsIn(ownerUrl: string): Promise<Record<string, number>> {
-  const rows = await ask<{ what: string; count: number }>(
-    ownerUrl,
-    `select 'reminders ' || status as what, count(*)::int from reminders group by status
-     union all select 'reminder attempts', sum(attempt_count)::int from reminders
-     union all select 'events ' || status, count(*)::int from outbox_events group by status
-     union all select 'received', count(*)::int from processed_events
-     union all select 'counted', sum(count)::int from fired_reminders`,
-  );
+  const rows = await ask<{ what: string; count: number }>(ownerUrl, counts);
   return Object.fromEntries(
     rows.filter(({ count }) => count > 0).map(({ what, count }) => [what, count]),
   );

@@ -1,14 +1,15 @@
 // Crashes on the way from the change over HTTP to the stream.
+import { outbox } from "../../../entitlement/outbox.ts";
 import { grant } from "../../../tools/load/change_request.ts";
+import type { FlowService } from "../../../tools/load/stage.ts";
 import { untilAll } from "../../support/outbox.ts";
 import { until } from "../../../tools/servers/wait.ts";
 import { deleteStream, withNats } from "../../support/streams.ts";
 import { statement } from "./fault_point.ts";
+import { leasedPoints } from "./leased_points.ts";
 import type { Counts } from "./observer.ts";
-import type { CrashPoint } from "./point.ts";
-import type { Stage } from "./stage.ts";
+import type { FlowPoint, Stage } from "./stage.ts";
 
-const claim = "claimable as";
 const settle = "set status = 'PUBLISHED'";
 const republishes = "last_error = 'lost by the stream'";
 
@@ -19,8 +20,10 @@ const sentOnce = {
 };
 const afterTakeover = { ...sentOnce, "outbox attempts": 1 };
 const once = "The change was answered before; one notification, sent once";
+const publishedAgain =
+  "It is published again with the same Nats-Msg-Id; the stream drops and acknowledges it";
 
-export const changePoints: CrashPoint[] = [
+export const changePoints: FlowPoint[] = [
   {
     dies: "before the commit",
     of: "entitlement",
@@ -66,24 +69,34 @@ export const changePoints: CrashPoint[] = [
     replays: true,
     seen: "No answer; the repeated request gets the stored one, with Idempotency-Replayed",
   },
-  {
-    dies: "after the claim",
+  ...leasedPoints<FlowService, Stage>({
     of: "entitlement",
-    at: statement("after", claim),
-    before: (stage) => stage.commit(grant()),
-    leaves: { ...committed, "outbox IN_FLIGHT": 1 },
-    next: "The lease expires; the row is claimed again, which counts as an attempt",
-    ends: afterTakeover,
-    sends: 1,
-    seen: once,
-  },
+    table: outbox,
+    maxAttempts: "ENTITLEMENT_OUTBOX_MAX_ATTEMPTS",
+    words: {
+      ...{ row: "row", rows: "outbox", attempts: "outbox attempts" },
+      ...{ work: "publish", worked: "published" },
+    },
+    add: (stage) => stage.commit(grant()),
+    before: committed,
+    adds: { "in the stream": 1 },
+    finished: { ends: sentOnce, sends: 1, seen: once },
+    again: { next: publishedAgain },
+    settled: { next: "Nothing" },
+    gaveUp: {
+      sends: 0,
+      seen:
+        "The change was answered and is valid; its notification is missing, and the log says so",
+    },
+    fails: { begin: refuseMessages },
+  }),
   {
     dies: "after publishing, before the PubAck",
     of: "entitlement",
     at: { when: "after", what: "publish", part: ".events" },
     before: (stage) => stage.commit(grant()),
     leaves: { ...committed, "outbox IN_FLIGHT": 1, "in the stream": 1 },
-    next: "It is published again with the same Nats-Msg-Id; the stream drops and acknowledges it",
+    next: publishedAgain,
     ends: afterTakeover,
     sends: 1,
     seen: once,
@@ -104,17 +117,6 @@ export const changePoints: CrashPoint[] = [
     seen: once,
   },
   {
-    dies: "after the PubAck, before the settle",
-    of: "entitlement",
-    at: statement("before", settle),
-    before: (stage) => stage.commit(grant()),
-    leaves: { ...committed, "outbox IN_FLIGHT": 1, "in the stream": 1 },
-    next: "It is published again with the same Nats-Msg-Id; the stream drops and acknowledges it",
-    ends: afterTakeover,
-    sends: 1,
-    seen: once,
-  },
-  {
     dies: "when a batch of PubAcks is half settled",
     of: "entitlement",
     at: statement("before", settle, 2),
@@ -131,46 +133,6 @@ export const changePoints: CrashPoint[] = [
     ends: { ...allSent(2), "outbox attempts": 1 },
     sends: 2,
     seen: "Both changes were answered before; one notification for each, in order, sent once",
-  },
-  {
-    dies: "after the settle",
-    of: "entitlement",
-    at: statement("after", settle),
-    before: (stage) => stage.commit(grant()),
-    leaves: { ...committed, "outbox PUBLISHED": 1, "in the stream": 1 },
-    next: "Nothing",
-    ends: sentOnce,
-    sends: 1,
-    seen: once,
-  },
-  {
-    dies: "between the failure of a publish and its retry",
-    of: "entitlement",
-    at: statement("before", "'RETRIED'"),
-    meanwhile: async (stage) => {
-      await refuseMessages(stage);
-      await stage.commit(grant());
-    },
-    leaves: { ...committed, "outbox IN_FLIGHT": 1 },
-    next: "The lease expires instead, which also counts as an attempt; then it is published",
-    ends: afterTakeover,
-    sends: 1,
-    seen: once,
-  },
-  {
-    dies: "between the last failure and FAILED",
-    of: "entitlement",
-    at: statement("before", "set status = 'FAILED'"),
-    settings: { ENTITLEMENT_OUTBOX_MAX_ATTEMPTS: "1" },
-    meanwhile: async (stage) => {
-      await refuseMessages(stage);
-      await stage.commit(grant());
-    },
-    leaves: { ...committed, "outbox IN_FLIGHT": 1 },
-    next: "The expired lease was the last attempt: the row is FAILED without being published again",
-    ends: { ...committed, "outbox FAILED": 1, "outbox attempts": 1 },
-    sends: 0,
-    seen: "The change was answered and is valid; its notification is missing, and the log says so",
   },
   {
     dies: "in the loss check, after it has found the loss",

@@ -2,7 +2,6 @@
 // connections, because it looks often.
 import pg from "pg";
 import { connectTo } from "../../../tools/servers/nats_client.ts";
-import type { BothPlaces } from "../../../tools/load/stage.ts";
 
 /** A count of zero is left out. */
 export type Counts = Record<string, number>;
@@ -15,23 +14,37 @@ export interface Observer extends AsyncDisposable {
   sessionsOf(service: string): Promise<number>;
 }
 
-export async function observe(place: BothPlaces): Promise<Observer> {
-  const { owners, natsUrl, stream, settings } = place;
-  const durable = settings["NOTIFICATION_NATS_DURABLE"] ?? "";
-  const entitlement = await open(owners.entitlement);
-  const notification = await open(owners.notification);
+export interface Observed {
+  databases: Record<string, { ownerUrl: string; counts: string }>; // a query of (what, count)
+  natsUrl: string;
+  stream: string;
+  durable: string;
+}
+
+export async function observe(observed: Observed): Promise<Observer> {
+  const { databases, natsUrl, stream, durable } = observed;
+  await using opened = new AsyncDisposableStack();
+  const clients = new Map<string, pg.Client>();
+  for (const [service, { ownerUrl }] of Object.entries(databases)) {
+    const client = new pg.Client({ connectionString: ownerUrl });
+    opened.defer(() => client.end());
+    client.on("error", () => {});
+    await client.connect();
+    clients.set(service, client);
+  }
   const nats = await connectTo(natsUrl, { reconnect: false });
+  opened.defer(() => nats.close());
   const { streams, consumers } = await nats.jetstreamManager();
+  const closing = opened.move();
   return {
     async counts() {
-      const counted = [
-        ...(await entitlement.query<Counted>(ofEntitlement)).rows,
-        ...(await notification.query<Counted>(ofNotification)).rows,
-        {
-          what: "in the stream",
-          count: await streams.info(stream).then(({ state }) => state.messages, () => 0),
-        },
-      ];
+      const counted: Counted[] = [];
+      for (const [service, client] of clients) {
+        counted.push(...(await client.query<Counted>(databases[service]?.counts ?? "")).rows);
+      }
+      const { messages } = await streams.info(stream)
+        .then(({ state }) => state, () => ({ messages: 0 }));
+      counted.push({ what: "in the stream", count: messages });
       return Object.fromEntries(
         counted.filter(({ count }) => count > 0).map(({ what, count }) => [what, count]),
       );
@@ -43,48 +56,18 @@ export async function observe(place: BothPlaces): Promise<Observer> {
       );
     },
     async sessionsOf(service) {
-      const own = service === "entitlement" ? entitlement : notification;
-      const sessions = await own.query(
+      const sessions = await clients.get(service)?.query(
         `select from pg_stat_activity
          where datname = current_database() and application_name = $1`,
         [service],
       );
-      return sessions.rowCount ?? 0;
+      return sessions?.rowCount ?? 0;
     },
-    async [Symbol.asyncDispose]() {
-      await Promise.all([entitlement.end(), notification.end(), nats.close()]);
-    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
 
 interface Counted {
   what: string;
   count: number;
-}
-
-const ofEntitlement = `
-  select 'stored answers' as what, count(*)::int from idempotency_keys
-  union all
-  select 'audit', count(*)::int from entitlement_audit
-  union all
-  select 'outbox ' || status, count(*)::int from outbox_events group by status
-  union all
-  select 'outbox attempts', coalesce(sum(attempt_count), 0)::int from outbox_events`;
-
-const ofNotification = `
-  select 'processed' as what, count(*)::int from processed_events
-  union all
-  select 'notifications ' || status, count(*)::int from notifications group by status
-  union all
-  select 'notification attempts', coalesce(sum(attempt_count), 0)::int from notifications
-  union all
-  select 'dead letters', count(*)::int from notification_dlq
-  union all
-  select 'kept copies', count(*)::int from notification_nats_dlq`;
-
-async function open(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
-  await client.connect();
-  return client;
 }

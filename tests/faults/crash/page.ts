@@ -5,6 +5,7 @@ import { deliveryPoints } from "./delivery_points.ts";
 import type { Counts } from "./observer.ts";
 import { migrationPoints } from "./migration_points.ts";
 import { receivePoints } from "./receive_points.ts";
+import { reminderPoints } from "./reminder_points.ts";
 import { retentionPoints } from "./retention_points.ts";
 
 export const page = new URL("../../../docs/reliability/crash-matrix.md", import.meta.url);
@@ -21,6 +22,7 @@ export function tables(): string {
     ...["## From the change to the stream", tableOf(changePoints)],
     ...["## From the stream to the notification", tableOf(receivePoints)],
     ...["## Delivery", tableOf(deliveryPoints)],
+    ...["## The small service", tableOf(reminderPoints)],
     ...["## Retention", tableOf(retentionPoints)],
     ...["## Migrations", tableOf(migrationPoints)],
   ].join("\n\n");

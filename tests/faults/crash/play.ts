@@ -1,45 +1,27 @@
 // Plays one row of the matrix: the crash, what it leaves behind, the next start, and the result.
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { freshBoth } from "../../support/places.ts";
-import {
-  assertAllHold,
-  checkInvariants,
-  untilAtRest,
-} from "../../../tools/chaos/invariants/invariants.ts";
-import { sendRecordsIn } from "../../support/sends.ts";
-import {
-  type ServiceProcess,
-  type Settings,
-  startService,
-} from "../../../tools/servers/service_process.ts";
 import { inTime, until } from "../../../tools/servers/wait.ts";
-import { deathAt, doomed } from "./doomed.ts";
-import { type Counts, observe } from "./observer.ts";
-import type { CrashPoint } from "./point.ts";
-import { Stage } from "./stage.ts";
+import { deathAt, doom } from "./doomed.ts";
+import type { Counts } from "./observer.ts";
+import type { CrashPoint, System } from "./point.ts";
 
-const quick: Settings = {
-  NOTIFICATION_NATS_ACK_WAIT: "1s",
-  NOTIFICATION_DELIVERY_POLL_INTERVAL: "50ms",
-  ENTITLEMENT_OUTBOX_POLL_INTERVAL: "50ms",
-};
-// Only the process that dies has these, so that no other process can lose a lease by being slow.
-const shortLeases: Settings = {
-  ENTITLEMENT_OUTBOX_LEASE: "1s",
-  NOTIFICATION_DELIVERY_LEASE: "1s",
-};
 export const killed = 128 + 9;
 
-export async function playOut(point: CrashPoint): Promise<void> {
-  const { of, leaves, ends } = point;
-  await using place = await freshBoth();
-  await using observer = await observe(place);
-  const stage = new Stage(place);
-  const settings = { ...place.settings, ...quick, ...point.settings };
-  await point.before?.(stage);
-  await using dying = await startDoomed(point, settings);
-  await point.meanwhile?.(stage, dying);
+export async function playOut<Service extends string, On extends System<Service>>(
+  point: CrashPoint<Service, On>,
+  open: () => Promise<On>,
+): Promise<void> {
+  const { of, at, leaves, ends } = point;
+  await using system = await open();
+  const { observer } = system;
+  const settings = { ...system.settings, ...point.settings };
+  await point.before?.(system);
+  const own = { ...settings, ...system.shortLeases, ...point.ownSettings };
+  await using dying = at
+    ? await system.start(of, { ...own, ...deathAt(at) }, doom)
+    : await system.start(of, own);
+  await point.meanwhile?.(system, dying);
   assert.equal(await inTime("it dies", dying.exited), killed);
   await untilEqual(() => observer.sessionsOf(of), 0);
   await untilEqual(observer.counts, leaves);
@@ -47,27 +29,11 @@ export async function playOut(point: CrashPoint): Promise<void> {
     await untilEqual(observer.unacknowledged, point.unacknowledged);
   }
 
-  await point.afterwards?.(stage);
-  // If notification dies, its events are published already, so entitlement is not needed.
-  await using entitlement = of === "entitlement" ? await startService(of, settings) : undefined;
-  await using notification = await startService("notification", settings);
-  if (entitlement) assert.equal(await stage.askAgain(entitlement.url), point.replays);
+  await point.afterwards?.(system);
+  await using next = await system.goOn(point, settings);
   await untilEqual(observer.counts, ends);
-  await untilAtRest(place.owners);
   await untilEqual(observer.unacknowledged, 0);
-  const sends = sendRecordsIn([...dying.log, ...notification.log]);
-  assert.equal(sends.length, point.sends);
-  assertAllHold(
-    await checkInvariants({ owners: place.owners, answered: stage.answered, sends }),
-  );
-}
-
-function startDoomed(
-  { of, at, ownSettings }: CrashPoint,
-  settings: Settings,
-): Promise<ServiceProcess> {
-  const own = { ...settings, ...shortLeases, ...ownSettings };
-  return at ? startService(of, { ...own, ...deathAt(at) }, doomed) : startService(of, own);
+  await system.assertHolds(point, [...dying.log, ...next.log]);
 }
 
 async function untilEqual<Value extends number | Counts | undefined>(

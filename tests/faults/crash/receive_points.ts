@@ -6,8 +6,7 @@ import { messageOf, publish } from "../../support/events.ts";
 import { until } from "../../../tools/servers/wait.ts";
 import { type FaultPoint, statement } from "./fault_point.ts";
 import type { Counts } from "./observer.ts";
-import type { CrashPoint } from "./point.ts";
-import type { Stage } from "./stage.ts";
+import type { FlowPoint, Stage } from "./stage.ts";
 
 const claim = "claimable as";
 const ack: Omit<FaultPoint, "when"> = { what: "answer", part: "+ACK", withholds: claim };
@@ -20,7 +19,7 @@ const keptCopy = { "in the stream": 2, "kept copies": 1 };
 
 const once = "One notification, sent once";
 
-export const receivePoints: CrashPoint[] = [
+export const receivePoints: FlowPoint[] = [
   {
     dies: "after the pull, before the insert",
     of: "notification",

@@ -2,15 +2,14 @@
 import { grant } from "../../../tools/load/change_request.ts";
 import { ask } from "../../support/entitlement.ts";
 import { statement } from "./fault_point.ts";
-import type { CrashPoint } from "./point.ts";
-import type { Stage } from "./stage.ts";
+import type { FlowPoint, Stage } from "./stage.ts";
 
 const sent = {
   ...{ "stored answers": 1, audit: 1, "outbox PUBLISHED": 1, "in the stream": 1 },
   ...{ processed: 1, "notifications SENT": 1 },
 };
 
-export const retentionPoints: CrashPoint[] = [
+export const retentionPoints: FlowPoint[] = [
   {
     dies: "when half of the old events are deleted",
     of: "entitlement",

@@ -1,24 +1,102 @@
-// What happens around the process that dies: changes that other replicas committed, published or
-// received before, and a client that repeats its request.
+// Both services of the matrix, and what happens around the process that dies: changes that other
+// replicas committed, published or received before, and a client that repeats its request.
 import { strict as assert } from "node:assert";
 import { commitChanges } from "../../changes/change.ts";
 import { readNotification } from "../../../notification/notification.ts";
 import { receiveEvents } from "../../../notification/receive_events.ts";
 import { type Database, openDatabase } from "../../../shared/postgres/postgres.ts";
-import type { BothPlaces } from "../../../tools/load/stage.ts";
+import {
+  type Answered,
+  assertAllHold,
+  checkInvariants,
+  untilAtRest,
+} from "../../../tools/chaos/invariants/invariants.ts";
 import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
+import { type BothPlaces, durable, type FlowService } from "../../../tools/load/stage.ts";
+import {
+  type ServiceProcess,
+  type Settings,
+  startService,
+} from "../../../tools/servers/service_process.ts";
+import { runArguments } from "../../../tools/services.ts";
 import { sendChange } from "../../support/changes.ts";
-import type { Answered } from "../../../tools/chaos/invariants/invariants.ts";
 import { storedEvents, untilAll } from "../../support/outbox.ts";
+import { freshBoth } from "../../support/places.ts";
 import { startRelay } from "../../support/relays.ts";
+import { sendRecordsIn } from "../../support/sends.ts";
+import { countsOf } from "./flow_counts.ts";
+import { observe, type Observer } from "./observer.ts";
+import type { ChangeArguments, CrashPoint, Ending, Next, System } from "./point.ts";
 
-export class Stage {
+export type FlowPoint = CrashPoint<FlowService, Stage>;
+
+const quick: Settings = {
+  NOTIFICATION_NATS_ACK_WAIT: "1s",
+  NOTIFICATION_DELIVERY_POLL_INTERVAL: "50ms",
+  ENTITLEMENT_OUTBOX_POLL_INTERVAL: "50ms",
+};
+
+export async function openStage(): Promise<Stage> {
+  await using opened = new AsyncDisposableStack();
+  const place = opened.use(await freshBoth());
+  const { natsUrl, stream, entitlement, notification } = place;
+  const databases = {
+    entitlement: { ...entitlement, counts: countsOf.entitlement },
+    notification: { ...notification, counts: countsOf.notification },
+  };
+  const observer = opened.use(await observe({ databases, natsUrl, stream, durable }));
+  return new Stage(place, observer, opened.move());
+}
+
+export class Stage implements System<FlowService> {
   readonly place: BothPlaces;
+  readonly observer: Observer;
+  readonly settings: Settings;
+  readonly shortLeases = { ENTITLEMENT_OUTBOX_LEASE: "1s", NOTIFICATION_DELIVERY_LEASE: "1s" };
   readonly answered: Answered[] = [];
+  readonly #opened: AsyncDisposableStack;
   #unanswered: ChangeRequest | undefined;
 
-  constructor(place: BothPlaces) {
+  constructor(place: BothPlaces, observer: Observer, opened: AsyncDisposableStack) {
     this.place = place;
+    this.observer = observer;
+    this.settings = { ...place.settings, ...quick };
+    this.#opened = opened;
+  }
+
+  get owners(): BothPlaces["owners"] {
+    return this.place.owners;
+  }
+
+  start(
+    service: FlowService,
+    settings: Settings,
+    change: ChangeArguments = (args) => args,
+  ): Promise<ServiceProcess> {
+    return startService(service, settings, {
+      arguments: (name, read) => change(runArguments(name, read)),
+    });
+  }
+
+  /** If notification dies, its events are published already, so entitlement is not needed. */
+  async goOn({ of, replays }: Ending<FlowService>, settings: Settings): Promise<Next> {
+    await using started = new AsyncDisposableStack();
+    const entitlement = of === "entitlement"
+      ? started.use(await this.start(of, settings))
+      : undefined;
+    const { log } = started.use(await this.start("notification", settings));
+    if (entitlement) assert.equal(await this.askAgain(entitlement.url), replays);
+    const running = started.move();
+    return { log, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  }
+
+  async assertHolds(point: Ending<FlowService>, log: ServiceProcess["log"]): Promise<void> {
+    await untilAtRest(this.owners);
+    const sends = sendRecordsIn(log);
+    assert.equal(sends.length, point.sends);
+    assertAllHold(
+      await checkInvariants({ owners: this.owners, answered: this.answered, sends }),
+    );
   }
 
   /** Commits changes, as a replica without a relay does. */
@@ -83,5 +161,9 @@ export class Stage {
     } finally {
       await database.end();
     }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#opened.disposeAsync();
   }
 }

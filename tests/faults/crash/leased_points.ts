@@ -1,0 +1,216 @@
+// The crashes that every leased table has, because the same statements claim its rows, settle them
+// and give them up. They are found by the names of the table and of its states.
+import type { AnyTable } from "../../../shared/queue/leased_table.ts";
+import { withClient } from "../../../tools/servers/asking.ts";
+import type { ServiceProcess, Settings } from "../../../tools/servers/service_process.ts";
+import { until } from "../../../tools/servers/wait.ts";
+import { type FaultPoint, statement } from "./fault_point.ts";
+import type { Counts } from "./observer.ts";
+import type { CrashPoint, System } from "./point.ts";
+
+export interface LeasedWork<Service extends string, On> {
+  of: Service;
+  table: AnyTable;
+  maxAttempts: string; // the name of the setting
+  words: {
+    row: string; // what one row is called
+    rows: string; // how its states are counted
+    attempts: string; // and its failed attempts
+    work: string; // what is done for a row, as a noun
+    worked: string; // and as a participle
+  };
+  add(on: On): Promise<unknown>; // adds a row that is due
+  withholds?: string; // a statement of a later step, which would change what is left behind
+  before: Counts; // what exists besides the row before the work
+  adds: Counts; // what the work adds to that
+  finished: Result; // when nothing is left to do
+  again: Partial<Result> & { next: string }; // if the work is done twice
+  settled: { next: string; also?: Also };
+  gaveUp: Omit<Result, "ends"> & { also?: Also }; // after the last attempt
+  fails?: Failing<On>; // absent: this work can't fail, and only leases expire
+}
+
+type Result = Pick<CrashPoint<string, unknown>, "ends" | "sends" | "seen">;
+
+/** What else the statement writes that marks a row as done, or the one that gives it up. */
+interface Also {
+  is: string;
+  table: string;
+  counts: Counts;
+}
+
+interface Failing<On> {
+  ownSettings?: Settings; // the work fails with these,
+  begin?(on: On): Promise<void>; // or after this, which needs the service
+}
+
+export function leasedPoints<Service extends string, On extends System<Service>>(
+  on: LeasedWork<Service, On>,
+): CrashPoint<Service, On>[] {
+  const { of, add, before, adds, finished, settled, words: { row, work } } = on;
+  const { status } = on.table.description.done;
+  const { claim, done } = statementsOf(on);
+  const counts = countsOf(on);
+  const common = { of, before: add, ...finished };
+  const beforeSettle = {
+    ...common,
+    dies: `after the ${work}, before the settle`,
+    at: done("before"),
+    leaves: { ...counts.claimed, ...adds },
+    ends: counts.takenOver,
+    ...on.again,
+  };
+  return [
+    {
+      ...common,
+      dies: `after the claim, before the ${work}`,
+      at: claim("after"),
+      leaves: counts.claimed,
+      next: `The lease expires; the ${row} is claimed again, which counts as an attempt`,
+      ends: counts.takenOver,
+    },
+    beforeSettle,
+    ...(settled.also ? [within(beforeSettle, status, settled.also, add)] : []),
+    {
+      ...common,
+      dies: "after the settle",
+      at: done("after"),
+      leaves: { ...before, ...adds, [`${on.words.rows} ${status}`]: 1, ...settled.also?.counts },
+      next: settled.next,
+    },
+    ...(on.fails ? failures(on, on.fails) : [{
+      ...lastAttempt(on),
+      before: add,
+      dies: `after the last claim, before the ${work}`,
+      at: claim("after"),
+    }]),
+  ];
+}
+
+function failures<Service extends string, On extends System<Service>>(
+  on: LeasedWork<Service, On>,
+  { ownSettings = {}, begin }: Failing<On>,
+): CrashPoint<Service, On>[] {
+  const { of, finished, gaveUp: { also }, words: { work, worked } } = on;
+  const { retry, failed } = statementsOf(on);
+  const counts = countsOf(on);
+  const add = async (system: On) => {
+    await begin?.(system);
+    await on.add(system);
+  };
+  const common = { ...(begin ? { meanwhile: add } : { before: add }), ownSettings };
+  const lastFailure = {
+    ...lastAttempt(on),
+    ...common,
+    dies: "between the last failure and FAILED",
+    at: failed("before"),
+  };
+  return [
+    {
+      ...{ of, ...common, ...finished },
+      dies: `between the failure of a ${work} and its retry`,
+      at: retry("before"),
+      leaves: counts.claimed,
+      next: `The lease expires instead, which also counts as an attempt; then it is ${worked}`,
+      ends: counts.takenOver,
+    },
+    lastFailure,
+    ...(also
+      ? [
+        within(lastFailure, "FAILED", also, add),
+        {
+          ...lastFailure,
+          dies: `after FAILED and ${also.is}`,
+          at: failed("after"),
+          leaves: counts.failed,
+          next: "Nothing",
+        },
+      ]
+      : []),
+  ];
+}
+
+/** The process that comes next does not work on the row again. */
+function lastAttempt<Service extends string, On>(on: LeasedWork<Service, On>) {
+  const { of, maxAttempts, gaveUp: { also, ...seen }, words: { work } } = on;
+  const counts = countsOf(on);
+  const written = also ? ` with ${also.is}` : "";
+  return {
+    of,
+    settings: { [maxAttempts]: "1" },
+    leaves: counts.claimed,
+    next: `The expired lease was the last attempt: FAILED${written}, without another ${work}`,
+    ends: counts.failed,
+    ...seen,
+  };
+}
+
+function statementsOf({ table: { description }, withholds }: LeasedWork<string, never>) {
+  const { name, working, done } = description;
+  const at = (text: string) => (when: FaultPoint["when"]) => ({
+    ...statement(when, `update ${name} row\n  set status = ${text}`),
+    ...(withholds === undefined ? {} : { withholds }),
+  });
+  return {
+    claim: at(`'${working}'`),
+    done: at(`'${done.status}'`),
+    retry: at("'PENDING',\n    attempt_count = row.attempt_count + 1"),
+    failed: at("'FAILED'"),
+  };
+}
+
+function countsOf({ table, words, before, finished, gaveUp }: LeasedWork<string, never>) {
+  const attempts = { [words.attempts]: 1 };
+  return {
+    claimed: { ...before, [`${words.rows} ${table.description.working}`]: 1 },
+    takenOver: { ...finished.ends, ...attempts },
+    failed: { ...before, [`${words.rows} FAILED`]: 1, ...attempts, ...gaveUp.also?.counts },
+  };
+}
+
+/** The same crash, but a lock on the other table stops the statement in its middle. */
+function within<Service extends string, On extends System<Service>>(
+  { at: _at, before: _before, ...point }: CrashPoint<Service, On>,
+  status: string,
+  { is, table }: Also,
+  add: (on: On) => Promise<unknown>,
+): CrashPoint<Service, On> {
+  const { of } = point;
+  return {
+    ...point,
+    dies: `within the statement, between ${status} and ${is}`,
+    meanwhile: (on, service) => killInFrontOf(table, on.owners[of], of, service, () => add(on)),
+    next: "Neither was written; the same as in the row above",
+  };
+}
+
+async function killInFrontOf(
+  table: string,
+  ownerUrl: string,
+  name: string,
+  service: ServiceProcess,
+  addRow: () => Promise<unknown>,
+): Promise<void> {
+  await withClient(ownerUrl, async (owner) => {
+    await owner.query("begin");
+    await owner.query(`lock table ${table} in share row exclusive mode`);
+    await addRow();
+    await until("it is within the statement", async () => {
+      // Otherwise a transaction sees the activity as it was at its first look.
+      await owner.query("select pg_stat_clear_snapshot()");
+      const waiting = await owner.query(
+        `select from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'
+           and query like '%insert into ${table}%'`,
+      );
+      return waiting.rowCount === 1;
+    });
+    await service.kill();
+    await owner.query( // otherwise PostgreSQL finishes the statement of the dead client
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = $1`,
+      [name],
+    );
+    await owner.query("rollback");
+  });
+}
