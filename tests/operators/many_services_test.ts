@@ -87,31 +87,29 @@ Deno.test("a timeline has the steps of every service in the order of their times
   await untilSent(place, 1);
   const unpublished = "select from outbox_events where status <> 'PUBLISHED'";
   await until("it is published", async () => (await entitlement.rows(unpublished)).length === 0);
-  const [sent] = await ask<{ event_id: string; sent_at: string }>(
+  const [sent] = await ask<{ event_id: string }>(
     place.ownerUrl,
-    "select event_id, sent_at::text as sent_at from notifications",
+    "select event_id from notifications",
   );
-  const { event_id = "", sent_at = "" } = sent ?? {};
+  const { event_id = "" } = sent ?? {};
+  const inSeconds = (seconds: number) => new Date(Date.now() + 1_000 * seconds).toISOString();
   await insertParcels(parcels, "parcels", {
-    ...{ event_id, user_id: "ann", status: "PACKED", ordered_at: sent_at },
-    packed_at: new Date(Date.now() + 60_000).toISOString(),
+    ...{ event_id, user_id: "ann", status: "PACKED" },
+    ...{ ordered_at: inSeconds(30), packed_at: inSeconds(60) },
   });
   const stepsIn = ({ output }: Output) =>
-    (output.match(/^\d{4}-.*$/gm) ?? [])
-      .map((line) => ({ at: line.slice(0, 24), step: line.slice(25) }));
-  // The acknowledgement of an event can be later than its arrival.
+    output.match(/^\d{4}-.*$/gm)?.map((line) => line.slice(25));
   const every = [
-    ...["entitlement CHANGED", "entitlement PUBLISHED", "notification RECEIVED"],
-    ...["notification SENT", "parcel ORDERED", "parcel PACKED"],
+    ...[/^entitlement +CHANGED/, /^entitlement +PUBLISHED/, /^notification +RECEIVED/],
+    ...[/^notification +SENT/, /^parcel +ORDERED/, /^parcel +PACKED/],
   ];
   for (const by of [[event_id], ["--key", "purchase-1"]]) {
     const found = await ops({ stack, parcels }, "timeline", ...by);
     assert.equal(found.code, 0, found.errors);
     assert.match(found.output, /^outbox +PUBLISHED\nnotification +SENT\nparcel +PACKED$/m);
-    const steps = stepsIn(found);
-    const names = steps.map(({ step }) => step.trim().split(/ +/, 2).join(" "));
-    assert.deepEqual(names.toSorted(), every, found.output);
-    assert.deepEqual(steps, steps.toSorted((one, other) => one.at.localeCompare(other.at)));
+    const steps = stepsIn(found) ?? [];
+    assert.equal(steps.length, every.length, found.output);
+    steps.forEach((step, i) => assert.match(step, every[i] ?? /^$/));
   }
   // Only the third service knows this one, and only by its user.
   const other = crypto.randomUUID();
