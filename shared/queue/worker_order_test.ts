@@ -30,6 +30,7 @@ class Stage {
   readonly #choices: number[];
   readonly #run: Run;
   readonly #errors: string[] = [];
+  #writing = 0;
   #calm = false; // nothing goes wrong any more
 
   constructor(choices: number[]) {
@@ -54,15 +55,20 @@ class Stage {
     }
     this.#calm = true;
     const unfinished = () => this.#table.rows.filter(({ finished }) => !finished);
-    for (let i = 0; i < 20_000 && unfinished().length > 0; i++) {
+    const late = performance.now() + 5_000;
+    while ((this.#writing > 0 || unfinished().length > 0) && performance.now() < late) {
       this.#otherWorker();
       this.#allGoOn();
       await turn();
     }
-    const stopped = this.#run.stop();
-    const ends = setInterval(() => this.#allGoOn(), 0);
+    // In turns, because a timer may take longer than a lease.
+    let isStopped = false;
+    const stopped = this.#run.stop().finally(() => isStopped = true);
+    while (!isStopped) {
+      this.#allGoOn();
+      await turn();
+    }
     await stopped;
-    clearInterval(ends);
     assert.deepEqual(this.#errors, []);
     assert.deepEqual(unfinished().map(({ id }) => id), []);
   }
@@ -86,13 +92,14 @@ class Stage {
 
   #write(): void {
     const ids = Array.from({ length: 1 + this.#choose(3) }, () => this.#newId());
+    this.#writing++;
     void this.#run.handover.write(ids.length, async (lease) => {
       await this.#gate();
       if (!lease) { for (const id of ids) this.#table.write(id); }
       const leased = lease ? this.#table.writeLeased(ids, lease.token) : [];
       await this.#gate();
       return { result: undefined, leased, othersWait: leased.length < ids.length };
-    });
+    }).finally(() => this.#writing--);
   }
 
   #ids = 0;
