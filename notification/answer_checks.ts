@@ -2,7 +2,7 @@ import type { Msg, NatsConnection } from "nats";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
-import { listOf } from "@kenri/shared/queue/leased_row.ts";
+import { listOf } from "@kenri/shared/postgres/sql.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { readCheck, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";

@@ -1,7 +1,7 @@
 import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
-import { leasedRow, listOf, type ReturnedRow } from "@kenri/shared/queue/leased_row.ts";
+import { leasedRow, type ReturnedRow } from "@kenri/shared/queue/leased_row.ts";
 import { leaseColumns, leasedColumns, leaseValues } from "@kenri/shared/queue/new_lease.ts";
-import { sql } from "@kenri/shared/postgres/sql.ts";
+import { listOf, sql } from "@kenri/shared/postgres/sql.ts";
 import { type Database, query, type Session } from "@kenri/shared/postgres/postgres.ts";
 import { tracing } from "@kenri/shared/telemetry/tracing.ts";
 import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";

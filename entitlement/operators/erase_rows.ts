@@ -1,5 +1,5 @@
 import { type ErasedRows, type Erasure, recordErasure } from "@kenri/shared/operators/erasure.ts";
-import { listOf } from "@kenri/shared/queue/leased_row.ts";
+import { listOf } from "@kenri/shared/postgres/sql.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 
 // Erases a user from audit rows and from what these lead to: events, stored answers and findings of

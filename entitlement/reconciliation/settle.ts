@@ -1,4 +1,4 @@
-import { listOf } from "@kenri/shared/queue/leased_row.ts";
+import { listOf } from "@kenri/shared/postgres/sql.ts";
 import { eventsChecked, eventsRepublished } from "../metrics.ts";
 import { newOperation } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";

@@ -1,10 +1,9 @@
 import type { DeadTable } from "@kenri/shared/operators/dead_rows.ts";
-import { listOf } from "@kenri/shared/queue/leased_row.ts";
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { deadLayer, type SendBack } from "@kenri/shared/operators/send_back.ts";
-import { sql } from "@kenri/shared/postgres/sql.ts";
+import { listOf, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 
 // The dead letters of the delivery: notifications that are FAILED.

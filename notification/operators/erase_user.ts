@@ -6,7 +6,7 @@ import {
   recordErasure,
 } from "@kenri/shared/operators/erasure.ts";
 import { unavailable } from "@kenri/shared/http/errors.ts";
-import { listOf } from "@kenri/shared/queue/leased_row.ts";
+import { listOf } from "@kenri/shared/postgres/sql.ts";
 import {
   type Database,
   query,

@@ -13,7 +13,7 @@ import {
   type TimelineTable,
 } from "@kenri/shared/operators/timeline_rows.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
-import { listOf } from "@kenri/shared/queue/leased_row.ts";
+import { listOf } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
 import { notifications } from "../deliveries.ts";
 import { timelineBy } from "./looks.ts";

@@ -4,9 +4,8 @@ import type { Operation } from "../operators/operations.ts";
 import { recordsOperation } from "../operators/record_operation.ts";
 import type { SendBack } from "../operators/send_back.ts";
 import { type Database, isUnavailable, query } from "../postgres/postgres.ts";
-import { name, sql } from "../postgres/sql.ts";
+import { listOf, name, sql } from "../postgres/sql.ts";
 import { reasonOf } from "../process/reason.ts";
-import { listOf } from "../queue/leased_row.ts";
 import type { DeadLetters, Inbox, InboxEvent } from "./inbox.ts";
 
 // The dead letters of the inboxes that share a table: messages that JetStream no longer delivers.

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { ErrorCount } from "./dead_letters.ts";
-import { listOf } from "../queue/leased_row.ts";
+import { listOf } from "../postgres/sql.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 
 // Where a layer keeps its dead letters, and the queries that all layers have in common.

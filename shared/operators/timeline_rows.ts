@@ -1,6 +1,6 @@
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import { findAttempts } from "../queue/attempts.ts";
-import { listOf } from "../queue/leased_row.ts";
+import { listOf } from "../postgres/sql.ts";
 import type { AnyTable } from "../queue/leased_table.ts";
 import type { EventTimeline, Step } from "./timeline.ts";
 

@@ -1,7 +1,6 @@
 import type { Operation } from "../operators/operations.ts";
 import { type Database, query } from "../postgres/postgres.ts";
-import { sql } from "../postgres/sql.ts";
-import { listOf } from "../queue/leased_row.ts";
+import { listOf, sql } from "../postgres/sql.ts";
 import type { OutboxTable } from "./outbox_table.ts";
 import { republishes } from "./republish.ts";
 

@@ -61,6 +61,11 @@ export function list(parts: readonly Sql[], separator = ", "): Sql {
   return Sql.join(parts.flatMap((part, i) => i === 0 ? [part] : [separator, part]));
 }
 
+// An array literal for PostgreSQL. The items must not need quotes.
+export function listOf(items: (string | number | null)[]): string {
+  return `{${items.map((item) => item ?? "null").join()}}`;
+}
+
 function checked(word: string, pattern: RegExp): string {
   if (!pattern.test(word)) throw new Error(`"${word}" can't be a part of a statement`);
   return word;

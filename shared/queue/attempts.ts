@@ -1,4 +1,4 @@
-import { listOf } from "./leased_row.ts";
+import { listOf } from "../postgres/sql.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import type { Step } from "../operators/timeline.ts";
 

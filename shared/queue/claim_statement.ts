@@ -1,7 +1,6 @@
-import { list, literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
+import { list, listOf, literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
 import type { NewLease } from "./handover.ts";
 import type { ClaimContext } from "./job.ts";
-import { listOf } from "./leased_row.ts";
 import type { TableDescription } from "./leased_table.ts";
 import { recordsAttempt } from "./settlements.ts";
 

@@ -35,8 +35,3 @@ export function leasedRow<Content>(
     content: row,
   };
 }
-
-// An array literal for PostgreSQL. The items must not need quotes.
-export function listOf(items: (string | number | null)[]): string {
-  return `{${items.map((item) => item ?? "null").join()}}`;
-}

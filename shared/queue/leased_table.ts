@@ -136,7 +136,7 @@ export type AnyTable = Pick<LeasedTable<unknown, unknown>, "description">;
 export function leasedTable<Content extends object, Result>(
   table: TableDescription<Content, Result>,
 ): LeasedTable<Content, Result> {
-  return {
+  const leased: LeasedTable<Content, Result> = {
     description: table,
     claim: async (database, lease, limit, context = nothingInHand) => {
       const scan = { limit, window: 10 * limit, since: everything, context };
@@ -144,14 +144,14 @@ export function leasedTable<Content extends object, Result>(
     },
     claimRepeatedly: (database, options) => claimRepeatedly(database, table, options),
     jobOn: (database, options, observe = () => {}) => ({
-      claim: claimRepeatedly(database, table, options),
-      ...(table.order.isDueTime ? { nextDueMs: () => nextDueMs(database, table) } : {}),
+      claim: leased.claimRepeatedly(database, options),
+      ...(table.order.isDueTime ? { nextDueMs: () => leased.nextDueMs(database) } : {}),
       settle: async (settled) => {
-        const owned = await settleEach(database, table, settled);
+        const owned = await leased.settle(database, settled);
         observe(settled, owned);
         return owned;
       },
-      extend: (rows) => extendLeases(database, table, rows, options.leaseMs),
+      extend: (rows) => leased.extend(database, rows, options.leaseMs),
       traceparentOf: () => null,
       about: ({ id }) => ({ [table.id]: id }),
     }),
@@ -161,4 +161,5 @@ export function leasedTable<Content extends object, Result>(
     markDone: (tx, done) => markDone(tx, table, done),
     newLease: (row, lease) => newLease(table, row, lease),
   };
+  return leased;
 }

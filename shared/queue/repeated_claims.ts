@@ -26,15 +26,19 @@ export function claimRepeatedly<Content extends object>(
 ): RepeatedClaim<Content> {
   const scans = new Scans(options);
   return async (limit, context = nothingInHand) => {
-    const scan = { limit, context, ...scans.begin(context) };
-    const claim = await leaseRows<Content>(database, table, options, scan);
-    scans.end(claim, limit);
+    const scan = scans.begin(context);
+    const claim = await leaseRows<Content>(database, table, options, { limit, context, ...scan });
+    scans.end(scan, claim, limit);
     return claim;
   };
 }
 
 const overtakingMs = 5_000;
 const mostBatches = 10;
+
+interface Begun extends Pick<Scan, "since" | "window"> {
+  from: number; // by performance.now()
+}
 
 class Scans {
   readonly #options: ClaimOptions;
@@ -43,14 +47,13 @@ class Scans {
   #beganAt = -Infinity; // the last scan that began at the oldest row
   #inVainMs = 0; // how long claims have looked since then at rows that they could not lease
   #lanes: string[] = [];
-  #now = { from: 0, since: everything as Since };
 
   constructor(options: ClaimOptions) {
     this.#options = options;
     this.#window = options.batchSize;
   }
 
-  begin({ lanes, fromOldest }: ClaimContext): Pick<Scan, "since" | "window"> {
+  begin({ lanes, fromOldest }: ClaimContext): Begun {
     const from = performance.now();
     // A backlog that has to be looked at in vain takes at most a tenth of the time.
     const pauseMs = Math.max(this.#options.pollIntervalMs, 10 * this.#inVainMs);
@@ -61,17 +64,18 @@ class Scans {
       this.#inVainMs = 0;
       this.#since = () => everything;
     }
-    const since = this.#since();
-    this.#now = { from, since };
-    return { since, window: this.#window };
+    return { from, since: this.#since(), window: this.#window };
   }
 
-  end({ rows, more, seen, reached }: Leased<unknown>, limit: number): void {
-    const { from, since } = this.#now;
+  end(
+    { from, since, window }: Begun,
+    { rows, more, seen, reached }: Leased<unknown>,
+    limit: number,
+  ): void {
     const isWhole = since === everything;
     const ms = performance.now() - from;
     if (isWhole || seen > 0) this.#inVainMs += ms * (1 - rows.length / Math.max(seen, 1));
-    if (seen < this.#window || rows.length >= limit) this.#shrink();
+    if (seen < window || rows.length >= limit) this.#shrink();
     else if (rows.length * 2 < limit) this.#grow(reached === since);
     if (reached !== null) {
       // Commits can overtake each other, so the end of the table is looked at again.

@@ -1,7 +1,7 @@
 import { type Database, query, type Transaction } from "../postgres/postgres.ts";
-import { list, literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
+import { list, listOf, literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
 import type { Settlement } from "./job.ts";
-import { type LeasedRow, listOf } from "./leased_row.ts";
+import type { LeasedRow } from "./leased_row.ts";
 import type { TableDescription } from "./leased_table.ts";
 
 // How the lease of a row ends, and how it is extended. Each statement changes only rows that are

@@ -217,8 +217,7 @@ export class Worker<Row extends Claimed, Result> {
   }
 
   #settle(finished: Finished<Row, Result>): Promise<boolean> {
-    const { lane } = finished.held.row;
-    if (lane !== undefined) this.#lanes.leave(lane);
+    this.#lanes.leave(finished.held.row.lane);
     return this.#unsettled.settle(finished, this.#abandon);
   }
 
