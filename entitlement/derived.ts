@@ -51,4 +51,4 @@ export const settings: readonly string[] = [
 ];
 
 /** The newest file in migrations/. */
-export const schemaVersion = 8;
+export const schemaVersion = 9;

@@ -4,6 +4,8 @@
 export const scopes = [
   "entitlements:write",
   "entitlements:read",
+  "points:write",
+  "points:read",
   "notifications:read",
   "debug:read",
   "operations:write",

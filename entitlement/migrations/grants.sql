@@ -20,3 +20,11 @@ grant select, insert, delete on outbox_attempts to :service;
 grant select, insert on operations to :service;
 grant select, update on reconciliation to :service;
 grant select, insert, update, delete on unreceived_events to :service;
+-- Balances and their transactions are written by functions of the owner only.
+grant select on point_root to :service;
+grant select on point_transactions to :service;
+grant execute on function append_points(json) to :service;
+grant execute on function erase_points(uuid, text) to :service;
+grant execute on function points_key_of(text, text) to :service;
+grant select, insert, update, delete on point_reservations to :service;
+grant select, insert, delete on reservation_attempts to :service;
