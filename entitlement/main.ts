@@ -8,6 +8,7 @@ import { entitlementApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
 import { entitlementConsole } from "./operators/console.tsx";
+import { Wakeup } from "@kenri/shared/process/signals.ts";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
 import { program } from "./program.ts";
@@ -22,10 +23,12 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const [{ database }, { link, natsIsAvailable }] = [tables, nats];
   const toRelay = new Handover<OutboxRow>();
   const wakeRelay = toRelay.wake;
+  const wakeReservations = new Wakeup();
   const ask = receiverOver(link, stream.subjects[0]);
   const operators = {
     database,
     wakeRelay,
+    wakeReservations,
     ask,
     graceSeconds: reconcile.graceSeconds,
     natsIsAvailable,
