@@ -8,7 +8,6 @@ import { entitlementApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
 import { entitlementConsole } from "./operators/console.tsx";
-import { Wakeup } from "@kenri/shared/process/signals.ts";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
 import { carryOutReservations } from "./points/carry_out.ts";
@@ -26,7 +25,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const toRelay = new Handover<OutboxRow>();
   const toCarryOut = new Handover<ReservationRow>();
   const wakeRelay = toRelay.wake;
-  const wakeReservations = new Wakeup();
+  const wakeReservations = toCarryOut.wake;
   const ask = receiverOver(link, stream.subjects[0]);
   const operators = {
     database,
