@@ -16,6 +16,7 @@ export interface PointsChange {
 export interface PointsTransaction {
   transaction_id: string;
   kind: "GRANT" | "SPEND";
+  unit: string;
   /** Negative for a spend. */
   point_amount: number;
   balance_after: number;

@@ -1,4 +1,4 @@
-import type { Answered } from "./answers.ts";
+import type { Answered, ChangedEntitlement, EntitlementChange } from "./answers.ts";
 import { type CallOptions, type PageOptions, query, type Requests } from "./requests.ts";
 
 // Reservations: points that are added, and rights that are granted or revoked, at a given time.
@@ -15,18 +15,26 @@ export interface NewPointsReservation {
 
 export type ReservationStatus = "PENDING" | "PROCESSING" | "DONE" | "FAILED" | "CANCELLED";
 
-export interface PointsReservation {
+/** What every reservation has. */
+interface Reservation {
   reservation_id: string;
   user_id: string;
-  unit: string;
-  point_amount: number;
+  /** In UTC, with microseconds. */
   execute_at: string;
   status: ReservationStatus;
   created_at: string;
-  transaction_id?: string;
+  /** When it was done or cancelled. */
   done_at?: string;
+  /** Failed attempts. Present, with the last error, once it is DONE, FAILED or CANCELLED. */
   attempt_count?: number;
-  last_error?: string;
+  last_error?: string | null;
+}
+
+export interface PointsReservation extends Reservation {
+  unit: string;
+  point_amount: number;
+  /** Present once it is DONE. */
+  transaction_id?: string;
 }
 
 export interface PointsReservations {
@@ -35,34 +43,24 @@ export interface PointsReservations {
   next_cursor?: string;
 }
 
-export interface NewChangeReservation {
+export interface NewChangeReservation extends EntitlementChange {
   action: "GRANT" | "REVOKE";
-  user_id: string;
-  stock_keeping_unit: string;
-  reason: string;
-  purchase_id: string;
   /** RFC 3339 with an offset, such as that of `new Date(…).toISOString()`. */
   execute_at: string;
 }
 
-export interface ChangeReservation {
-  reservation_id: string;
+export interface ChangeReservation extends Reservation {
   action: "GRANT" | "REVOKE";
-  user_id: string;
   stock_keeping_unit: string;
-  execute_at: string;
-  status: ReservationStatus;
-  created_at: string;
-  /** The answer to the change: 200, or 409 if it was refused. */
-  outcome?: { status: number; body: Record<string, unknown> };
-  done_at?: string;
-  attempt_count?: number;
-  last_error?: string;
+  reason: string;
+  purchase_id: string;
+  /** The answer to the change once it is DONE: 200, or 409 if the change was refused. */
+  outcome?: { status: number; body: ChangedEntitlement | { code: string; message: string } };
 }
 
 /** The service's answer to a new reservation, which is `PENDING`. */
-export interface Reserved<Reservation> extends Answered {
-  reservation: Reservation;
+export interface Reserved<Kind> extends Answered {
+  reservation: Kind;
 }
 
 export interface ReservationsClient {
@@ -100,13 +98,13 @@ export interface ReservationsClient {
 }
 
 export function reservationsClient(requests: Requests): ReservationsClient {
-  const reserve = async <Reservation>(
+  const reserve = async <Kind>(
     path: string,
     key: string,
     fields: object,
     call: CallOptions | undefined,
-  ): Promise<Reserved<Reservation>> => {
-    const { body, ...answered } = await requests.post<Reservation>(path, key, fields, call);
+  ): Promise<Reserved<Kind>> => {
+    const { body, ...answered } = await requests.post<Kind>(path, key, fields, call);
     return { reservation: body, ...answered };
   };
   const points = (id: string) => `/v1/points/reservations/${encodeURIComponent(id)}`;
