@@ -37,16 +37,21 @@ export interface Reserve extends Sender {
   executeAt: string;
 }
 
-const pointsSchema = z.object({
+export const reservePointsSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user who gets the points" }),
   point_amount: pointAmountSchema(),
   execute_at: executeAtSchema(),
-  unit: unitSchema().nullish(),
-  reason: fieldSchema().nullish(),
-  source_id: fieldSchema().nullish().openapi({ description: "Id of what caused the reservation" }),
+  unit: unitSchema().optional(),
+  reason: fieldSchema().optional().openapi({
+    description:
+      "Reason of the transaction: purchase, campaign and so on; `reservation` without it",
+  }),
+  source_id: fieldSchema().optional().openapi({
+    description: "Id of what caused the reservation; without it, the reservation's own id",
+  }),
 }).openapi("ReservePoints");
 
-const rightSchema = z.object({
+export const reserveRightSchema = z.object({
   action: z.enum(["GRANT", "REVOKE"], "must be GRANT or REVOKE"),
   ...changeSchema.shape,
   execute_at: executeAtSchema(),
@@ -59,10 +64,10 @@ export interface ReserveOptions {
 
 export function reservePointsRoute(
   { unit, maxAheadMs }: ReserveOptions,
-): CommandRoute<z.infer<typeof pointsSchema>, Reserve> {
+): CommandRoute<z.infer<typeof reservePointsSchema>, Reserve> {
   return {
     ...reserveRoute(pointsFamily, {
-      schema: pointsSchema,
+      schema: reservePointsSchema,
       example: { user_id: "ann", point_amount: 100, execute_at: "2026-01-02T12:04:05+09:00" },
     }),
     toInput: (fields, sender) => ({
@@ -82,10 +87,10 @@ export function reservePointsRoute(
 
 export function reserveRightRoute(
   { maxAheadMs }: ReserveOptions,
-): CommandRoute<z.infer<typeof rightSchema>, Reserve> {
+): CommandRoute<z.infer<typeof reserveRightSchema>, Reserve> {
   return {
     ...reserveRoute(rightsFamily, {
-      schema: rightSchema,
+      schema: reserveRightSchema,
       example: {
         action: "GRANT",
         user_id: "ann",
