@@ -62,7 +62,7 @@ create table point_reservations (
   claim_token uuid,
   last_error text check (length(last_error) <= 1000),
   transaction_id uuid, -- of the points that were added
-  outcome jsonb, -- status and body of the answer to the change of a right
+  outcome json, -- status and body of the answer to the change of a right
   created_at timestamptz not null,
   updated_at timestamptz not null, -- when it was accepted, claimed, done or cancelled
   done_at timestamptz, -- when it was done or cancelled
