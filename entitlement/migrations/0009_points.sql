@@ -62,7 +62,7 @@ create table point_reservations (
   claim_token uuid,
   last_error text check (length(last_error) <= 1000),
   transaction_id uuid, -- of the points that were added
-  outcome jsonb, -- status and body of the answer to the change of a right
+  outcome json, -- status and body of the answer to the change of a right
   created_at timestamptz not null,
   updated_at timestamptz not null, -- when it was accepted, claimed, done or cancelled
   done_at timestamptz, -- when it was done or cancelled
@@ -264,7 +264,7 @@ begin
     aggregate_key = case kind
       when 'POINTS' then 'erased ' || id
       else aggregate_key_of(pseudonym, stock_keeping_unit) end,
-    outcome = jsonb_set(outcome, '{body,user_id}', to_jsonb(pseudonym), false),
+    outcome = jsonb_set(outcome::jsonb, '{body,user_id}', to_jsonb(pseudonym), false)::json,
     status = case status when 'DONE' then status else 'CANCELLED' end,
     done_at = coalesce(done_at, now()),
     updated_at = case when done_at is null then now() else updated_at end
