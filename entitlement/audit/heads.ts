@@ -15,11 +15,12 @@ export const isOfHead = (row: string, head: string): string =>
 // In the order of user_id and item, by an index.
 export const headsOfKind: Record<HeadKind, string> = {
   RIGHT: `select 'RIGHT' as kind, user_id, stock_keeping_unit as item, stock_keeping_unit, status,
-         source, source_id, null::bigint as balance, version, updated_at, last_hash, hashed_at
+         source, source_id, null::bigint as balance, version, updated_at, last_hash, hashed_at,
+         aggregate_key_of(user_id, stock_keeping_unit) as aggregate_key
        from entitlements`,
   POINTS: `select 'POINTS' as kind, user_id, unit as item, 'points:' || unit as stock_keeping_unit,
          null as status, null as source, null as source_id, balance, version, updated_at, last_hash,
-         updated_at as hashed_at
+         updated_at as hashed_at, points_key_of(user_id, unit) as aggregate_key
        from point_root`,
 };
 

@@ -176,7 +176,7 @@ function findBalances(tx: Transaction, changes: PointsChange[]): Promise<Found[]
           at time zone 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
       known.id as "knownId",
-      reserved.id is not null as "keyIsReserved"
+      reserved.id is not null or erased.digest is not null as "keyIsReserved"
     from unnest(
       ${changes.map(({ userId }) => userId)}::text[],
       ${changes.map(({ unit }) => unit)}::text[],
@@ -191,6 +191,7 @@ function findBalances(tx: Transaction, changes: PointsChange[]): Promise<Found[]
     left join point_reservations reserved
       on reserved.caller = wanted.caller
       and reserved.idempotency_key = wanted.idempotency_key
+    left join erased_keys erased on erased.digest = sha256(convert_to(wanted.stored_key, 'UTF8'))
     order by wanted.position`,
   );
 }

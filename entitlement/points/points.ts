@@ -27,7 +27,7 @@ export interface Situation {
   id: string; // for the transaction
   at: string; // the time for it, later than that of the transaction before
   knownId: string | null; // the transaction that has its key
-  keyIsReserved: boolean; // a reservation has its key
+  keyIsReserved: boolean; // a reservation has its key, or somebody who was erased had it
   holdsReservation: boolean; // the reservation is still leased to this worker
 }
 
