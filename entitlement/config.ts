@@ -1,4 +1,3 @@
-import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import {
   database,
   type DatabaseConfig,
@@ -24,7 +23,7 @@ import type { CommitOptions } from "./change_entitlement.ts";
 import { program } from "./program.ts";
 import type { ReconcileOptions } from "./reconciliation/run.ts";
 import type { RetentionOptions } from "./retention.ts";
-import { streamOfEvents, streamSettings } from "./stream_settings.ts";
+import { type StreamOfEvents, streamOfEvents, streamSettings } from "./stream_settings.ts";
 
 export const schema = z.object({
   ...database.settings("entitlement"),
@@ -65,7 +64,7 @@ export const schema = z.object({
 );
 
 export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {
-  stream: WantedStream;
+  stream: StreamOfEvents;
   sealKeys: string[]; // the first one seals, all of them verify
   commit: CommitOptions;
   outbox: WorkerOptions & { enabled: boolean; worker: string };

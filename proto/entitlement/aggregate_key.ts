@@ -3,8 +3,8 @@
 // and `:` as %3A, so that no two pairs share a key. The databases have the same function as
 // aggregate_key_of, for keys that are made of columns.
 //
-// There is one kind of key so far. A key of another kind will begin with its kind and a colon. It
-// then has two colons, so it can't be the key of an entitlement.
+// A key of another kind begins with its kind and a colon, as that of points does. It then has two
+// colons, so it can't be the key of an entitlement.
 export function aggregateKeyOf(userId: string, stockKeepingUnit: string): string {
   return keyPrefixOf(userId) + escaped(stockKeepingUnit);
 }
@@ -21,6 +21,6 @@ export function isKeyOf(userId: string, key: string): boolean {
   return key.startsWith(prefix) && !key.includes(":", prefix.length);
 }
 
-function escaped(part: string): string {
+export function escaped(part: string): string {
   return part.replaceAll("%", "%25").replaceAll(":", "%3A");
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { eventInbox } from "../../notification/consume_events.ts";
+import { eventInboxes } from "../../notification/consume_events.ts";
 import type { NotificationRow } from "../../notification/deliveries.ts";
 import { deadDeliveries } from "../../notification/dead_letters/dead_deliveries.ts";
 import { deadMessages } from "../../shared/inbox/dead_messages.ts";
@@ -188,10 +188,13 @@ async function deadAdvisory(): Promise<Layer> {
     replicas: 1,
   };
   const consumer = { durable: "c", ackWaitMs: 1_000, maxDeliver: 1 };
-  const streams = { ...inboxStreams(stream, consumer), predecessorWaitMs: 1_000 };
-  const received = eventInbox({ database, toDelivery }, streams);
+  const streams = inboxStreams(stream, consumer);
+  const inboxes = eventInboxes(
+    { database, toDelivery },
+    { ...streams, points: streams, predecessorWaitMs: 1_000 },
+  );
   const name = "notification_nats_dlq";
-  const table = deadMessages({ database, table: name }, [received]);
+  const table = deadMessages({ database, table: name }, inboxes);
   const dead = await idsIn(tables, name);
   return layerOf({ tables, table, wake: toDelivery.wake, name, dead });
 }
