@@ -12,9 +12,12 @@ import { type Action, type Change, statusAfter } from "./entitlement.ts";
 import type { ErrorCode } from "./errors.ts";
 import { countCommand } from "./metrics.ts";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
+import { outsideKey } from "./points/outside_key.ts";
+import { lockLeased, markCarriedOut } from "./points/reservations.ts";
 import { appendChanges, storeEvents } from "./store_changes.ts";
 
-// Grants and revokes: their routes, and the command that both are.
+// Grants and revokes: their routes, and the command that both are. A due reservation of a right is
+// the same command without a route.
 
 export const changeSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user whose entitlement is changed" }),
@@ -82,7 +85,7 @@ export function changeRoute(action: Action): CommandRoute<Fields, Change> {
       stockKeepingUnit: fields.stock_keeping_unit,
       reason: fields.reason,
       purchaseId: fields.purchase_id,
-      ...sender,
+      ...outsideKey(sender),
     }),
     count: (result) => countCommand(action, result),
   };
@@ -100,6 +103,7 @@ export function changeCommand(
     name: "changes",
     answerTtlMs: idempotencyTtlMs,
     identityOf: (change) => {
+      if (change.reservation) return undefined;
       const { action, userId, stockKeepingUnit, reason, purchaseId } = change;
       const request = [action, userId, stockKeepingUnit, reason, purchaseId] as const;
       return { key: storedKeyOf(change), request };
@@ -107,7 +111,12 @@ export function changeCommand(
     locksOf: (change) => locksOf(change, maxPerUser !== undefined),
     find: (tx, changes) => findSituations(tx, changes, maxPerUser),
     decide,
-    apply: { event: storeEvents, change: appendChanges },
+    apply: {
+      event: storeEvents,
+      change: appendChanges,
+      done: (tx, done) =>
+        markCarriedOut(tx, done.map(({ row, outcome }) => ({ row, result: { outcome } }))),
+    },
   };
 }
 
@@ -116,7 +125,8 @@ async function findSituations(
   changes: Change[],
   maxPerUser: number | undefined,
 ): Promise<Situation[]> {
-  const [states, hasCapacity] = await together([
+  const [held, states, hasCapacity] = await together([
+    lockLeased(tx, changes.map(({ reservation }) => reservation)),
     findStates(tx, changes),
     maxPerUser === undefined ? undefined : findCapacity(tx, changes, maxPerUser),
   ]);
@@ -124,6 +134,7 @@ async function findSituations(
     ...state,
     eventId: uuidv7(),
     hasCapacity: hasCapacity?.[i] ?? true,
+    holdsReservation: held.has(changes[i]?.reservation?.id ?? ""),
   }));
 }
 

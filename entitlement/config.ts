@@ -8,18 +8,22 @@ import {
   service,
   type ServiceConfig,
   worker,
+  type WorkerConfig,
 } from "@kenri/shared/process/service_settings.ts";
 import {
   count,
   duration,
   flag,
   maxTimerMs,
+  number,
   secretKeys,
 } from "@kenri/shared/process/setting_kinds.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
-import type { WorkerOptions } from "@kenri/shared/queue/worker_settings.ts";
 import { z } from "zod";
 import type { CommitOptions } from "./change_entitlement.ts";
+import type { PointsOptions } from "./points/change_points.ts";
+import { unitPattern } from "./points/fields.ts";
+import { mostPoints } from "./points/points.ts";
 import { program } from "./program.ts";
 import type { ReconcileOptions } from "./reconciliation/run.ts";
 import type { RetentionOptions } from "./retention.ts";
@@ -29,6 +33,7 @@ export const schema = z.object({
   ...database.settings("entitlement"),
   ...retention.settings("entitlement"),
   ...worker.settings("entitlement.outbox"),
+  ...worker.settings("entitlement.reservations"),
   ...prefixed("entitlement", {
     "idempotency.ttl": duration().prefault("24h").describe(
       "How long the answer to an idempotency key is replayed",
@@ -42,6 +47,23 @@ export const schema = z.object({
     "outbox.enabled": flag().prefault("true").describe("Whether this replica runs the relay"),
     "outbox.published-ttl": duration().prefault("24h").describe(
       "How long published rows are kept, to find events that the stream has lost",
+    ),
+    "points.unit": z.string().regex(unitPattern, "must be 1 to 64 of a-z, 0-9, ., _ and -")
+      .prefault("points").describe("The unit of points where a request names none"),
+    "points.max-balance": number({ min: 1, max: mostPoints }).optional().describe(
+      "The highest balance that a user may have in a unit",
+    ),
+    "reservations.enabled": flag().prefault("true").describe(
+      "Whether this replica carries out reservations; it accepts them in any case",
+    ),
+    "reservations.batch-size": number({ min: 1, max: 5_000 }).prefault("500").describe(
+      "Rows per claim",
+    ),
+    "reservations.max-ahead": duration().prefault("1826d").describe(
+      "How far in the future a reservation may be",
+    ),
+    "reservations.done-ttl": duration().prefault("30d").describe(
+      "How long reservations are kept that are done or cancelled",
     ),
     "retention.audit-months": count().prefault("13").describe(
       "Whole months of audit to keep; `migrate` needs the same value",
@@ -60,6 +82,7 @@ export const schema = z.object({
   ...database.checks("entitlement"),
   ...nats.checks(),
   ...worker.checks("entitlement.outbox"),
+  ...worker.checks("entitlement.reservations"),
   ...service.checks("entitlement"),
 );
 
@@ -67,7 +90,9 @@ export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {
   stream: StreamOfEvents;
   sealKeys: string[]; // the first one seals, all of them verify
   commit: CommitOptions;
-  outbox: WorkerOptions & { enabled: boolean; worker: string };
+  outbox: WorkerConfig & { enabled: boolean };
+  points: PointsOptions;
+  reservations: WorkerConfig & { enabled: boolean; maxAheadMs: number };
   retention: RetentionConfig & RetentionOptions;
   reconcile: ReconcileOptions & { enabled: boolean };
 }
@@ -90,9 +115,19 @@ export function readConfig(
       ...worker.config("entitlement.outbox", settings),
       enabled: settings["entitlement.outbox.enabled"],
     },
+    points: {
+      unit: settings["entitlement.points.unit"],
+      maxBalance: settings["entitlement.points.max-balance"] ?? mostPoints,
+    },
+    reservations: {
+      ...worker.config("entitlement.reservations", settings),
+      enabled: settings["entitlement.reservations.enabled"],
+      maxAheadMs: settings["entitlement.reservations.max-ahead"],
+    },
     retention: {
       ...retention.config("entitlement", settings),
       publishedTtlMs: settings["entitlement.outbox.published-ttl"],
+      doneReservationsTtlMs: settings["entitlement.reservations.done-ttl"],
       auditMonths: settings["entitlement.retention.audit-months"],
     },
     reconcile: {

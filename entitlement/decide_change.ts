@@ -1,6 +1,7 @@
 import { type Answer, type Decision, refusal } from "@kenri/shared/commands/answer.ts";
 import { type Change, changed, type Status, statusAfter } from "./entitlement.ts";
 import { statusOfCode } from "./errors.ts";
+import { leaseLost, type ReservationRow } from "./points/reservations.ts";
 
 // What the database contains for a change, read after its locks were granted.
 export interface Situation {
@@ -9,6 +10,7 @@ export interface Situation {
   at: string; // the time for the change, later than that of the change before
   eventId: string; // the id for the event
   hasCapacity: boolean; // whether the user may have one more entitlement
+  holdsReservation: boolean; // the reservation is still leased to this worker
 }
 
 // A change to write.
@@ -19,11 +21,25 @@ export interface Commit {
   version: number;
 }
 
-// Each change has both effects.
-export type Effect = Commit & { kind: "event" } | Commit & { kind: "change" };
+// Each change has the first two effects.
+export type Effect =
+  | Commit & { kind: "event" }
+  | Commit & { kind: "change" }
+  | { kind: "done"; row: ReservationRow; outcome: { status: number; body: unknown } };
+
+// A reservation is done in the commit of its change, or of the refusal.
+export function decide(request: Change, situation: Situation): Decision<Effect> {
+  const { reservation: row } = request;
+  if (row && !situation.holdsReservation) return { answer: leaseLost, effects: [] };
+  const decision = decideChange(request, situation);
+  if (!row) return decision;
+  const { answer: { status, body }, effects } = decision;
+  const outcome = { status, body: JSON.parse(body) };
+  return { ...decision, effects: [...effects, { kind: "done", row, outcome }] };
+}
 
 // Only a first change needs capacity among the entitlements of its user.
-export function decide(
+function decideChange(
   request: Change,
   { status, version, at, eventId, hasCapacity }: Situation,
 ): Decision<Effect> {

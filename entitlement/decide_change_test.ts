@@ -8,6 +8,7 @@ const nothing: Situation = {
   at: "2026-01-02T03:04:05.678901Z",
   eventId: "00000000-0000-7000-8000-000000000001",
   hasCapacity: true,
+  holdsReservation: false,
 };
 
 function change(action: Action): Change {
@@ -20,7 +21,10 @@ function change(action: Action): Change {
 function decided(action: Action, situation: Partial<Situation>) {
   const { answer, effects } = decide(change(action), { ...nothing, ...situation });
   const { version, code } = JSON.parse(answer.body);
-  return [answer.status, code ?? version, effects.map(({ kind, version }) => `${kind} ${version}`)];
+  const written = effects.map((effect) =>
+    effect.kind === "done" ? "done" : `${effect.kind} ${effect.version}`
+  );
+  return [answer.status, code ?? version, written];
 }
 
 const written = (version: number) => [`event ${version}`, `change ${version}`];

@@ -1,4 +1,5 @@
 import type { Sender } from "@kenri/shared/commands/route.ts";
+import type { ReservationRow } from "./points/reservations.ts";
 
 // An entitlement is a user's right to one stock keeping unit. These are the rules of its changes.
 
@@ -11,6 +12,7 @@ export interface Change extends Sender {
   stockKeepingUnit: string;
   reason: string;
   purchaseId: string;
+  reservation?: ReservationRow; // the one that is due, if this is not a request
 }
 
 export interface Entitlement {

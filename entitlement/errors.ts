@@ -5,6 +5,9 @@ export const statusOfCode = {
   ...shared,
   ENTITLEMENT_STATE_CONFLICT: 409,
   ENTITLEMENT_LIMIT_REACHED: 409,
+  INSUFFICIENT_POINTS: 409,
+  POINTS_LIMIT_REACHED: 409,
+  RESERVATION_STATE_CONFLICT: 409,
 } as const;
 
 export type ErrorCode = keyof typeof statusOfCode;

@@ -10,22 +10,27 @@ import { readConfig } from "./config.ts";
 import { entitlementConsole } from "./operators/console.tsx";
 import { receiverOver } from "./reconciliation/ask.ts";
 import { runReconciliation } from "./reconciliation/run.ts";
+import { carryOutReservations } from "./points/carry_out.ts";
+import type { ReservationRow } from "./points/reservations.ts";
 import { program } from "./program.ts";
 import { publishEvents } from "./publish_events.ts";
 import { cleanEntitlement } from "./retention.ts";
 
 await runService(program, readConfig, (config, { log, abandon }) => {
-  const { outbox, reconcile, retention, stream } = config;
+  const { outbox, reconcile, reservations, retention, stream } = config;
   const tables = openTables(program, config, log, backlogFigures);
   const nats = openNats(program, config, log, { needsNats: outbox.enabled }); // only the relay connects
   const authenticator = openAccess(program, config, log);
   const [{ database }, { link, natsIsAvailable }] = [tables, nats];
   const toRelay = new Handover<OutboxRow>();
+  const toCarryOut = new Handover<ReservationRow>();
   const wakeRelay = toRelay.wake;
+  const wakeReservations = toCarryOut.wake;
   const ask = receiverOver(link, stream.subjects[0]);
   const operators = {
     database,
     wakeRelay,
+    wakeReservations,
     ask,
     graceSeconds: reconcile.graceSeconds,
     natsIsAvailable,
@@ -34,12 +39,13 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     {
       database,
       toRelay,
+      toCarryOut,
       operators: config.debug ? operators : undefined,
       checks: { ...tables.checks, ...nats.checks },
       authenticator,
       log,
     },
-    config.commit,
+    config,
   );
   const console = config.debug
     ? [addConsole(app, authenticator, entitlementConsole, config.consolePeers)]
@@ -53,6 +59,11 @@ await runService(program, readConfig, (config, { log, abandon }) => {
         signal,
       ),
   };
+  const carryOut = {
+    name: "reservations",
+    run: (signal: AbortSignal) =>
+      carryOutReservations({ database, toCarryOut, toRelay, log, abandon }, config, signal),
+  };
   const reconciliation = {
     name: "reconciliation",
     run: (signal: AbortSignal) =>
@@ -62,6 +73,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     app,
     loops: [
       ...(outbox.enabled ? [relay] : []),
+      ...(reservations.enabled ? [carryOut] : []),
       ...retentionLoops(
         retention,
         (signal) => cleanEntitlement(database, retention, log, signal),

@@ -7,7 +7,6 @@ import {
   histogram,
 } from "@kenri/shared/telemetry/metrics.ts";
 import type { Result } from "@kenri/shared/commands/route.ts";
-import type { Action } from "./entitlement.ts";
 
 const commands = counter(
   "entitlement_command_total",
@@ -20,25 +19,39 @@ const results = [
   ...["applied", "replayed", "state_conflict", "key_conflict"] as const,
   ...["invalid", "unavailable", "error"] as const,
 ];
-const commandsOf = {
-  GRANT: countersBy(results, (result) => commands.labels("grant", result)),
-  REVOKE: countersBy(results, (result) => commands.labels("revoke", result)),
+const actions = [
+  ...["GRANT", "REVOKE", "RESERVE", "CANCEL"] as const,
+  ...["POINTS_GRANT", "POINTS_SPEND", "POINTS_RESERVE", "POINTS_CANCEL"] as const,
+];
+const commandsOf = Object.fromEntries(
+  actions.map((action) => [
+    action,
+    countersBy(results, (result) => commands.labels(action.toLowerCase(), result)),
+  ]),
+) as Record<typeof actions[number], Record<typeof results[number], { inc(): void }>>;
+
+const overLimit = {
+  entitlements: refusalsBy("entitlements_per_user"),
+  balance: refusalsBy("balance"),
 };
 
-const overLimit = refusalsBy("entitlements_per_user");
-
-// A change over the limit of its user counts as a state conflict.
-export function countCommand(
-  action: Action,
-  result: Result,
-): void {
-  if (result === "over_limit") overLimit.inc();
+// A change over a limit counts as a state conflict.
+export function countCommand(action: typeof actions[number], result: Result): void {
+  if (result === "over_limit") {
+    overLimit[action.startsWith("POINTS") ? "balance" : "entitlements"].inc();
+  }
   commandsOf[action][result === "over_limit" ? "state_conflict" : result].inc();
 }
 
 export const publishDelay = histogram(
   "entitlement_outbox_publish_delay_seconds",
   "time from the change to the PubAck of its event; a republished event counts again, from its change",
+  delaySeconds,
+).labels();
+
+export const lateness = histogram(
+  "entitlement_reservation_lateness_seconds",
+  "time from the time of a reservation, or from its request if that was later, until it was done",
   delaySeconds,
 ).labels();
 

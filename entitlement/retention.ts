@@ -5,6 +5,7 @@ import { deleteOldRows } from "@kenri/shared/process/retention.ts";
 
 export interface RetentionOptions {
   publishedTtlMs: number;
+  doneReservationsTtlMs: number;
   auditMonths: number;
 }
 

@@ -40,9 +40,19 @@ export interface Command<Input, Situation, Effect extends { kind: string }, Row 
   find(tx: Transaction, inputs: Input[]): Promise<Situation[]>;
   // Depends on nothing but its parameters. Effects are data; a refusal is an answer without effects.
   decide(input: Input, situation: Situation): Decision<Effect>;
+  // For what many inputs change at once, such as one balance. Without it, inputs with a common lock
+  // are never committed together.
+  fold?: Fold<Input, Situation, Effect>;
   // One statement for each kind of effect, for the effects of all inputs. The statements run in the
   // order in which they are listed here. One that can't write all of its effects must throw.
   apply: { [Kind in Effect["kind"]]: Apply<Extract<Effect, { kind: Kind }>, Row> };
+}
+
+// Inputs with the same subject may share a commit. Each is decided in the situation that the effects
+// of the ones before it will leave.
+export interface Fold<Input, Situation, Effect> {
+  subjectOf(input: Input): string; // one of its locks
+  after(earlier: Effect[], found: Situation): Situation; // `earlier` are those of its subject
 }
 
 interface Traced {
@@ -64,6 +74,12 @@ const commitsAtOnce = 2;
 // A fraction of a second of work, and about 30 MiB. Beyond that callers should try again later.
 const maxWaiting = 1_000;
 
+// What a batch may hold. A worker that adds its rows limits by itself how many it has in hand.
+export interface Limits {
+  inputsPerCommit: number;
+  maxWaiting: number;
+}
+
 // Gathers inputs while a commit is running. If a commit fails because of one input, each of its
 // inputs is tried alone.
 export function commandBatch<
@@ -75,6 +91,7 @@ export function commandBatch<
   database: Database,
   command: Command<Input, Situation, Effect, Row>,
   toWorker: Handover<Row> = new Handover(),
+  limits: Limits = { inputsPerCommit, maxWaiting },
 ): Batch<Input, Answer> {
   // Clients repeat their requests in waves, after they could not reach the service or gave up
   // waiting. Only during such a wave is it worth looking for stored answers before taking locks.
@@ -98,12 +115,14 @@ export function commandBatch<
     // The word distinguishes a key from the name of a lock, because a client may choose any key.
     keysOf: (input) => {
       const identity = command.identityOf(input);
-      return [...(identity ? [`key ${identity.key}`] : []), ...command.locksOf(input)];
+      const subject = command.fold?.subjectOf(input);
+      const alone = command.locksOf(input).filter((lock) => lock !== subject);
+      return [...(identity ? [`key ${identity.key}`] : []), ...alone];
     },
     mayBeOneItem: (error) => !isUnavailable(error),
-    maxItems: inputsPerCommit,
+    maxItems: limits.inputsPerCommit,
     maxFlushes: commitsAtOnce,
-    maxWaiting,
+    maxWaiting: limits.maxWaiting,
   });
   observeBatch(command.name, batch);
   return batch;
@@ -126,7 +145,7 @@ function keysOf(identities: (Identity | undefined)[]): string[] {
 }
 
 // Carries out inputs in one transaction. No two of them have a key or the name of a lock in common,
-// because the batch keeps those apart. With a lease, rows for a worker are written as leased to the
+// except that of a subject, because the batch keeps those apart. With a lease, rows for a worker are written as leased to the
 // worker of this process.
 export function commit<Input, Situation, Effect extends { kind: string }, Row>(
   database: Database,
@@ -143,11 +162,12 @@ export function commit<Input, Situation, Effect extends { kind: string }, Row>(
       command.find(tx, inputs),
     ]);
     if (situations.length !== inputs.length) throw new Error("An input has no situation");
+    const decide = inOrder(command);
     const decisions = inputs.map((input, i): Decision<Effect> => {
       const identity = identities[i];
       const found = identity && stored.get(identity.key);
       if (found) return { answer: replayOf(found, identity) ?? keyConflict, effects: [] };
-      return command.decide(input, situations[i] as Situation);
+      return decide(input, situations[i] as Situation);
     });
     const [written] = await together([
       applyEffects(tx, command, decisions.flatMap(({ effects }) => effects), lease),
@@ -155,6 +175,22 @@ export function commit<Input, Situation, Effect extends { kind: string }, Row>(
     ]);
     return { ...written, result: decisions.map(({ answer }) => answer) };
   });
+}
+
+// Decides inputs one after the other, each after what the earlier ones with its subject have done.
+function inOrder<Input, Situation, Effect extends { kind: string }, Row>(
+  { decide, fold }: Command<Input, Situation, Effect, Row>,
+): (input: Input, situation: Situation) => Decision<Effect> {
+  if (!fold) return decide;
+  const effectsOf = new Map<string, Effect[]>();
+  return (input, found) => {
+    const subject = fold.subjectOf(input);
+    const earlier = effectsOf.get(subject) ?? [];
+    effectsOf.set(subject, earlier);
+    const decision = decide(input, fold.after(earlier, found));
+    earlier.push(...decision.effects);
+    return decision;
+  };
 }
 
 function newAnswers<Effect>(

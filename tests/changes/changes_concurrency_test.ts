@@ -152,10 +152,15 @@ function changesOf(database: Database): (request: ChangeRequest) => Promise<Resp
   const app = entitlementApp({
     database,
     toRelay: new Handover(),
+    toCarryOut: new Handover(),
     checks: {},
     authenticator: openAuthenticator,
     log: getLogger("test"),
-  }, { idempotencyTtlMs: 60_000 });
+  }, {
+    commit: { idempotencyTtlMs: 60_000 },
+    points: { unit: "points", maxBalance: 1 },
+    reservations: { pollIntervalMs: 1, maxAheadMs: 1 },
+  });
   return async (request) => {
     const { path, init } = toHttp(request);
     return await app.fetch(new Request(`http://localhost${path}`, init));

@@ -9,7 +9,8 @@ import { ask } from "../support/entitlement.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { collectingLog } from "../support/relays.ts";
 
-const options = { publishedTtlMs: 24 * 3_600_000, auditMonths: 13 };
+const day = 24 * 3_600_000;
+const options = { publishedTtlMs: day, doneReservationsTtlMs: 30 * day, auditMonths: 13 };
 
 Deno.test("an idempotency key is deleted when it has expired, and not before", async () => {
   await using place = await freshTables();

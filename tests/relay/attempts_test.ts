@@ -95,7 +95,8 @@ Deno.test("attempts are deleted with their event, and those of other events stay
     place.ownerUrl,
     "update outbox_events set published_at = now() - interval '2 days' where status = 'PUBLISHED'",
   );
-  const options = { publishedTtlMs: 86_400_000, auditMonths: 13 };
+  const day = 86_400_000;
+  const options = { publishedTtlMs: day, doneReservationsTtlMs: day, auditMonths: 13 };
   await cleanEntitlement(one.database, options, collectingLog().log, never);
   const left = await ask<{ event_id: string }>(
     place.ownerUrl,
