@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
+import { deadReservations } from "../../entitlement/operators/dead_reservations.ts";
 import { eventInbox } from "../../notification/consume_events.ts";
 import type { NotificationRow } from "../../notification/deliveries.ts";
 import { deadDeliveries } from "../../notification/dead_letters/dead_deliveries.ts";
@@ -30,7 +31,12 @@ interface Layer extends AsyncDisposable {
   dead: string[]; // ids of three dead letters, the oldest first
 }
 
-const layers = { outbox: deadOutbox, delivery: deadDelivery, advisory: deadAdvisory };
+const layers = {
+  outbox: deadOutbox,
+  reservation: deadReservation,
+  delivery: deadDelivery,
+  advisory: deadAdvisory,
+};
 
 for (const [name, open] of Object.entries(layers)) {
   Deno.test(`${name}: two operators at the same time send back once, and the worker is woken`, async () => {
@@ -97,6 +103,28 @@ Deno.test("only events that are still FAILED are sent back, with all their attem
   ]);
 });
 
+Deno.test("only reservations that are still FAILED are sent back; they are due at once, with all their attempts", async () => {
+  await using layer = await deadReservation();
+  const { tables, table, dead } = layer;
+  const found = await table.findByIds(dead);
+  await ask(
+    tables.ownerUrl,
+    "update point_reservations set status = 'CANCELLED', done_at = now() where id = $1",
+    [dead[0]],
+  );
+  assert.deepEqual((await table.sendBack(found, operation())).moved.sort(), dead.slice(1));
+  assert.deepEqual(await statesIn(tables, "point_reservations", "id"), [
+    ["CANCELLED", 3],
+    ["PENDING", 0],
+    ["PENDING", 0],
+  ]);
+  const due = await ask<{ claimed: boolean }>(
+    tables.ownerUrl,
+    "select due_at > now() - interval '1 minute' as claimed from point_reservations where unfinished",
+  );
+  assert.deepEqual(due, [{ claimed: true }, { claimed: true }], "where claims look");
+});
+
 Deno.test("only notifications that are still FAILED are sent back, with all their attempts", async () => {
   await using layer = await deadDelivery();
   const { tables, table, dead } = layer;
@@ -141,6 +169,25 @@ async function deadOutbox(): Promise<Layer> {
   const wake = new Wakeup();
   const table = deadEvents(tables.database, wake);
   return layerOf({ tables, table, wake, name: "outbox_events", dead: ids.toSorted() });
+}
+
+// They became due long ago.
+async function deadReservation(): Promise<Layer> {
+  const tables = await openFresh("entitlement");
+  const rows = await ask<{ id: string }>(
+    tables.ownerUrl,
+    `insert into point_reservations
+       (id, kind, caller, idempotency_key, user_id, unit, point_amount, execute_at, trace_id,
+        aggregate_key, position, status, attempt_count, last_error, created_at, updated_at)
+     select id, 'POINTS', '', id, 'ann', 'points', 1, at, 'trace', id, at, 'FAILED', 3, 'no', at, at
+     from (select gen_random_uuid() as id, now() - interval '7 days' as at
+           from generate_series(1, 3)) as given
+     returning id`,
+  );
+  const dead = rows.map(({ id }) => id).sort();
+  const wake = new Wakeup();
+  const table = deadReservations(tables.database, wake);
+  return layerOf({ tables, table, wake, name: "point_reservations", dead });
 }
 
 async function deadDelivery(): Promise<Layer> {
