@@ -70,6 +70,16 @@ const waiting = {
   created_at: "2026-01-01T00:00:00.000000Z",
 };
 
+export const pointsReservationSchema = z.object({
+  reservation_id: z.uuid(),
+  user_id: z.string(),
+  unit: z.string(),
+  point_amount: z.int(),
+  execute_at: z.iso.datetime(),
+  ...decided,
+  transaction_id: z.uuid().optional(),
+}).openapi("PointReservation");
+
 export const pointsFamily: Family = {
   path: "/v1/points/reservations",
   tag: "Points",
@@ -77,17 +87,24 @@ export const pointsFamily: Family = {
   kinds: ["POINTS"],
   write: "points:write",
   read: "points:read",
-  schema: z.object({
-    reservation_id: z.uuid(),
-    user_id: z.string(),
-    unit: z.string(),
-    point_amount: z.int(),
-    execute_at: z.iso.datetime(),
-    ...decided,
-    transaction_id: z.uuid().optional(),
-  }).openapi("PointReservation"),
+  schema: pointsReservationSchema,
   example: { ...waiting, user_id: "ann", unit: "points", point_amount: 100 },
 };
+
+export const rightReservationSchema = z.object({
+  reservation_id: z.uuid(),
+  action: z.enum(["GRANT", "REVOKE"]),
+  user_id: z.string(),
+  stock_keeping_unit: z.string(),
+  reason: z.string(),
+  purchase_id: z.string(),
+  execute_at: z.iso.datetime(),
+  ...decided,
+  outcome: z.object({
+    status: z.int(),
+    body: z.union([changedSchema, z.object({ code: z.string(), message: z.string() })]),
+  }).optional().openapi({ description: "The answer to the change, as a request would get it" }),
+}).openapi("EntitlementReservation");
 
 export const rightsFamily: Family = {
   path: "/v1/entitlements/reservations",
@@ -96,20 +113,7 @@ export const rightsFamily: Family = {
   kinds: ["GRANT", "REVOKE"],
   write: "entitlements:write",
   read: "entitlements:read",
-  schema: z.object({
-    reservation_id: z.uuid(),
-    action: z.enum(["GRANT", "REVOKE"]),
-    user_id: z.string(),
-    stock_keeping_unit: z.string(),
-    reason: z.string(),
-    purchase_id: z.string(),
-    execute_at: z.iso.datetime(),
-    ...decided,
-    outcome: z.object({
-      status: z.int(),
-      body: z.union([changedSchema, z.object({ code: z.string(), message: z.string() })]),
-    }).optional().openapi({ description: "The answer to the change, as a request would get it" }),
-  }).openapi("EntitlementReservation"),
+  schema: rightReservationSchema,
   example: {
     ...waiting,
     action: "GRANT",

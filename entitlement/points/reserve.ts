@@ -12,6 +12,7 @@ import { outsideKey } from "./outside_key.ts";
 import {
   type Family,
   pointsFamily,
+  type Reservation,
   type ReservationKind,
   rightsFamily,
   shown,
@@ -37,16 +38,21 @@ export interface Reserve extends Sender {
   executeAt: string;
 }
 
-const pointsSchema = z.object({
+export const reservePointsSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user who gets the points" }),
   point_amount: pointAmountSchema(),
   execute_at: executeAtSchema(),
-  unit: unitSchema().nullish(),
-  reason: fieldSchema().nullish(),
-  source_id: fieldSchema().nullish().openapi({ description: "Id of what caused the reservation" }),
+  unit: unitSchema().optional(),
+  reason: fieldSchema().optional().openapi({
+    description:
+      "Reason of the transaction: purchase, campaign and so on; `reservation` without it",
+  }),
+  source_id: fieldSchema().optional().openapi({
+    description: "Id of what caused the reservation; without it, the reservation's own id",
+  }),
 }).openapi("ReservePoints");
 
-const rightSchema = z.object({
+export const reserveRightSchema = z.object({
   action: z.enum(["GRANT", "REVOKE"], "must be GRANT or REVOKE"),
   ...changeSchema.shape,
   execute_at: executeAtSchema(),
@@ -59,10 +65,10 @@ export interface ReserveOptions {
 
 export function reservePointsRoute(
   { unit, maxAheadMs }: ReserveOptions,
-): CommandRoute<z.infer<typeof pointsSchema>, Reserve> {
+): CommandRoute<z.infer<typeof reservePointsSchema>, Reserve> {
   return {
     ...reserveRoute(pointsFamily, {
-      schema: pointsSchema,
+      schema: reservePointsSchema,
       example: { user_id: "ann", point_amount: 100, execute_at: "2026-01-02T12:04:05+09:00" },
     }),
     toInput: (fields, sender) => ({
@@ -82,10 +88,10 @@ export function reservePointsRoute(
 
 export function reserveRightRoute(
   { maxAheadMs }: ReserveOptions,
-): CommandRoute<z.infer<typeof rightSchema>, Reserve> {
+): CommandRoute<z.infer<typeof reserveRightSchema>, Reserve> {
   return {
     ...reserveRoute(rightsFamily, {
-      schema: rightSchema,
+      schema: reserveRightSchema,
       example: {
         action: "GRANT",
         user_id: "ann",
@@ -160,7 +166,7 @@ function decide(
   { id, createdAt, keyIsUsed, isSoon }: Situation,
 ): Decision<Accepted> {
   if (keyIsUsed) return { answer: keyConflict, effects: [] };
-  const accepted = shown({
+  const reservation: Reservation = {
     id,
     kind: reserve.kind,
     user_id: reserve.userId,
@@ -177,9 +183,9 @@ function decide(
     done_at: null,
     attempt_count: 0,
     last_error: null,
-  });
+  };
   return {
-    answer: { status: 202, body: JSON.stringify(accepted), outcome: "applied" },
-    effects: [{ kind: "reservation", reserve, id, createdAt, isSoon }],
+    answer: { status: 202, body: JSON.stringify(shown(reservation)), outcome: "applied" },
+    effects: [{ kind: "reservation", reservation, sender: reserve, isSoon }],
   };
 }
