@@ -8,7 +8,7 @@ import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { ask, type Entitlement, startEntitlement } from "../support/entitlement.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { ops } from "./ops.ts";
-import { grantPoints, reserve, spendPoints } from "./reserving.ts";
+import { grantPoints, reserve, spendPoints } from "../support/points.ts";
 
 const debug = { ENTITLEMENT_DEBUG_ENABLED: "true" };
 const notification = { url: "http://127.0.0.1:1" };

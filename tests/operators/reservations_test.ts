@@ -1,11 +1,10 @@
 // What operators see of reservations: their state, what is late and what comes next, their timelines
 // and their dead letters.
 import assert from "node:assert/strict";
-import { call } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
 import { look, operate } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { grantPoints, inMs, reserve, reserveRight } from "./reserving.ts";
+import { cancel, grantPoints, inMs, reserve, reserveRight } from "../support/points.ts";
 
 const own = "/debug/entitlement";
 const debug = { ENTITLEMENT_DEBUG_ENABLED: "true" };
@@ -114,9 +113,7 @@ Deno.test("a reservation to come or cancelled has a timeline without an event", 
   const { url } = kenri;
   const { json: pending } = await reserve(url, { execute_at: inMs(hour) });
   const { json: cancelled } = await reserve(url, { execute_at: inMs(2 * hour) });
-  const gone = await call(`${url}/v1/points/reservations/${cancelled.reservation_id}`, {
-    method: "DELETE",
-  });
+  const gone = await cancel(url, cancelled.reservation_id);
   assert.equal(gone.status, 200, gone.text);
   const events = await timelineOf(kenri, "user_id", "ann");
   const seen = events.map((event: { status: string; event_id: null; steps: Step[] }) => [
