@@ -3,6 +3,7 @@ import type { Answered } from "./invariants/invariants.ts";
 import { invariantsOf } from "./invariants/invariants.ts";
 import { type Invariant, invariant, lineOf } from "./invariants/invariant.ts";
 import type { AllTables } from "./invariants/tables.ts";
+import { isChange, itemOf } from "../load/any_request.ts";
 import { leaksIn } from "../planted.ts";
 import { failingUser, type SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
@@ -65,8 +66,9 @@ function everyRequestWasAnswered(requests: SentRequest[]): Invariant {
 
 /** A request that was sent after an answer had arrived gets a higher version than that answer. */
 function versionsFollowAnswers(requests: SentRequest[]): Invariant {
-  const changes = requests.filter(({ kind, answer }) => kind === "change" && answer?.status === 200)
-    .map((one) => ({ ...one, line: lineOfRequest(one), version: versionIn(one) }));
+  const changes = requests.filter(({ request, kind, answer }) =>
+    isChange(request) && kind === "change" && answer?.status === 200
+  ).map((one) => ({ ...one, line: lineOfRequest(one), version: versionIn(one) }));
   const late = new Set<string>();
   for (const ofLine of Map.groupBy(changes, ({ line }) => line).values()) {
     const sent = ofLine.toSorted((a, b) => a.sentAt - b.sentAt);
@@ -86,19 +88,20 @@ function versionsFollowAnswers(requests: SentRequest[]): Invariant {
   );
 }
 
-function lineOfRequest({ request: { user, sku } }: SentRequest): string {
-  return lineOf({ user_id: user, stock_keeping_unit: sku });
+function lineOfRequest({ request }: SentRequest): string {
+  return lineOf({ user_id: request.user, stock_keeping_unit: itemOf(request) ?? "" });
 }
 
 function versionIn({ answer }: SentRequest): number {
-  return JSON.parse(answer?.body ?? "{}").version;
+  const body = JSON.parse(answer?.body ?? "{}");
+  return (body.transaction ?? body).version;
 }
 
 function soleClientsAreNotRefused(requests: SentRequest[]): Invariant {
   return invariant(
-    "6. The only client that changes an entitlement is never refused",
+    "6. The only client that changes an entitlement is never refused, and who adds or reserves is not either",
     requests.filter(({ isSole, kind, answer }) => isSole && kind !== "repeat" && answer),
-    ({ answer }) => answer?.status === 200,
+    ({ answer }) => answer !== undefined && answer.status < 300,
   );
 }
 
@@ -127,13 +130,15 @@ function keysAreNotReused(requests: SentRequest[]): Invariant {
 }
 
 /** Only sends to the users of failing sends may fail: no outage may use up the attempts. */
-function nothingFailsForOutages({ events, notifications }: AllTables): Invariant {
+function nothingFailsForOutages(
+  { events, notifications, reservations }: AllTables,
+): Invariant {
   const ends = [
-    ...events.map((row) => ({ ...row, mustFail: false })),
+    ...[...events, ...reservations].map((row) => ({ ...row, mustFail: false })),
     ...notifications.map((row) => ({ ...row, mustFail: row.user_id.startsWith(failingUser) })),
   ];
   return invariant(
-    "2. and 4. Nothing is FAILED but the notifications whose sends fail on purpose",
+    "2., 4. and 8. Nothing is FAILED but the notifications whose sends fail on purpose",
     ends,
     ({ status, mustFail }) => (status === "FAILED") === mustFail,
   );

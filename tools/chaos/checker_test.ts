@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { plantedKey, plantedPassword } from "../planted.ts";
 import { check } from "./checker.ts";
-import type { Evidence } from "./evidence.ts";
+import { type Harm, testHarms } from "./harms.ts";
 import { first, soundEvidence } from "./sound_evidence.ts";
 
 Deno.test("sound evidence breaks no invariant", () => {
@@ -26,7 +26,7 @@ Deno.test("a stall of the sender, or of the run itself, explains a repeated send
   }
 });
 
-const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][] = [
+const harms: Harm[] = [
   [
     "an acknowledged change is lost",
     /^1\. An acknowledged change/,
@@ -216,14 +216,4 @@ const harms: [harm: string, found: RegExp, plant: (evidence: Evidence) => void][
   ],
 ];
 
-for (const [harm, found, plant] of harms) {
-  Deno.test(`the checker notices that ${harm}`, () => {
-    const evidence = soundEvidence();
-    plant(evidence);
-    const broken = check(evidence).filter(({ violations }) => violations > 0);
-    assert.ok(
-      broken.some(({ statement }) => found.test(statement)),
-      `${found} in ${broken.map((i) => i.statement)}`,
-    );
-  });
-}
+testHarms(harms);

@@ -1,17 +1,19 @@
 // The load: clients that behave as real ones do. Whatever goes wrong, they repeat a request under its
 // key until it is answered.
 import { setTimeout as pause } from "node:timers/promises";
-import { type ChangeRequest, toHttp } from "../load/change_request.ts";
+import { type AnyRequest, toHttp } from "../load/any_request.ts";
+import type { ChangeRequest } from "../load/change_request.ts";
 import { type Answer, type Outcome, RepeatingClient } from "../load/repeating_client.ts";
 import { plantedKey } from "../planted.ts";
+import { PointsStory } from "./points_story.ts";
 import { Random } from "./random.ts";
 
 /** One request, from its first attempt to its answer. */
 export interface SentRequest {
-  request: ChangeRequest;
+  request: AnyRequest;
   /** Why it was sent; only a change is a new request. */
   kind: "change" | "repeat" | "double tap" | "key conflict";
-  /** Only this client changes the entitlement, so it knows that the change can't be refused. */
+  /** The client knows that it can't be refused: no other changes the entitlement, or it adds points. */
   isSole: boolean;
   /** In milliseconds since 1970, by the clock of the clients' process. */
   sentAt: number;
@@ -55,14 +57,12 @@ export function startLoad({ urls, changesPerSecond, users, seed }: LoadOptions):
     while (!stopping.signal.aborted) {
       const until = Date.now() + everyMs * (0.5 + story.random.next());
       const steps = story.next();
-      await Promise.all(steps.map(async (step) => {
-        const one: SentRequest = {
-          ...{ ...step, sentAt: Date.now(), answeredAt: 0, attempts: {}, answer: undefined },
-        };
-        requests.push(one);
-        await askUntilAnswered(one, repeating);
+      const sent = steps.map((step): SentRequest => ({
+        ...{ ...step, sentAt: Date.now(), answeredAt: 0, attempts: {}, answer: undefined },
       }));
-      story.note(steps);
+      requests.push(...sent);
+      await Promise.all(sent.map((one) => askUntilAnswered(one, repeating)));
+      story.note(sent);
       await pause(Math.max(0, until - Date.now()));
     }
   });
@@ -85,6 +85,7 @@ class Story {
   readonly #users: number | undefined;
   readonly #requests: SentRequest[];
   readonly #isActive = new Map<string, boolean>(); // its own entitlements
+  readonly #points: PointsStory;
   #count = 0;
 
   constructor(
@@ -96,6 +97,8 @@ class Story {
     this.#users = users;
     this.random = random;
     this.#requests = requests;
+    const ownOrHot = () => random.next() < 0.7 ? this.#ownUser() : this.#hotUser();
+    this.#points = new PointsStory(random, (user) => ({ user, ...this.#named() }), ownOrHot);
   }
 
   next(): Step[] {
@@ -104,30 +107,42 @@ class Story {
     if (chance < 0.17) return this.#keyConflict();
     if (chance < 0.22) return this.#doubleTap();
     if (chance < 0.24) return [this.#failing()];
-    return [chance < 0.36 ? this.#hot() : this.#own()];
+    if (chance < 0.36) return [this.#hot()];
+    return [chance < 0.65 ? { kind: "change", ...this.#points.next() } : this.#own()];
   }
 
-  /** Remembers the state of the client's own entitlements. */
-  note(steps: Step[]): void {
-    for (const { request, kind, isSole } of steps) {
+  /** Remembers the state of the client's own entitlements, and what it has reserved. */
+  note(sent: SentRequest[]): void {
+    for (const { request, kind, isSole, answer } of sent) {
+      if (kind === "change") this.#points.note(request, answer?.body);
       if (!isSole || kind === "key conflict" || kind === "repeat") continue;
+      if (!isOfEntitlement(request)) continue;
       this.#isActive.set(`${request.user} ${request.sku}`, request.action === "GRANT");
     }
   }
 
-  #own(): Step {
-    const [user, sku] = this.#users === undefined
-      ? [`user-${this.#client}-${this.random.int(1, 12)}`, this.random.pick(skus)]
-      : [`user-${this.#client % this.#users + 1}`, `book-${this.#client}`];
+  #ownUser(): string {
+    return this.#users === undefined
+      ? `user-${this.#client}-${this.random.int(1, 12)}`
+      : `user-${this.#client % this.#users + 1}`;
+  }
+
+  #hotUser(): string {
+    return this.#users === undefined
+      ? `hot-${this.random.int(1, 3)}`
+      : `user-${this.random.int(1, this.#users)}`;
+  }
+
+  #own(): Step & { request: ChangeRequest } {
+    const user = this.#ownUser();
+    const sku = this.#users === undefined ? this.random.pick(skus) : `book-${this.#client}`;
     const action = this.#isActive.get(`${user} ${sku}`) ? "REVOKE" : "GRANT";
     return { kind: "change", isSole: true, request: this.#request({ user, sku, action }) };
   }
 
   /** All clients change these at once. */
   #hot(): Step {
-    const user = this.#users === undefined
-      ? `hot-${this.random.int(1, 3)}`
-      : `user-${this.random.int(1, this.#users)}`;
+    const user = this.#hotUser();
     const action = this.random.pick(["GRANT", "REVOKE"] as const);
     const request = this.#request({ user, sku: "ticket", action });
     return { kind: "change", isSole: false, request };
@@ -154,22 +169,34 @@ class Story {
     const earlier = this.#earlier();
     if (!earlier) return [this.#own()];
     const { request } = earlier;
-    const action = request.action === "GRANT" ? "REVOKE" : "GRANT";
-    const other = this.random.pick([{ reason: "another" }, { action } as const]);
-    return [{ isSole: false, kind: "key conflict", request: { ...request, ...other } }];
+    if (request.action === "CANCEL") return [this.#own()]; // has no key
+    const other = isOfEntitlement(request) && this.random.next() < 0.5
+      ? { ...request, action: request.action === "GRANT" ? "REVOKE" as const : "GRANT" as const }
+      : { ...request, reason: "another" };
+    return [{ isSole: false, kind: "key conflict", request: other }];
   }
 
   #earlier(): SentRequest | undefined {
     const { length } = this.#requests;
     if (length === 0) return undefined;
     const earlier = this.#requests[this.random.int(Math.max(0, length - 2_000), length - 1)];
-    return earlier?.answer && earlier.kind === "change" ? earlier : undefined;
+    // A refused cancel is not stored: it is decided by the state of its reservation.
+    const isRepeatable = earlier?.request.action !== "CANCEL" || earlier.answer?.status === 200;
+    return earlier?.answer && earlier.kind === "change" && isRepeatable ? earlier : undefined;
   }
 
   #request(parts: Pick<ChangeRequest, "user" | "sku" | "action">): ChangeRequest {
-    const purchase = `${this.#client}-${++this.#count}`;
-    return { key: `${plantedKey}-${purchase}`, reason: "purchase", purchase, ...parts };
+    return { ...this.#named(), ...parts };
   }
+
+  #named(): Pick<ChangeRequest, "key" | "reason" | "purchase"> {
+    const purchase = `${this.#client}-${++this.#count}`;
+    return { key: `${plantedKey}-${purchase}`, reason: "purchase", purchase };
+  }
+}
+
+function isOfEntitlement(request: AnyRequest): request is ChangeRequest {
+  return request.action === "GRANT" || request.action === "REVOKE";
 }
 
 async function askUntilAnswered(sent: SentRequest, client: RepeatingClient): Promise<void> {

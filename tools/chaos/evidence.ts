@@ -50,6 +50,8 @@ export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
   const errors = {
     entitlement: `select last_error as error from outbox_events where last_error is not null
       union select error from outbox_attempts where error is not null
+      union select last_error from point_reservations where last_error is not null
+      union select error from reservation_attempts where error is not null
       union select reason || ' ' || who || ' ' || items::text from operations`,
     notification: `select last_error as error from notifications where last_error is not null
       union select error_message from notification_dlq

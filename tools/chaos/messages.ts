@@ -24,6 +24,11 @@ export interface Poison {
   isStored: boolean;
 }
 
+interface Body {
+  on: string; // its subject
+  body: Uint8Array;
+}
+
 export const poisonUser = "poison-";
 /** The header that names it. */
 export const marker = "Kenri-Poison";
@@ -34,7 +39,7 @@ export class Messages {
   sentAgain = 0;
   readonly #url: string;
   readonly #random: Random;
-  #memory: Uint8Array[] = []; // survives the stream
+  #memory: Body[] = []; // survives the stream
 
   constructor(url: string, seed: number) {
     this.#url = url;
@@ -45,8 +50,8 @@ export class Messages {
     return this.#connected(async (connection) => {
       await this.#remember(connection, count);
       const bodies = this.#random.shuffled(this.#memory).slice(0, count);
-      for (const body of bodies) {
-        if (await publish(connection, body)) this.sentAgain++;
+      for (const { on, body } of bodies) {
+        if (await publish(connection, on, body)) this.sentAgain++;
         await pause(forMs / bodies.length);
       }
     });
@@ -60,7 +65,7 @@ export class Messages {
         const headers = createHeaders();
         headers.set(marker, id);
         const at = Date.now();
-        const isStored = await publish(connection, bodyOf(kind, id), headers);
+        const isStored = await publish(connection, subject, bodyOf(kind, id), headers);
         this.poison.push({ id, kind, at, isStored });
         await pause(forMs / count);
       }
@@ -74,7 +79,9 @@ export class Messages {
     for (let i = 0; i < count && messages > 0; i++) {
       const seq = this.#random.int(Math.max(first_seq, last_seq - 5_000), last_seq);
       const message = await manager.streams.getMessage(stream, { seq });
-      if (!message.header.has(marker)) this.#memory.push(message.data);
+      if (!message.header.has(marker)) {
+        this.#memory.push({ on: message.subject, body: message.data });
+      }
     }
     this.#memory = this.#memory.slice(-remembered);
   }
@@ -103,10 +110,11 @@ export class Messages {
 /** A message that is not acknowledged may be in the stream or not; both are correct. */
 async function publish(
   connection: NatsConnection,
+  on: string,
   body: Uint8Array,
   headers?: MsgHdrs,
 ): Promise<boolean> {
-  const sending = connection.jetstream().publish(subject, body, {
+  const sending = connection.jetstream().publish(on, body, {
     timeout: 1_000,
     ...(headers ? { headers } : {}),
   });

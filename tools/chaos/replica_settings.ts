@@ -35,6 +35,8 @@ export function settingsOf(service: FlowService, ports: Ports): Record<string, s
       ...common,
       ENTITLEMENT_OUTBOX_LEASE: `${leaseMs}ms`,
       ENTITLEMENT_OUTBOX_POLL_INTERVAL: "200ms",
+      ENTITLEMENT_RESERVATIONS_LEASE: `${leaseMs}ms`,
+      ENTITLEMENT_RESERVATIONS_POLL_INTERVAL: "200ms",
     };
   }
   return {

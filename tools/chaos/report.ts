@@ -1,5 +1,7 @@
 // The figures of one run, and of several runs together.
-import type { Invariant } from "./invariants/invariant.ts";
+import { type AnyRequest, isChange } from "../load/any_request.ts";
+import { changeIn } from "./invariants/change_invariants.ts";
+import { changeOf, type Invariant } from "./invariants/invariant.ts";
 import type { Outcome } from "../load/repeating_client.ts";
 import type { Evidence } from "./evidence.ts";
 import { wasDone } from "./inject.ts";
@@ -14,6 +16,8 @@ export interface Figures {
   "own stalls": number;
   acknowledged: number;
   refused: number;
+  reserved: number;
+  cancelled: number;
   repeated: number;
   "key conflicts": number;
   attempts: Partial<Record<Outcome, number>>;
@@ -48,8 +52,10 @@ export interface EndedRun {
 export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   const { evidence } = run;
   const { requests, injected, healing, tables, log, poison } = evidence;
-  const answered = (status: number) =>
-    requests.filter(({ kind, answer }) => kind === "change" && answer?.status === status).length;
+  const answered = (status: number, isCounted: (request: AnyRequest) => boolean = () => true) =>
+    requests.filter(({ request, kind, answer }) =>
+      kind === "change" && answer?.status === status && isCounted(request)
+    ).length;
   const done = injected.filter(wasDone);
   const attempts: Figures["attempts"] = {};
   for (const one of requests) add(attempts, one.attempts);
@@ -68,8 +74,10 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       faults: countBy(done.map(({ fault }) => fault.kind)),
       "left out": injected.length - done.length,
       "own stalls": evidence.stalls.length,
-      acknowledged: answered(200),
-      refused: answered(409),
+      acknowledged: answered(200, isChange),
+      refused: answered(409, isChange),
+      reserved: answered(202),
+      cancelled: tables.reservations.filter(({ status }) => status === "CANCELLED").length,
       repeated: requests.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
       "key conflicts": requests.filter(({ kind }) => kind === "key conflict").length,
       attempts,
@@ -97,23 +105,17 @@ export function isGood({ healed, figures }: Report): boolean {
 function losses({ requests, tables }: Evidence): { lost: number; doubled: number } {
   const audits = countBy(tables.audit.map(({ request_id }) => request_id));
   const notifications = countBy(tables.notifications.map(changeOf));
-  const changes = requests.filter(({ kind, answer }) =>
-    kind === "change" && answer?.status === 200
+  const changes = requests.flatMap(({ request, kind, answer }) =>
+    isChange(request) && kind === "change" && answer?.status === 200 ? [{ request, answer }] : []
   );
   const counts = changes.map(({ request, answer }) => [
     audits[request.key] ?? 0,
-    notifications[changeOf(JSON.parse(answer?.body ?? "{}"))] ?? 0,
+    notifications[changeIn({ request, answer })] ?? 0,
   ]);
   return {
     lost: counts.filter((each) => each.includes(0)).length,
     doubled: counts.filter((each) => each.some((count) => count > 1)).length,
   };
-}
-
-function changeOf(
-  row: { user_id: string; stock_keeping_unit: string; version: number },
-): string {
-  return JSON.stringify([row.user_id, row.stock_keeping_unit, row.version]);
 }
 
 function countBy<Name extends string>(names: Name[]): Record<Name, number> {

@@ -16,7 +16,7 @@ export function sendsAreInOrder(sends: SendLine[], { notifications }: AllTables)
   const sent = notifications.filter(({ status }) => status === "SENT");
   const lineOf = new Map(sent.map((row) => [place(row), first.get(row.notification_id) ?? 0]));
   return invariant(
-    "4. Notifications of one entitlement are sent in the order of their versions",
+    "4. Notifications of one entitlement or balance are sent in the order of their versions",
     sent,
     (row) => {
       const before = lineOf.get(place({ ...row, version: row.version - 1 }));

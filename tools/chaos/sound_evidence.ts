@@ -1,5 +1,6 @@
 // The evidence of a small run without a fault, for tests that damage it.
 import assert from "node:assert/strict";
+import type { AnyRequest } from "../load/any_request.ts";
 import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import type { SendLine } from "./service_log.ts";
@@ -10,29 +11,56 @@ export function first<Item>(items: Item[], fits: (item: Item) => boolean = () =>
   return found;
 }
 
-const changes = [
-  { user: "ann", action: "GRANT", version: 1 },
-  { user: "ann", action: "REVOKE", version: 2 },
-  { user: "ann", action: "GRANT", version: 3 },
-  { user: "fails-1", action: "GRANT", version: 1 },
-] as const;
-const rows = changes.map(({ user, action, version }, i) => ({
-  key: `key-${i}`,
-  action,
-  user_id: user,
-  stock_keeping_unit: "book",
-  version,
+const named = (key: string, user = "ann") => ({ key, user, reason: "r", purchase: "p" });
+const grant = (key: string, user?: string): AnyRequest => ({
+  ...{ action: "GRANT", ...named(key, user), sku: "book" },
+});
+const revoke = { action: "REVOKE", ...named("key-1"), sku: "book" } as const;
+const spend = { action: "POINTS_TAKE", ...named("key-4"), unit: "gems", amount: 3 } as const;
+
+const ofAnn = (item: string, version: number) => ({
+  ...{ user_id: "ann", stock_keeping_unit: item, version },
+});
+
+/** Without a request it was made when a reservation of the same name came due. */
+const changes: { asked?: AnyRequest; due?: string; row: ReturnType<typeof ofAnn> }[] = [
+  { asked: grant("key-0"), row: ofAnn("book", 1) },
+  { asked: revoke, row: ofAnn("book", 2) },
+  { asked: grant("key-2"), row: ofAnn("book", 3) },
+  { asked: grant("key-3", "fails-1"), row: { ...ofAnn("book", 1), user_id: "fails-1" } },
+  { due: "right", row: ofAnn("pass", 1) },
+  { due: "points", row: ofAnn("points:gems", 1) },
+  { asked: spend, row: ofAnn("points:gems", 2) },
+];
+const rows = changes.map(({ asked, due, row }, i) => ({
+  ...row,
+  key: asked?.key ?? `reservation:${due}`,
+  action: asked?.action ?? (due === "points" ? "POINTS_ADD" : "GRANT"),
   event_id: `event-${i}`,
   notification_id: `notification-${i}`,
-  fails: user.startsWith("fails"),
-  body: JSON.stringify({ user_id: user, stock_keeping_unit: "book", version }),
+  fails: row.user_id.startsWith("fails"),
+  body: JSON.stringify(asked === spend ? { transaction: row, balance: 2 } : row),
 }));
-const refusal = JSON.stringify({ code: "ENTITLEMENT_STATE_CONFLICT", message: "already ACTIVE" });
-const conflict = JSON.stringify({ code: "IDEMPOTENCY_KEY_CONFLICT", message: "used" });
+
+const dueMs = 1_000; // in milliseconds since 1970; what came due then was done a moment later
+const pass = { change: "GRANT", sku: "pass" } as const;
+const reservations = [
+  { id: "points", status: "DONE", what: { unit: "gems", amount: 5 } },
+  { id: "cancelled", status: "CANCELLED", what: { unit: "gems", amount: 1 } },
+  { id: "right", status: "DONE", answered: 200, what: pass },
+  { id: "again", status: "DONE", answered: 409, what: pass },
+];
+
+const error = (code: string, message: string) => JSON.stringify({ code, message });
+const refusal = error("ENTITLEMENT_STATE_CONFLICT", "already ACTIVE");
+const conflict = error("IDEMPOTENCY_KEY_CONFLICT", "used");
+const tooLate = error("RESERVATION_STATE_CONFLICT", "already DONE");
+const accepted = (id: string) => JSON.stringify({ reservation_id: id });
 
 /**
  * Three changes of one entitlement, a refused one, and one whose sends fail. The second send was
- * repeated, because its sender was killed.
+ * repeated, because its sender was killed. Of four reservations one was cancelled and one was done
+ * with a refusal; points were spent.
  */
 export function soundEvidence(): Evidence {
   return {
@@ -47,7 +75,10 @@ export function soundEvidence(): Evidence {
         message: "Listening on http://127.0.0.1:1",
         text: "",
       }],
-      sends: [send(0, 10), send(1, 11), send(1, 20, 2), send(2, 30, 2)],
+      sends: [
+        ...[send(0, 10), send(1, 11), send(1, 20, 2), send(2, 30, 2)],
+        ...[send(4, 31, 2), send(5, 32, 2), send(6, 33, 2)],
+      ],
       stalls: [],
       strays: [],
     },
@@ -76,52 +107,63 @@ export function soundEvidence(): Evidence {
 }
 
 function soundRequests(): SentRequest[] {
-  return [
-    ...rows.map((row, i) => sent(i, { user: row.user_id, action: row.action }, 200, row.body)),
-    sent(4, { key: "key-refused" }, 409, refusal),
-    { ...sent(5, { key: "key-0" }, 200, first(rows).body), kind: "repeat" },
-    { ...sent(6, { key: "key-0", reason: "other" }, 409, conflict), kind: "key conflict" },
+  const cancel = (reservation: string): AnyRequest => ({
+    ...{ action: "CANCEL", key: `cancel-${reservation}`, user: "ann", reservation },
+    isOfRight: false,
+  });
+  const sent: [SentRequest["kind"], AnyRequest, status: number, body: string][] = [
+    ...changes.flatMap(({ asked }, i): typeof sent =>
+      asked ? [["change", asked, 200, first(rows.slice(i)).body]] : []
+    ),
+    ["change", grant("key-refused"), 409, refusal],
+    ["repeat", grant("key-0"), 200, first(rows).body],
+    ["key conflict", { ...revoke, key: "key-0" }, 409, conflict],
+    ...reservations.map(({ id, what }): typeof sent[0] => {
+      const request = { action: "RESERVE", ...named(`key-${id}`), at: dueMs, what } as const;
+      return ["change", request, 202, accepted(id)];
+    }),
+    ["change", cancel("cancelled"), 200, accepted("cancelled")],
+    ["change", cancel("points"), 409, tooLate],
   ];
-}
-
-function sent(
-  i: number,
-  parts: Partial<SentRequest["request"]>,
-  status: number,
-  body: string,
-): SentRequest {
-  return {
-    request: {
-      ...{ key: `key-${i}`, user: "ann", sku: "book", action: "GRANT" },
-      ...{ reason: "r", purchase: "p", ...parts },
-    },
-    kind: "change",
-    isSole: status === 200,
-    sentAt: i * 10,
-    answeredAt: i * 10 + 5,
-    attempts: { answered: 1 },
-    answer: { status, body, replayed: false },
-  };
+  return sent.map(([kind, request, status, body], i) => ({
+    ...{ kind, request, isSole: status < 300, sentAt: i * 10, answeredAt: i * 10 + 5 },
+    ...{ attempts: { answered: 1 }, answer: { status, body, replayed: false } },
+  }));
 }
 
 function soundTables(): Evidence["tables"] {
+  const at = dueMs * 1_000 + 1;
+  const points = rows.filter(({ stock_keeping_unit }) => stock_keeping_unit === "points:gems");
   return structuredClone({
     entitlements: [
-      { user_id: "ann", stock_keeping_unit: "book", version: 3, status: "ACTIVE" },
-      { user_id: "fails-1", stock_keeping_unit: "book", version: 1, status: "ACTIVE" },
+      { ...ofAnn("book", 3), status: "ACTIVE" },
+      { ...ofAnn("book", 1), user_id: "fails-1", status: "ACTIVE" },
+      { ...ofAnn("pass", 1), status: "ACTIVE" },
     ],
-    answers: [
-      ...rows.map(({ key, body }) => ({
-        idem_key: key,
-        response_code: 200,
-        response_body: body,
+    balances: [{ ...ofAnn("points:gems", 2), balance: 2 }],
+    transactions: points.map((row, i) => ({
+      ...{ ...row, id: row.event_id, idempotency_key: row.key, created_at: at },
+      ...{ point_amount: [5, -3][i] ?? 0, balance_after: [5, 2][i] ?? 0 },
+      reservation_id: i === 0 ? "points" : null,
+    })),
+    reservations: reservations.map(({ id, status, answered = null, what }) => ({
+      ...{ id, status, answered, idempotency_key: `key-${id}`, user_id: "ann", leased: false },
+      ...{ execute_at: dueMs * 1_000, kind: "unit" in what ? "POINTS" as const : what.change },
+      stock_keeping_unit: "unit" in what ? `points:${what.unit}` : what.sku,
+      point_amount: "unit" in what ? what.amount : null,
+      transaction_id: id === "points" ? first(points).event_id : null,
+    })),
+    answers: soundRequests()
+      .filter(({ kind, request }) => kind === "change" && request.action !== "CANCEL")
+      .map(({ request, answer }) => ({
+        idem_key: request.key,
+        response_code: answer?.status ?? 0,
+        response_body: answer?.body ?? "",
       })),
-      { idem_key: "key-refused", response_code: 409, response_body: refusal },
-    ],
     events: rows.map((row, i) => ({
       ...{ ...row, status: "PUBLISHED", place: `1 ${i}`, last_error: null, leased: false },
     })),
-    audit: rows.map((row) => ({ ...row, request_id: row.key })),
+    audit: rows.map((row) => ({ ...row, request_id: row.key, occurred_at: at })),
     processed: rows.map(({ event_id }) => event_id),
     notifications: rows.map((row) => ({
       ...{ ...row, status: row.fails ? "FAILED" : "SENT", has_time: !row.fails, leased: false },

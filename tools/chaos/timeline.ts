@@ -2,6 +2,7 @@
 // happened.
 import type { Invariant } from "./invariants/invariant.ts";
 import type { OwnerUrls } from "./invariants/invariants.ts";
+import { itemOf } from "../load/any_request.ts";
 import { ask } from "../servers/asking.ts";
 import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
@@ -99,9 +100,9 @@ function subjectOf(example: string): Subject {
   };
 }
 
-/** Whether it is about the same entitlement, and the same version or an adjacent one. */
+/** Whether it is about the same entitlement or balance, and the same version or an adjacent one. */
 function isOf({ request, answer }: SentRequest, { user, sku, version }: Subject): boolean {
-  return `"${request.user}"` === user && `"${request.sku}"` === sku &&
+  return `"${request.user}"` === user && `"${itemOf(request)}"` === sku &&
     isNear(answer?.body ?? "", version);
 }
 
@@ -115,6 +116,10 @@ const entitlementTables = [
   "idempotency_keys",
   "outbox_events",
   "entitlement_audit",
+  "point_root",
+  "point_transactions",
+  "point_reservations",
+  "reservation_attempts",
 ];
 const notificationTables = [
   "processed_events",

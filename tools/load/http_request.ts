@@ -1,7 +1,7 @@
 // A request as a client makes it: for fetch, and as bytes for a load that writes to a socket itself.
 export interface HttpRequest {
   path: string;
-  init?: { method: string; headers: Record<string, string>; body: string };
+  init?: { method: string; headers: Record<string, string>; body?: string };
 }
 
 /** The request of any command. */

@@ -1,6 +1,15 @@
 // The tables of the entitlement service must contain what was answered, and nothing else.
+import { isChange, itemOf } from "../../load/any_request.ts";
 import type { Answered } from "./invariants.ts";
 import { changeOf, type IndexedTables, type Invariant, invariant, lineOf } from "./invariant.ts";
+
+/** The change of an entitlement or of a balance that was answered with 200. */
+export function changeIn({ request, answer }: Answered): string {
+  const body = JSON.parse(answer.body);
+  const { version } = body.transaction ?? body;
+  const stock_keeping_unit = itemOf(request) ?? "";
+  return changeOf({ user_id: request.user, stock_keeping_unit, version });
+}
 
 export function changesAreRecorded(
   { eventsOf, auditOf, auditOfKey }: IndexedTables,
@@ -8,9 +17,10 @@ export function changesAreRecorded(
 ): Invariant {
   return invariant(
     "1. An acknowledged change has exactly one outbox row and one audit row",
-    answered.filter(({ answer }) => answer.status === 200),
-    ({ request, answer }) => {
-      const change = changeOf(JSON.parse(answer.body));
+    answered.filter(({ request, answer }) => isChange(request) && answer.status === 200),
+    (one) => {
+      const { request } = one;
+      const change = changeIn(one);
       const [entry, ...more] = auditOf.get(change) ?? [];
       return eventsOf.get(change)?.length === 1 && more.length === 0 &&
         entry?.request_id === request.key && entry.action === request.action &&
@@ -34,43 +44,52 @@ export function versionsHaveNoGap({ entitlements, auditOfLine }: IndexedTables):
   );
 }
 
+/** A cancel has no key: its answer follows from the reservation. */
+const hasKey = ({ request }: Answered) => request.action !== "CANCEL";
+
 export function answersAreKept({ answerOf }: IndexedTables, answered: Answered[]): Invariant {
   return invariant(
     "6. The answer to an acknowledged request is stored, byte for byte",
-    answered.filter(({ answer }) => answer.status === 200),
+    answered.filter((one) => hasKey(one) && one.answer.status < 300),
     ({ request, answer }) => {
       const stored = answerOf.get(request.key);
-      return stored?.response_code === 200 && stored.response_body === answer.body;
+      return stored?.response_code === answer.status && stored.response_body === answer.body;
     },
   );
 }
 
+/** Refusals that are stored under the key of their request. */
+const stored = ["ENTITLEMENT_STATE_CONFLICT", "INSUFFICIENT_POINTS", "POINTS_LIMIT_REACHED"];
+
 export function refusalsLeaveNoTrace(
-  { answerOf, auditOfKey }: IndexedTables,
+  { answerOf, auditOfKey, reservationsOfKey }: IndexedTables,
   answered: Answered[],
 ): Invariant {
   return invariant(
     "6. A refused request leaves nothing but its stored refusal",
-    answered.filter(({ answer }) => answer.status >= 400 && answer.status < 500),
+    answered.filter((one) => hasKey(one) && one.answer.status >= 400 && one.answer.status < 500),
     ({ request, answer }) => {
-      const stored = answerOf.get(request.key);
+      const found = answerOf.get(request.key);
       const { code } = JSON.parse(answer.body);
       // The key belongs to another request, which may have left rows of its own.
-      if (code === "IDEMPOTENCY_KEY_CONFLICT") return stored !== undefined;
-      if (auditOfKey.has(request.key)) return false;
-      return code === "ENTITLEMENT_STATE_CONFLICT"
-        ? stored?.response_code === 409 && stored.response_body === answer.body
-        : stored === undefined;
+      if (code === "IDEMPOTENCY_KEY_CONFLICT") return found !== undefined;
+      if (auditOfKey.has(request.key) || reservationsOfKey.has(request.key)) return false;
+      return stored.includes(code)
+        ? found?.response_code === 409 && found.response_body === answer.body
+        : found === undefined;
     },
   );
 }
 
 /** This includes answers that never reached a client. */
-export function storedAnswersAreTrue({ answers, auditOfKey }: IndexedTables): Invariant {
+export function storedAnswersAreTrue(
+  { answers, auditOfKey, reservationsOfKey }: IndexedTables,
+): Invariant {
   return invariant(
-    "6. A stored answer of a change has one audit row, a stored refusal none",
+    "6. A stored answer of a change has one audit row, of a reservation one row, a stored refusal none",
     answers,
     ({ idem_key, response_code }) =>
-      (auditOfKey.get(idem_key)?.length ?? 0) === (response_code === 200 ? 1 : 0),
+      (auditOfKey.get(idem_key)?.length ?? 0) === (response_code === 200 ? 1 : 0) &&
+      (reservationsOfKey.get(idem_key)?.length ?? 0) === (response_code === 202 ? 1 : 0),
   );
 }

@@ -77,10 +77,12 @@ export function whatIsSentWasSent(
   );
 }
 
-export function noLeaseIsLeft({ events, notifications }: IndexedTables): Invariant {
+export function noLeaseIsLeft(
+  { events, notifications, reservations }: IndexedTables,
+): Invariant {
   return invariant(
     "5. A worker that lost its lease leaves nothing behind: no finished row has a lease",
-    [...events, ...notifications],
+    [...events, ...notifications, ...reservations],
     ({ leased }) => !leased,
   );
 }

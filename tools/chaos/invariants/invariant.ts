@@ -33,6 +33,11 @@ export interface IndexedTables extends Omit<AllTables, "processed"> {
   notificationsOf: Rows<"notifications">; // of an event
   notificationsOfChange: Rows<"notifications">;
   deadLettersOf: Rows<"deadLetters">; // of a notification
+  transactionsOf: Rows<"transactions">; // of a change
+  transactionsOfLine: Rows<"transactions">;
+  transactionsOfReservation: Rows<"transactions">;
+  reservationOf: Map<string, AllTables["reservations"][0]>; // by its id
+  reservationsOfKey: Rows<"reservations">;
 }
 
 export function indexed(tables: AllTables): IndexedTables {
@@ -47,6 +52,14 @@ export function indexed(tables: AllTables): IndexedTables {
     notificationsOf: Map.groupBy(tables.notifications, ({ event_id }) => event_id),
     notificationsOfChange: Map.groupBy(tables.notifications, changeOf),
     deadLettersOf: Map.groupBy(tables.deadLetters, ({ notification_id }) => notification_id),
+    transactionsOf: Map.groupBy(tables.transactions, changeOf),
+    transactionsOfLine: Map.groupBy(tables.transactions, lineOf),
+    transactionsOfReservation: Map.groupBy(
+      tables.transactions,
+      ({ reservation_id }) => reservation_id ?? "",
+    ),
+    reservationOf: new Map(tables.reservations.map((row) => [row.id, row])),
+    reservationsOfKey: Map.groupBy(tables.reservations, ({ idempotency_key }) => idempotency_key),
   };
 }
 

@@ -3,7 +3,7 @@
 // sent. No work may be unfinished (see untilAtRest).
 import assert from "node:assert/strict";
 import type { Answer } from "../../load/repeating_client.ts";
-import type { ChangeRequest } from "../../load/change_request.ts";
+import type { AnyRequest } from "../../load/any_request.ts";
 import { indexed, type Invariant } from "./invariant.ts";
 import {
   answersAreKept,
@@ -22,6 +22,15 @@ import {
   notificationsEnd,
   whatIsSentWasSent,
 } from "./event_invariants.ts";
+import {
+  balancesAddUp,
+  cancelsWinOrLose,
+  nothingActsEarly,
+  reservationsAreKept,
+  reservationsEnd,
+  transactionsAreOfReservations,
+  transactionsAreRecorded,
+} from "./points_invariants.ts";
 import { type AllTables, readAllTables, unrest } from "./tables.ts";
 import { until } from "../../servers/wait.ts";
 
@@ -31,7 +40,7 @@ export interface OwnerUrls {
 }
 
 export interface Answered {
-  request: ChangeRequest;
+  request: AnyRequest;
   answer: Answer;
 }
 
@@ -47,7 +56,7 @@ export interface Evidence {
   sends?: SendRecord[];
 }
 
-/** Waits until no event and no notification is unfinished. */
+/** Waits until no reservation, no event and no notification is unfinished. */
 export async function untilAtRest(owners: OwnerUrls, withinMs = 30_000): Promise<void> {
   let restless: unknown;
   await until("everything is at rest", async () => {
@@ -88,5 +97,12 @@ export function invariantsOf(
     answersAreKept(all, answered),
     refusalsLeaveNoTrace(all, answered),
     storedAnswersAreTrue(all),
+    reservationsAreKept(all, answered),
+    nothingActsEarly(all),
+    reservationsEnd(all),
+    transactionsAreOfReservations(all),
+    balancesAddUp(all),
+    transactionsAreRecorded(all),
+    cancelsWinOrLose(all, answered),
   ];
 }

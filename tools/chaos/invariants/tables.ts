@@ -1,5 +1,6 @@
 // The parts of all tables of both databases that the invariants compare.
 import { ask } from "../../servers/asking.ts";
+import { leased, microseconds, type PointsTables, readPointsTables } from "./points_tables.ts";
 
 interface Change {
   user_id: string;
@@ -7,7 +8,7 @@ interface Change {
   version: number;
 }
 
-export interface AllTables {
+export interface AllTables extends PointsTables {
   entitlements: (Change & { status: string })[];
   answers: { idem_key: string; response_code: number; response_body: string }[];
   events: (Change & {
@@ -17,7 +18,7 @@ export interface AllTables {
     last_error: string | null;
     leased: boolean;
   })[];
-  audit: (Change & { action: string; request_id: string })[];
+  audit: (Change & { action: string; request_id: string; occurred_at: number })[];
   processed: string[]; // event_id
   notifications: (Change & {
     notification_id: string;
@@ -29,14 +30,18 @@ export interface AllTables {
   deadLetters: { notification_id: string; event_id: string }[];
 }
 
-const leased = "num_nulls(locked_by, locked_at, lease_until, claim_token) < 4 as leased";
+// Of events: points are an item as in the audit.
+const itemIn = (payload: string) =>
+  `coalesce(${payload}->>'stock_keeping_unit', 'points:' || (${payload}->>'unit'))
+     as stock_keeping_unit`;
 
 export async function readAllTables(
   entitlementUrl: string,
   notificationUrl: string,
 ): Promise<AllTables> {
-  const [entitlements, answers, events, audit, processed, notifications, deadLetters] =
+  const [points, entitlements, answers, events, audit, processed, notifications, deadLetters] =
     await Promise.all([
+      readPointsTables(entitlementUrl),
       ask<AllTables["entitlements"][0]>(
         entitlementUrl,
         "select user_id, stock_keeping_unit, version::int, status from entitlements",
@@ -47,8 +52,7 @@ export async function readAllTables(
       ),
       ask<AllTables["events"][0]>(
         entitlementUrl,
-        `select event_id, payload->>'user_id' as user_id,
-           payload->>'stock_keeping_unit' as stock_keeping_unit,
+        `select event_id, payload->>'user_id' as user_id, ${itemIn("payload")},
            (payload->>'version')::int as version, status, last_error, ${leased},
            case when published_at is not null then stream_generation || ' ' || stream_seq end
              as place
@@ -57,13 +61,13 @@ export async function readAllTables(
       ask<AllTables["audit"][0]>(
         entitlementUrl,
         `select user_id, stock_keeping_unit, (detail->>'version')::int as version, action,
-           request_id
+           request_id, ${microseconds("occurred_at")}
          from entitlement_audit`,
       ),
       ask<{ event_id: string }>(notificationUrl, "select event_id from processed_events"),
       ask<AllTables["notifications"][0]>(
         notificationUrl,
-        `select user_id, payload_json->>'stock_keeping_unit' as stock_keeping_unit, version::int,
+        `select user_id, ${itemIn("payload_json")}, version::int,
            notification_id, event_id, status, sent_at is not null as has_time, ${leased}
          from notifications`,
       ),
@@ -73,12 +77,13 @@ export async function readAllTables(
       ),
     ]);
   return {
-    ...{ entitlements, answers, events, audit, notifications, deadLetters },
+    ...{ ...points, entitlements, answers, events, audit, notifications, deadLetters },
     processed: processed.map(({ event_id }) => event_id),
   };
 }
 
 export interface Unrest {
+  reserved: number; // not decided yet
   unpublished: number;
   unreceived: number; // published, but not in the other database
   undelivered: number;
@@ -89,9 +94,11 @@ export async function unrest(
   entitlementUrl: string,
   notificationUrl: string,
 ): Promise<Unrest | undefined> {
-  const [outbox] = await ask<{ unpublished: number }>(
+  const [own] = await ask<{ reserved: number; unpublished: number }>(
     entitlementUrl,
-    "select count(*)::int as unpublished from outbox_events where unfinished",
+    `select
+       (select count(*)::int from point_reservations where unfinished) as reserved,
+       (select count(*)::int from outbox_events where unfinished) as unpublished`,
   );
   const published = await ask<{ event_id: string }>(
     entitlementUrl,
@@ -105,6 +112,6 @@ export async function unrest(
          where published not in (select event_id from processed_events)) as unreceived`,
     [published.map(({ event_id }) => event_id)],
   );
-  const found = { unpublished: 0, unreceived: 0, undelivered: 0, ...outbox, ...missing };
+  const found = { reserved: 0, unpublished: 0, unreceived: 0, undelivered: 0, ...own, ...missing };
   return Object.values(found).some((count) => count > 0) ? found : undefined;
 }
