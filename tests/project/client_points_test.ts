@@ -207,9 +207,9 @@ Deno.test("an unknown reservation is a refusal, whatever the id looks like", asy
   const { reservation } = await client.reserveChange(newKey(), right());
   // The last one is a reservation, but not one of points.
   for (const id of [crypto.randomUUID(), "x", "../grants", "a/b", reservation.reservation_id]) {
-    for (const call of [client.findReservation(id), client.cancelReservation(id)]) {
-      assert.equal((await refusalOf(call)).code, "NOT_FOUND", id);
-    }
+    const calls = [client.findReservation(id), client.cancelReservation(id)];
+    const refusals = await Promise.all(calls.map(refusalOf));
+    assert.deepEqual(refusals.map(({ code }) => code), ["NOT_FOUND", "NOT_FOUND"], id);
   }
 });
 
