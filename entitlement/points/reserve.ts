@@ -12,6 +12,7 @@ import { outsideKey } from "./outside_key.ts";
 import {
   type Family,
   pointsFamily,
+  type Reservation,
   type ReservationKind,
   rightsFamily,
   shown,
@@ -165,7 +166,7 @@ function decide(
   { id, createdAt, keyIsUsed, isSoon }: Situation,
 ): Decision<Accepted> {
   if (keyIsUsed) return { answer: keyConflict, effects: [] };
-  const accepted = shown({
+  const reservation: Reservation = {
     id,
     kind: reserve.kind,
     user_id: reserve.userId,
@@ -182,9 +183,9 @@ function decide(
     done_at: null,
     attempt_count: 0,
     last_error: null,
-  });
+  };
   return {
-    answer: { status: 202, body: JSON.stringify(accepted), outcome: "applied" },
-    effects: [{ kind: "reservation", reserve, id, createdAt, isSoon }],
+    answer: { status: 202, body: JSON.stringify(shown(reservation)), outcome: "applied" },
+    effects: [{ kind: "reservation", reservation, sender: reserve, isSoon }],
   };
 }

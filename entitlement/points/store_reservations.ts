@@ -1,8 +1,10 @@
 import { aggregateKeyOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import type { Sender } from "@kenri/shared/commands/route.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
+import type { Reservation } from "./reservation.ts";
 import type { ReservationRow } from "./reservations.ts";
 import type { Reserve } from "./reserve.ts";
 
@@ -17,9 +19,8 @@ export interface Situation {
 // A reservation to write.
 export interface Accepted {
   kind: "reservation";
-  reserve: Reserve;
-  id: string;
-  createdAt: string;
+  reservation: Reservation;
+  sender: Sender;
   isSoon: boolean;
 }
 
@@ -57,24 +58,13 @@ export async function storeReservations(
   tx: Transaction,
   effects: Accepted[],
 ): Promise<ReservationRow[] | undefined> {
-  const rows = effects.map(({ reserve, id, createdAt }) => ({
-    id,
-    kind: reserve.kind,
-    caller: reserve.caller,
-    idempotency_key: reserve.idempotencyKey,
-    user_id: reserve.userId,
-    unit: reserve.unit,
-    point_amount: reserve.pointAmount,
-    stock_keeping_unit: reserve.stockKeepingUnit,
-    source: reserve.source,
-    source_id: reserve.sourceId,
-    execute_at: reserve.executeAt,
-    trace_id: reserve.traceId,
-    traceparent: reserve.traceparent,
-    aggregate_key: reserve.stockKeepingUnit === null
-      ? id
-      : aggregateKeyOf(reserve.userId, reserve.stockKeepingUnit),
-    created_at: createdAt,
+  const rows = effects.map(({ reservation, sender }) => ({
+    ...reservation,
+    caller: sender.caller,
+    idempotency_key: sender.idempotencyKey,
+    trace_id: sender.traceId,
+    traceparent: sender.traceparent,
+    aggregate_key: keyOf(reservation),
   }));
   await query(
     tx,
@@ -93,4 +83,8 @@ export async function storeReservations(
       trace_id text, traceparent text, aggregate_key text, created_at timestamptz)`,
   );
   return effects.some(({ isSoon }) => isSoon) ? [] : undefined;
+}
+
+function keyOf({ id, user_id, stock_keeping_unit }: Reservation): string {
+  return stock_keeping_unit === null ? id : aggregateKeyOf(user_id, stock_keeping_unit);
 }
