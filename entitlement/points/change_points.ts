@@ -29,7 +29,7 @@ import { appendPoints, storePointsEvents } from "./store_points.ts";
 export const pointsChangeSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user whose balance is changed" }),
   point_amount: pointAmountSchema(),
-  unit: unitSchema().optional(),
+  unit: unitSchema().nullish(),
   reason: fieldSchema().openapi({
     description: "Reason of the change: purchase, campaign and so on",
   }),

@@ -91,7 +91,7 @@ async function run(options: Options): Promise<string[]> {
     sayTimed(stepLine(step, answers, problem));
     if (answers[0]?.status === 200 && step.kind !== "repeat") {
       const line = await points.follow(step);
-      if (line) sayTimed(`${paint("cyan", "points")} → ${line}`);
+      if (line) sayTimed(pointsLine(step, line));
     }
     status();
   }
@@ -165,6 +165,12 @@ function stepLine({ kind, action, fields }: Step, answers: Answer[], problem?: s
   const what = columns(fields.user_id, fields.stock_keeping_unit);
   const note = problem ? paint("red", problem) : paint("grey", notes[kind]);
   return `${paint("cyan", verb)} → ${what} ${said} ${note}`.trimEnd();
+}
+
+function pointsLine({ fields }: Step, line: string): string {
+  return `${paint("cyan", "points")} → ${
+    columns(fields.user_id, fields.stock_keeping_unit)
+  } ${line}`;
 }
 
 function arrivalLine(arrival: Arrival): string {
