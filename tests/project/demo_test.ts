@@ -57,9 +57,9 @@ Deno.test("the demo fails when points are not on a balance", async () => {
     });
     const text = await answer.text();
     const forged = pathname.endsWith("/points") ? text.replace(balance, `${balance}1`) : text;
-    const { status } = answer;
-    answer.headers.delete("Content-Length");
-    return new Response(forged, { status, headers: answer.headers });
+    const answered = new Headers(answer.headers);
+    answered.delete("Content-Length");
+    return new Response(forged, { status: answer.status, headers: answered });
   });
   const { code, output } = await demo(
     { ...stack, entitlement: { ...stack.entitlement, url: between.url } },
