@@ -37,9 +37,10 @@ export function executeAtSchema(): z.ZodString {
 
 // An instant is compared with the clock of this service, because nothing depends on its precision.
 export function notTooFarAhead(instant: string, maxAheadMs: number): string {
-  if (Date.parse(instant) - Date.now() > maxAheadMs) {
-    const days = Math.floor(maxAheadMs / 86_400_000);
-    throw new ApiError("BAD_REQUEST", `execute_at must be at most ${days} days ahead`);
+  const latest = Date.now() + maxAheadMs;
+  if (Date.parse(instant) > latest) {
+    const written = new Date(latest).toISOString();
+    throw new ApiError("BAD_REQUEST", `execute_at must not be later than ${written}`);
   }
   return instant;
 }
