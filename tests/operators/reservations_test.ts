@@ -115,7 +115,7 @@ Deno.test("ops follows a reservation from the request to the inbox, and shows th
   assert.match(ofUser, /points:points +1 +PointsAdded +PUBLISHED +SENT$/m);
   const points = await said("points", "--user", "ann");
   assert.match(points, /^points +7 +1 /m);
-  assert.match(points, new RegExp(`${next.reservation_id} +ann +\\+10 points:points +PENDING`));
+  assert.match(points, new RegExp(`${next.reservation_id} +ann +\\+10 points +PENDING`));
   assert.match(points, /\+7 points +7 +1 +reservation/);
   assert.match(await said("points", "next"), new RegExp(next.reservation_id));
   assert.match(await said("points", "late"), /Nothing is waiting/);
