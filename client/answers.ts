@@ -44,13 +44,17 @@ export type ErrorCode =
   | "INTERNAL_ERROR"
   | "SERVICE_UNAVAILABLE";
 
-/** The service's answer to a change. */
-export interface Change {
-  entitlement: ChangedEntitlement;
+/** What every answer to a request with a key contains. */
+export interface Answered {
   /** True if this is the stored answer to an earlier request with the same key. */
   replayed: boolean;
   /** Its event and its notification have the same id. */
   traceId: string;
+}
+
+/** The service's answer to a change. */
+export interface Change extends Answered {
+  entitlement: ChangedEntitlement;
 }
 
 /** Every error that this client throws, except the reason of an aborted signal. */
@@ -59,7 +63,10 @@ export abstract class KenriError extends Error {}
 /**
  * The change was not made. `ENTITLEMENT_STATE_CONFLICT`: the entitlement already has this status.
  * `ENTITLEMENT_LIMIT_REACHED`: the user has the maximum number of entitlements.
- * `IDEMPOTENCY_KEY_CONFLICT`: the key was used for another request.
+ * `INSUFFICIENT_POINTS`: the balance is lower. `POINTS_LIMIT_REACHED`: it would be too high.
+ * `RESERVATION_STATE_CONFLICT`: the reservation can no longer be cancelled.
+ * `IDEMPOTENCY_KEY_CONFLICT`: the key was used for another request, or its answer is no longer
+ * stored.
  */
 export class Conflict extends KenriError {
   override readonly name = "Conflict";

@@ -25,10 +25,12 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const toRelay = new Handover<OutboxRow>();
   const toCarryOut = new Handover<ReservationRow>();
   const wakeRelay = toRelay.wake;
+  const wakeReservations = toCarryOut.wake;
   const ask = receiverOver(link, stream.subjects[0]);
   const operators = {
     database,
     wakeRelay,
+    wakeReservations,
     ask,
     graceSeconds: reconcile.graceSeconds,
     natsIsAvailable,

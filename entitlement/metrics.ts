@@ -49,6 +49,12 @@ export const publishDelay = histogram(
   delaySeconds,
 ).labels();
 
+export const lateness = histogram(
+  "entitlement_reservation_lateness_seconds",
+  "time from the time of a reservation, or from its request if that was later, until it was done",
+  delaySeconds,
+).labels();
+
 export const eventsChecked = counter(
   "entitlement_reconcile_checked_total",
   "events checked at the notification service, by the state found",

@@ -16,26 +16,35 @@ type By = { [Name in TimelineBy]?: string };
 const route = reads<By, Timeline>("timeline");
 
 export const timeline: Command<Service[]> = {
-  usage: "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY [--caller NAME]",
+  usage:
+    "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY [--caller NAME] | --reservation ID",
   words: 1,
   summary: "Show where an event is: each step in every service, with times and errors",
-  options: { user: { type: "string" }, key: { type: "string" }, caller: { type: "string" } },
+  options: {
+    user: { type: "string" },
+    key: { type: "string" },
+    caller: { type: "string" },
+    reservation: { type: "string" },
+  },
   help: `
-  --user USER     the latest events of a user, one line each
-  --key KEY       the event of a request, and the stored answer (kept for 24 hours)
-  --caller NAME   whose key it is, if callers need credentials: each caller has keys of its own
+  --user USER       the latest events of a user, one line each
+  --key KEY         the event of a request, and the stored answer (kept for 24 hours)
+  --caller NAME     whose key it is, if callers need credentials: each caller has keys of its own
+  --reservation ID  a reservation, and the event that it led to
 
 One event is shown step by step. Most events go CHANGED → PUBLISHED → RECEIVED → SENT. Other steps are
 RETRIED, TAKEN_OVER (the lease of its worker expired), LOST (by the stream), MENDED (republished by
 the reconciliation), and what operators did: SENT_BACK, REPLAYED. The last step is SENT, GAVE_UP, or
-CAPTURED (JetStream no longer delivers it). The outbox keeps an event for a day after it was
+CAPTURED (JetStream no longer delivers it). What was reserved for a time begins with RESERVED and DUE,
+and ends with DONE or CANCELLED; DONE and CHANGED are one commit. The outbox keeps an event for a day after it was
 published; its receiver keeps it for 30 days.
 Exit code 1 if no event is found.`,
   async run(services, { positionals, values }) {
     const [eventId] = positionals;
     const [user, key] = [text(values["user"]), storedKey(values)];
-    if ([eventId, user, key].filter((given) => given !== undefined).length !== 1) {
-      throw new UsageError("exactly one of EVENT_ID, --user, --key is required");
+    const reservation = text(values["reservation"]);
+    if ([eventId, user, key, reservation].filter((given) => given !== undefined).length !== 1) {
+      throw new UsageError("exactly one of EVENT_ID, --user, --key, --reservation is required");
     }
     const asked = services.filter(({ looks }) => looks.timeline);
     if (user !== undefined) {
@@ -48,9 +57,11 @@ Exit code 1 if no event is found.`,
         text: events.length === 0 ? "No event of this user is known." : eventTable(asked, events),
       };
     }
-    const { events, keys, unreachable } = key === undefined
-      ? await find(asked, "event_id", eventId ?? "")
-      : await find(asked, "idempotency_key", key);
+    const { events, keys, unreachable } = reservation !== undefined
+      ? await find(asked, "reservation_id", reservation)
+      : key !== undefined
+      ? await find(asked, "idempotency_key", key)
+      : await find(asked, "event_id", eventId ?? "");
     return {
       problem: events.length === 0,
       unreachable,
@@ -86,14 +97,14 @@ async function find(services: Service[], by: TimelineBy, value: string): Promise
   const able = services.filter(({ looks }) => looks.timeline?.by.includes(by));
   const first = await askEach(able, ({ api }) => api.ask(route, { [by]: value }));
   const answers = first.answered.map(({ service, answer }) => ({ service, events: answer.events }));
-  const ids = new Set(answers.flatMap(({ events }) => events.map(({ event_id }) => event_id)));
+  const ids = new Set(answers.flatMap(({ events }) => eventIdsOf(events)));
   const isAway = (one: Service) =>
     able.includes(one) && !answers.some(({ service }) => service === one);
   const later = await askEach(
     by === "event_id" ? [] : services.filter((service) => !isAway(service)),
     (service) => {
       const known = answers.find((one) => one.service === service)?.events ?? [];
-      return findByIds(service, ids.difference(new Set(known.map(({ event_id }) => event_id))));
+      return findByIds(service, ids.difference(new Set(eventIdsOf(known))));
     },
   );
   answers.push(...later.answered.map(({ service, answer }) => ({ service, events: answer })));
@@ -102,6 +113,10 @@ async function find(services: Service[], by: TimelineBy, value: string): Promise
     keys: first.answered.flatMap(({ answer }) => answer.key ? [answer.key] : []),
     unreachable: [...first.unreachable, ...later.unreachable],
   };
+}
+
+function eventIdsOf(events: EventTimeline[]): string[] {
+  return events.flatMap(({ event_id }) => event_id ?? []);
 }
 
 const idsAtOnce = 100; // that a service accepts
@@ -125,8 +140,9 @@ function joined(
   for (const { name } of services) {
     for (const { events: known } of answers.filter(({ service }) => service.name === name)) {
       for (const one of known) {
-        const event = events.get(one.event_id) ?? new Map();
-        events.set(one.event_id, event.set(name, one));
+        const id = one.event_id ?? one.reservation_id ?? "";
+        const event = events.get(id) ?? new Map();
+        events.set(id, event.set(name, one));
       }
     }
   }
@@ -141,14 +157,23 @@ function firstAt(event: Event): string {
   return anyOf(event)?.steps[0]?.at ?? "";
 }
 
+// Only the service that reserves knows it.
+function reservationOf(event: Event): string | undefined {
+  return event.values().find((one) => one.reservation_id)?.reservation_id ?? undefined;
+}
+
 function toJson(event: Event): Record<string, unknown> {
   return { event_id: anyOf(event)?.event_id, ...Object.fromEntries(event) };
 }
 
-// The status of the event in each service that shows one.
+// The status of the event in each service that shows one. What has no event has a status only where
+// it was reserved.
 function statusesOf(services: Service[], event: Event): [title: string, status: string][] {
+  const hasEvent = anyOf(event)?.event_id !== null;
   return services.flatMap(({ name, looks: { timeline } }) =>
-    timeline ? [[timeline.title, event.get(name)?.status ?? timeline.absent]] : []
+    timeline
+      ? [[timeline.title, event.get(name)?.status ?? (hasEvent ? timeline.absent : "-")]]
+      : []
   );
 }
 
@@ -156,7 +181,7 @@ function eventTable(services: Service[], events: Event[]): string {
   const titles = services.map(({ looks }) => looks.timeline?.title ?? "");
   return table(events, {
     "CHANGED": (event) => time(firstAt(event)),
-    "EVENT_ID": (event) => anyOf(event)?.event_id,
+    "EVENT_ID": (event) => anyOf(event)?.event_id ?? `reserved ${reservationOf(event)}`,
     "ITEM": (event) => anyOf(event)?.stock_keeping_unit,
     "VERSION": (event) => anyOf(event)?.version,
     "TYPE": (event) => anyOf(event)?.type,
@@ -179,7 +204,8 @@ function stepsOf(services: Service[], event: Event): string {
   );
   return [
     list({
-      event: known?.event_id,
+      event: known?.event_id ?? "none yet",
+      reservation: reservationOf(event),
       user: known?.user_id ?? "unknown",
       item: known?.stock_keeping_unit ?? "unknown",
       type: known?.type ?? "unknown",

@@ -109,9 +109,26 @@ language sql immutable parallel safe as $$
 $$;
 revoke execute on function points_key_of(text, text) from public;
 
+-- Seals the rows of a chain: gives each row its hash, which covers the hash of the row before it. The
+-- first row of a window follows the row that has the hash `follows`. See docs/audit.md.
+create function seal_next(hash bytea, follows bytea, digest bytea, content text[]) returns bytea
+language plpgsql immutable as $$
+begin
+  return sha256(convert_to(
+    to_json(array[encode(digest, 'hex'), encode(coalesce(hash, follows), 'hex')] || content)::text,
+    'UTF8'));
+end $$;
+revoke execute on function seal_next(bytea, bytea, bytea, text[]) from public;
+create aggregate chain_hash(follows bytea, digest bytea, content text[]) (
+  sfunc = seal_next,
+  stype = bytea
+);
+revoke execute on function chain_hash(bytea, bytea, text[]) from public;
+
 -- Appends transactions of any balances, several of one balance in the order of their versions: moves
 -- each balance on and seals its audit row with the row before. The service has no say in link and hash.
--- As with append_changes, it reads the time under its locks and gives it here.
+-- As with append_changes, it reads the time under its locks and gives it here. Of several transactions
+-- of one balance, each may be a microsecond later than the one before.
 create function append_points(entries json) returns void
 language plpgsql security definer
 set search_path = public, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY'
@@ -120,8 +137,9 @@ declare
   earliest timestamptz := greatest(now(), clock_timestamp() - interval '1 minute');
   appended integer;
 begin
-  with recursive asked as materialized (
+  with asked as materialized (
     select *, 'points:' || unit as stock_keeping_unit, gen_random_uuid() as salt,
+      case when point_amount > 0 then 'GRANT' else 'SPEND' end as kind,
       case when point_amount > 0 then 'POINTS_ADD' else 'POINTS_TAKE' end as action,
       jsonb_build_object('version', version, 'trace_id', trace_id, 'point_amount', point_amount,
         'balance', balance) as detail
@@ -129,47 +147,48 @@ begin
       id uuid, idempotency_key text, user_id text, unit text, point_amount bigint, balance bigint,
       version bigint, source text, source_id text, reservation_id uuid, request_id text, caller text,
       trace_id text, created_at timestamptz)
-  ), chain as (
-    -- The balances as they are, and behind each its new transactions.
-    select null::uuid as id, wanted.user_id, wanted.unit, coalesce(root.version, 0) as version,
-      coalesce(root.balance, 0) as balance, root.updated_at as created_at, root.last_hash as hash,
-      null::bytea as previous_hash, null::timestamptz as previous_at
-    from (select distinct user_id, unit from asked) as wanted
+  ), placed as (
+    -- Beside each transaction, the one before it: of this call, or the last one of the balance.
+    select asked.*, root.last_hash as follows,
+      lag(asked.version, 1, coalesce(root.version, 0)) over line as previous_version,
+      lag(asked.balance, 1, coalesce(root.balance, 0)) over line as previous_balance,
+      lag(asked.created_at, 1, root.updated_at) over line as previous_at
+    from asked
     left join point_root root
-      on root.user_id = wanted.user_id
-      and root.unit = wanted.unit
-    union all
-    select asked.id, asked.user_id, asked.unit, asked.version, asked.balance, asked.created_at,
-      sha256(convert_to(to_json(array[
-        encode(sha256(convert_to(
-          to_json(array[asked.salt::text, asked.user_id, asked.source_id, asked.request_id])::text,
-          'UTF8')), 'hex'),
-        encode(before.hash, 'hex'),
-        to_char(before.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-        asked.id::text,
-        to_char(asked.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-        asked.stock_keeping_unit, asked.action, asked.source, asked.caller, asked.detail::text
-      ])::text, 'UTF8')),
-      before.hash, before.created_at
-    from chain before
-    join asked
-      on asked.user_id = before.user_id
-      and asked.unit = before.unit
-      and asked.version = before.version + 1
-    where asked.balance = before.balance + asked.point_amount
-      and asked.created_at > coalesce(before.created_at, '-infinity')
-      and asked.created_at >= earliest
-      and asked.created_at <= greatest(clock_timestamp(), before.created_at) + interval '1 millisecond'
+      on root.user_id = asked.user_id
+      and root.unit = asked.unit
+    window line as (partition by asked.user_id, asked.unit order by asked.version)
+  ), sealed as (
+    select *,
+      chain_hash(
+        follows,
+        sha256(convert_to(
+          to_json(array[salt::text, user_id, source_id, request_id])::text, 'UTF8')),
+        array[
+          to_char(previous_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+          id::text,
+          to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+          stock_keeping_unit, action, source, caller, detail::text
+        ]) over line as hash
+    from placed
+    where version = previous_version + 1
+      and balance = previous_balance + point_amount
+      and created_at > coalesce(previous_at, '-infinity')
+      and created_at >= earliest
+      and created_at <= greatest(clock_timestamp(), previous_at + interval '1 microsecond')
+    window line as (partition by user_id, unit order by version)
   ), entry as materialized (
-    select * from chain where id is not null
+    select *, lag(hash, 1, follows) over line as previous_hash
+    from sealed
+    window line as (partition by user_id, unit order by version)
   ), stored as (
+    -- Nobody else can have written one of these versions or keys, also after waiting for somebody.
     insert into point_transactions
       (id, idempotency_key, user_id, unit, kind, point_amount, balance_after, version, source,
        source_id, reservation_id, created_at)
-    select id, idempotency_key, user_id, unit, case when point_amount > 0 then 'GRANT' else 'SPEND' end,
-      point_amount, asked.balance, asked.version, source, source_id, reservation_id, asked.created_at
+    select id, idempotency_key, user_id, unit, kind, point_amount, balance, version, source,
+      source_id, reservation_id, created_at
     from entry
-    join asked using (id, user_id, unit)
     returning 1
   ), moved as (
     insert into point_root as root (user_id, unit, balance, version, updated_at, last_hash)
@@ -185,10 +204,9 @@ begin
     insert into entitlement_audit
       (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
        caller, detail, salt, previous_hash, previous_at, hash)
-    select id, asked.created_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
+    select id, created_at, user_id, stock_keeping_unit, action, source, source_id, request_id,
       caller, detail, salt, previous_hash, previous_at, hash
     from entry
-    join asked using (id, user_id, unit)
   )
   select count(*) into appended from stored;
   if appended <> json_array_length(entries) then
@@ -197,24 +215,63 @@ begin
 end $$;
 revoke execute on function append_points(json) from public;
 
--- Erases a person from balances and transactions; returns how many rows it changed. The keys are
--- replaced as well, because they often contain the id of a purchase.
-create function erase_points(operation uuid, person text) returns integer
+-- erased_keys: the keys of erased transactions and reservations, as SHA-256, so that a repeated request
+-- does not bring a person back. Nothing here says whose key it was.
+create table erased_keys (
+  digest bytea primary key
+);
+
+-- Erases a person from balances, transactions and reservations; returns how many rows of each.
+-- The keys are replaced as well, because they often contain the id of a purchase.
+create function erase_points(operation uuid, person text) returns json
 language plpgsql security definer
 set search_path = public, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY'
 set intervalstyle = 'postgres' set bytea_output = 'hex' as $$
 declare
+  pseudonym text := 'erased-' || operation;
   roots integer;
   transactions integer;
+  reservations integer;
 begin
   perform check_erasure(operation, person);
-  update point_root set user_id = 'erased-' || operation
+  insert into erased_keys (digest)
+  select sha256(convert_to(key, 'UTF8'))
+  from (
+    select idempotency_key
+    from point_transactions
+    where user_id = person
+    union
+    select case when caller <> '' then caller || ' ' else '' end || idempotency_key
+    from point_reservations
+    where user_id = person
+  ) as used (key)
+  order by 1
+  on conflict (digest) do nothing;
+
+  update point_root
+  set user_id = pseudonym
   where user_id = person;
   get diagnostics roots = row_count;
+
   update point_transactions
-  set user_id = 'erased-' || operation, source_id = 'erased', idempotency_key = 'erased ' || id
+  set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased ' || id
   where user_id = person;
   get diagnostics transactions = row_count;
-  return roots + transactions;
+
+  -- What is not finished is cancelled. A dead letter is, too: it could only be carried out for nobody.
+  update point_reservations
+  set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased ' || id, last_error = null,
+    aggregate_key = case kind
+      when 'POINTS' then aggregate_key -- one of its own
+      else aggregate_key_of(pseudonym, stock_keeping_unit) end,
+    outcome = jsonb_set(outcome::jsonb, '{body,user_id}', to_jsonb(pseudonym), false)::json,
+    status = case status when 'DONE' then status else 'CANCELLED' end,
+    done_at = coalesce(done_at, now()),
+    updated_at = case when done_at is null then now() else updated_at end
+  where user_id = person
+    and status <> 'PROCESSING';
+  get diagnostics reservations = row_count;
+  return json_build_object('point_root', roots, 'point_transactions', transactions,
+    'point_reservations', reservations);
 end $$;
 revoke execute on function erase_points(uuid, text) from public;

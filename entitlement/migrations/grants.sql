@@ -23,6 +23,7 @@ grant select, insert, update, delete on unreceived_events to :service;
 -- Balances and their transactions are written by functions of the owner only.
 grant select on point_root to :service;
 grant select on point_transactions to :service;
+grant select on erased_keys to :service;
 grant execute on function append_points(json) to :service;
 grant execute on function erase_points(uuid, text) to :service;
 grant execute on function points_key_of(text, text) to :service;

@@ -3,7 +3,8 @@ import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
 import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
 import { ageOf, count, perSecond } from "@kenri/shared/console/text.ts";
 import { reconciliationPage, reconciliationPath } from "../reconciliation/page.tsx";
-import { looks, outboxQueue } from "./looks.ts";
+import { looks, outboxQueue, reservationQueue } from "./looks.ts";
+import { pointsPage, pointsPath } from "./points/page.tsx";
 import type { OutboxStatus } from "./status.ts";
 
 // The console of this service: from the request to the stream.
@@ -19,6 +20,7 @@ const counters = {
   errors: requests("error"),
   outages: requests("unavailable"),
   ...workerCounters("relay"),
+  carriedOut: workerCounters("reservations").done,
 };
 
 export const entitlementConsole: ServiceConsole<OutboxStatus, keyof typeof counters> = {
@@ -29,9 +31,19 @@ export const entitlementConsole: ServiceConsole<OutboxStatus, keyof typeof count
   problems: unreceivedEvents,
   duringOutageOfNats: "events wait in the outbox",
   after: { title: "Receivers", about: "Other services receive the events." },
-  meaningOfSteps: { CHANGED: "The change was committed together with its event." },
-  toneOfStates: {},
-  more: [{ path: reconciliationPath, title: "Reconciliation", page: reconciliationPage }],
+  meaningOfSteps: {
+    RESERVED: "The reservation was accepted.",
+    DUE: "The time of the reservation.",
+    PROCESSING: "The reservation is being carried out.",
+    DONE: "The reservation was carried out, in the commit of its change.",
+    CANCELLED: "The reservation was cancelled before it was carried out.",
+    CHANGED: "The change was committed together with its event.",
+  },
+  toneOfStates: { DONE: "good", CANCELLED: "muted", PENDING: "muted" },
+  more: [
+    { path: pointsPath, title: "Points", page: pointsPage },
+    { path: reconciliationPath, title: "Reconciliation", page: reconciliationPage },
+  ],
 };
 
 function stagesOf(
@@ -55,6 +67,10 @@ function stagesOf(
       counter: "changes",
       unit: "changes/s",
     }),
+    {
+      ...queueStage(reservationQueue, status),
+      flow: { unit: "done/s", rate: rates.rate("carriedOut"), rates: rates.rates("carriedOut") },
+    },
     queueStage(outboxQueue, status),
     flowStage(rates, {
       title: "Relay",

@@ -2,12 +2,14 @@ import type { Looks, QueueLooks } from "@kenri/shared/operators/looks.ts";
 import { ageOf, ago, count } from "@kenri/shared/ops/text.ts";
 import { auditVerify } from "../audit/verify_command.ts";
 import { reconcile, unreceived } from "../reconciliation/commands.ts";
+import { points, pointsNext, reservationFigures } from "./points/commands.ts";
+import { pointsVerify } from "./points/verify_command.ts";
 import { replay } from "./replay_command.ts";
 import type { OutboxStatus } from "./status.ts";
 
 // What operators see of this service.
 
-export const timelineBy = ["event_id", "user_id", "idempotency_key"] as const;
+export const timelineBy = ["event_id", "user_id", "idempotency_key", "reservation_id"] as const;
 
 const checkedTooLongAgoMs = 3 * 3_600_000;
 
@@ -23,10 +25,22 @@ export const outboxQueue: QueueLooks<OutboxStatus> = {
   of: (status) => status,
 };
 
+export const reservationQueue: QueueLooks<OutboxStatus> = {
+  title: "Reservations",
+  noun: "due reservation",
+  until: "to be carried out",
+  command: "points late",
+  layers: ["reservation"],
+  lateSeconds: 1, // after the time of the reservation, the objective of docs/slo.md
+  waitsForNats: false,
+  of: (status) => status.reservations,
+};
+
 export const looks: Looks<OutboxStatus> = {
   status: {
-    queues: [outboxQueue],
-    figures: ({ last_published_at, proven_until, unreceived }) => ({
+    queues: [outboxQueue, reservationQueue],
+    figures: ({ reservations, last_published_at, proven_until, unreceived }) => ({
+      ...reservationFigures(reservations),
       "last event published": ago(last_published_at),
       "all events received until": ago(proven_until),
       "events not received": unreceived,
@@ -39,7 +53,10 @@ export const looks: Looks<OutboxStatus> = {
     ],
   },
   timeline: { title: "outbox", absent: "unknown", by: timelineBy },
-  deadLetters: { outbox: "Events that could not be published." },
+  deadLetters: {
+    outbox: "Events that could not be published.",
+    reservation: "Reservations that could not be carried out.",
+  },
   erasesUsers: true,
   logsOperations: true,
   commands: {
@@ -47,5 +64,8 @@ export const looks: Looks<OutboxStatus> = {
     "unreceived": unreceived,
     "replay": replay,
     "audit verify": auditVerify,
+    "points": points,
+    "points next": pointsNext,
+    "points verify": pointsVerify,
   },
 };

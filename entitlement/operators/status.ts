@@ -4,13 +4,25 @@ import { serviceStatusRoute, statusFields, waitingRows } from "@kenri/shared/ope
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { outbox } from "../outbox.ts";
+import { reservations } from "../points/reservations.ts";
 import { findState } from "../reconciliation/on_demand.ts";
+import { findUpcoming } from "./points/upcoming.ts";
 
 const events = waitingRows(outbox, { event_id: z.uuid() });
+const due = waitingRows(reservations, { reservation_id: z.uuid() }, { reservation_id: "id" });
+
+const upcomingAtMost = 10_000;
 
 const statusSchema = z.object({
   ...events.fields,
   ...statusFields,
+  reservations: z.object({
+    ...due.fields,
+    upcoming: z.int().openapi({
+      description: `Those whose time has not come, counted up to ${upcomingAtMost}`,
+    }),
+    next_due_at: z.string().nullable(),
+  }).openapi({ description: "Those that are due wait, the longest first" }),
   last_published_at: z.string().nullable(),
   proven_until: z.string(),
   checked_at: z.string(),
@@ -27,13 +39,22 @@ export function status(
   natsIsAvailable: () => boolean,
 ): Handler {
   return async () => {
-    const [waiting, [counts], [state], errors] = await Promise.all([
+    const [waiting, dueNow, upcoming, [counts], [state], errors] = await Promise.all([
       events.read(database),
+      due.read(database),
+      findUpcoming(database, upcomingAtMost),
       findCounts(database),
       findState(database),
       countErrors(tables),
     ]);
-    return Response.json({ ...waiting, ...counts, ...state, nats: natsIsAvailable(), errors });
+    return Response.json({
+      ...waiting,
+      reservations: { ...dueNow, ...upcoming },
+      ...counts,
+      ...state,
+      nats: natsIsAvailable(),
+      errors,
+    });
   };
 }
 

@@ -4,7 +4,8 @@ import type { Handler } from "hono";
 import { findTimelines } from "./event_timelines.ts";
 import { timelineBy } from "./looks.ts";
 
-// The timelines of events in this service, found by event, by user or by the key of the request.
+// The timelines of events in this service and of what is reserved, found by event, by reservation, by
+// user or by the key of the request.
 
 export const eventsRoute = timelineRoute("entitlement", timelineBy);
 
@@ -14,16 +15,31 @@ export function timeline(database: Database): Handler {
     switch (asked.by) {
       case "event_id":
         return Response.json({ events: await findTimelines(database, asked.value) });
+      case "reservation_id":
+        return Response.json({ events: await findTimelines(database, [], [asked.value]) });
       case "user_id": {
-        const ids = await findEventsOfUser(database, asked.value);
-        return Response.json({ events: await findTimelines(database, ids) });
+        const [events, reserved] = await Promise.all([
+          findEventsOfUser(database, asked.value),
+          findReservationsOfUser(database, asked.value),
+        ]);
+        const found = await findTimelines(database, events, reserved);
+        return Response.json({ events: found.slice(0, maxEvents) });
       }
       case "idempotency_key": {
-        const [key] = await findKey(database, asked.value);
-        if (!key) return Response.json({ events: [] });
-        const { event_id, ...stored } = key;
-        const events = await findTimelines(database, event_id ? [event_id] : []);
-        return Response.json({ events, key: { ...keyIn(asked.value), ...stored } });
+        const [[key], { events: known, reservations }] = await Promise.all([
+          findKey(database, asked.value),
+          findPointsUnder(database, asked.value),
+        ]);
+        const { event_id, ...stored } = key ?? { event_id: null };
+        const events = await findTimelines(
+          database,
+          [...new Set([...event_id ? [event_id] : [], ...known])],
+          reservations,
+        );
+        return Response.json({
+          events,
+          ...key ? { key: { ...keyIn(asked.value), ...stored } } : {},
+        });
       }
     }
   };
@@ -57,8 +73,47 @@ function findKey(database: Database, key: string): Promise<KeyRow[]> {
   );
 }
 
-// The last event of each of the user's entitlements, and all that wait to be published. Earlier
-// events are found by their ids, which a receiver of the events finds by user.
+// Transactions and reservations keep their keys longer than the answers are stored.
+async function findPointsUnder(
+  database: Database,
+  key: string,
+): Promise<{ events: string[]; reservations: string[] }> {
+  const { caller, idempotency_key } = keyIn(key);
+  const [events, reservations] = await Promise.all([
+    query<{ id: string }>(
+      database,
+      `select id from point_transactions where idempotency_key = $1`,
+      [key],
+    ),
+    query<{ id: string }>(
+      database,
+      `select id from point_reservations where caller = $1 and idempotency_key = $2`,
+      [caller, idempotency_key],
+    ),
+  ]);
+  return { events: events.map(({ id }) => id), reservations: reservations.map(({ id }) => id) };
+}
+
+const reservationsOfUser = maxEvents / 2;
+
+// Those that were due a day ago or later, the soonest first.
+async function findReservationsOfUser(database: Database, userId: string): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select id
+     from point_reservations
+     where user_id = $1
+       and execute_at >= now() - interval '1 day'
+     order by execute_at, id
+     limit $2`,
+    [userId, reservationsOfUser],
+  );
+  return rows.map(({ id }) => id);
+}
+
+// The last event of each of the user's entitlements and all that wait to be published, and the last
+// changes of points. Earlier events are found by their ids, which a receiver of the events finds by
+// user.
 async function findEventsOfUser(database: Database, userId: string): Promise<string[]> {
   const rows = await query<{ event_id: string }>(
     database,
@@ -82,6 +137,13 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
        on row.unfinished::int = 1
        and row.aggregate_key =
          aggregate_key_of(entitlement.user_id, entitlement.stock_keeping_unit)
+     union
+     select * from (
+       select id, created_at
+       from point_transactions
+       where user_id = $1
+       order by point_transactions.created_at desc, id desc
+       limit $2) as points
      order by created_at desc
      limit $2`,
     [userId, maxEvents],

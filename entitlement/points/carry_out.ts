@@ -7,9 +7,11 @@ import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Job, Outcome } from "@kenri/shared/queue/job.ts";
 import { Worker } from "@kenri/shared/queue/worker.ts";
+import { secondsSince } from "@kenri/shared/queue/worker_report.ts";
 import type { WorkerConfig } from "@kenri/shared/process/service_settings.ts";
 import { changeCommand, type CommitOptions } from "../change_entitlement.ts";
 import type { Action, Change } from "../entitlement.ts";
+import { lateness } from "../metrics.ts";
 import { pointsCommand, type PointsOptions } from "./change_points.ts";
 import { reservationKey } from "./outside_key.ts";
 import { limitReached, type PointsChange } from "./points.ts";
@@ -65,7 +67,9 @@ export function carryingOut(
         const answer = kind === "POINTS"
           ? await duePoints.add(grantOf(row))
           : await dueChanges.add(changeOf(row, kind));
-        return outcomeOf(answer, row);
+        const outcome = outcomeOf(answer, row);
+        if (outcome.kind === "done") lateness.observe(lateSecondsOf(row));
+        return outcome;
       } catch (error) {
         if (isUnavailable(error)) return { kind: "unavailable", error: reasonOf(error) };
         throw error;
@@ -113,6 +117,11 @@ function senderOf(row: ReservationRow) {
   const { caller, trace_id, traceparent } = row.content;
   const idempotencyKey = reservationKey(row.id);
   return { caller, idempotencyKey, traceId: trace_id, traceparent, reservation: row };
+}
+
+// One that is accepted when its time has passed is late only since then.
+function lateSecondsOf({ content, claimedAt }: ReservationRow): number {
+  return content.late_seconds + secondsSince(claimedAt);
 }
 
 // The refusal of a right is an outcome like any other. Points are refused only over the limit of the

@@ -10,6 +10,7 @@ import { literal, nothing, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
 import {
   pointsFamily,
+  pointsReservationSchema,
   type Reservation,
   reservationColumns,
   shown,
@@ -26,7 +27,7 @@ const requestSchema = z.object({
 });
 
 export const reservationsSchema = z.object({
-  reservations: z.array(pointsFamily.schema),
+  reservations: z.array(pointsReservationSchema),
   next_cursor: z.string().optional(),
 }).openapi("PointReservations");
 
@@ -36,7 +37,7 @@ export const reservationsRoute: ScopedRoute = {
   scope: "points:read",
   operationId: "listPointReservations",
   tags: ["Points"],
-  summary: "The reservations of points for a user",
+  summary: "All reservations of points for a user",
   description: "The soonest first. Callers see only their own reservations.",
   request: {
     params: requestSchema.pick({ user_id: true }),

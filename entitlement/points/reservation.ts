@@ -48,6 +48,7 @@ export interface Family {
   path: string;
   tag: string;
   noun: string;
+  operations: string; // the end of the ids of its operations
   kinds: ReservationKind[];
   write: Scope;
   read: Scope;
@@ -56,7 +57,10 @@ export interface Family {
 }
 
 const decided = {
-  status: z.enum(statuses),
+  status: z.enum(statuses).openapi({
+    description:
+      "PENDING until it is due, and between attempts; PROCESSING while it is carried out",
+  }),
   created_at: z.iso.datetime(),
   done_at: z.iso.datetime().optional().openapi({ description: "When it was done or cancelled" }),
   attempt_count: z.int().optional().openapi({ description: "Failed attempts" }),
@@ -70,46 +74,57 @@ const waiting = {
   created_at: "2026-01-01T00:00:00.000000Z",
 };
 
+export const pointsReservationSchema = z.object({
+  reservation_id: z.uuid(),
+  user_id: z.string(),
+  unit: z.string(),
+  point_amount: z.int(),
+  execute_at: z.iso.datetime(),
+  ...decided,
+  transaction_id: z.uuid().optional().openapi({
+    description: "The transaction that carried it out",
+  }),
+}).openapi("PointReservation");
+
 export const pointsFamily: Family = {
   path: "/v1/points/reservations",
   tag: "Points",
   noun: "points",
+  operations: "PointReservation",
   kinds: ["POINTS"],
   write: "points:write",
   read: "points:read",
-  schema: z.object({
-    reservation_id: z.uuid(),
-    user_id: z.string(),
-    unit: z.string(),
-    point_amount: z.int(),
-    execute_at: z.iso.datetime(),
-    ...decided,
-    transaction_id: z.uuid().optional(),
-  }).openapi("PointReservation"),
+  schema: pointsReservationSchema,
   example: { ...waiting, user_id: "ann", unit: "points", point_amount: 100 },
 };
+
+export const rightReservationSchema = z.object({
+  reservation_id: z.uuid(),
+  action: z.enum(["GRANT", "REVOKE"]),
+  user_id: z.string(),
+  stock_keeping_unit: z.string(),
+  reason: z.string(),
+  purchase_id: z.string(),
+  execute_at: z.iso.datetime(),
+  ...decided,
+  outcome: z.object({
+    status: z.int(),
+    body: z.union([changedSchema, z.object({ code: z.string(), message: z.string() })]),
+  }).optional().openapi({
+    description:
+      "The answer to the change, as a request would get it; a refusal is an outcome, too",
+  }),
+}).openapi("EntitlementReservation");
 
 export const rightsFamily: Family = {
   path: "/v1/entitlements/reservations",
   tag: "Entitlements",
-  noun: "a change of a right",
+  noun: "a grant or revoke",
+  operations: "EntitlementReservation",
   kinds: ["GRANT", "REVOKE"],
   write: "entitlements:write",
   read: "entitlements:read",
-  schema: z.object({
-    reservation_id: z.uuid(),
-    action: z.enum(["GRANT", "REVOKE"]),
-    user_id: z.string(),
-    stock_keeping_unit: z.string(),
-    reason: z.string(),
-    purchase_id: z.string(),
-    execute_at: z.iso.datetime(),
-    ...decided,
-    outcome: z.object({
-      status: z.int(),
-      body: z.union([changedSchema, z.object({ code: z.string(), message: z.string() })]),
-    }).optional().openapi({ description: "The answer to the change, as a request would get it" }),
-  }).openapi("EntitlementReservation"),
+  schema: rightReservationSchema,
   example: {
     ...waiting,
     action: "GRANT",
@@ -152,13 +167,16 @@ export const reservationPath = z.object({
   reservation_id: z.string().openapi({ example: waiting.reservation_id }),
 });
 
-export function reservationRoute({ path, tag, noun, read, schema, example }: Family): ScopedRoute {
+export function reservationRoute(
+  { path, tag, noun, operations, read, schema, example }: Family,
+): ScopedRoute {
   return {
     method: "get",
     path: `${path}/{reservation_id}`,
     scope: read,
+    operationId: `find${operations}`,
     tags: [tag],
-    summary: `A reservation of ${noun}`,
+    summary: `Look up a reservation of ${noun}`,
     description: "Callers see only their own reservations.",
     request: { params: reservationPath },
     responses: {

@@ -25,6 +25,7 @@ export interface ReservationContent {
   source_id: string | null;
   trace_id: string;
   traceparent: string | null;
+  late_seconds: number; // at the time of the claim
 }
 
 export type ReservationRow = LeasedRow<ReservationContent>;
@@ -42,7 +43,8 @@ export const reservations = leasedTable<ReservationContent, CarriedOut>({
   working: "PROCESSING",
   order: byDueTime("due_at", "position"),
   content: sql`kind, caller, user_id, unit, point_amount, stock_keeping_unit, source, source_id,
-    trace_id, traceparent`,
+    trace_id, traceparent,
+    extract(epoch from locked_at - greatest(execute_at, created_at))::float8 as late_seconds`,
   claimSets: sql`updated_at = now()`,
   done: {
     status: "DONE",

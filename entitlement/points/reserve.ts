@@ -12,6 +12,7 @@ import { outsideKey } from "./outside_key.ts";
 import {
   type Family,
   pointsFamily,
+  type Reservation,
   type ReservationKind,
   rightsFamily,
   shown,
@@ -37,16 +38,20 @@ export interface Reserve extends Sender {
   executeAt: string;
 }
 
-const pointsSchema = z.object({
+export const reservePointsSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user who gets the points" }),
   point_amount: pointAmountSchema(),
   execute_at: executeAtSchema(),
-  unit: unitSchema().nullish(),
-  reason: fieldSchema().nullish(),
-  source_id: fieldSchema().nullish().openapi({ description: "Id of what caused the reservation" }),
+  unit: unitSchema().optional(),
+  reason: fieldSchema().optional().openapi({
+    description: "Reason of the transaction: purchase, campaign and so on; without it, reservation",
+  }),
+  source_id: fieldSchema().optional().openapi({
+    description: "Id of what caused the reservation; without it, the reservation's own id",
+  }),
 }).openapi("ReservePoints");
 
-const rightSchema = z.object({
+export const reserveRightSchema = z.object({
   action: z.enum(["GRANT", "REVOKE"], "must be GRANT or REVOKE"),
   ...changeSchema.shape,
   execute_at: executeAtSchema(),
@@ -59,10 +64,10 @@ export interface ReserveOptions {
 
 export function reservePointsRoute(
   { unit, maxAheadMs }: ReserveOptions,
-): CommandRoute<z.infer<typeof pointsSchema>, Reserve> {
+): CommandRoute<z.infer<typeof reservePointsSchema>, Reserve> {
   return {
     ...reserveRoute(pointsFamily, {
-      schema: pointsSchema,
+      schema: reservePointsSchema,
       example: { user_id: "ann", point_amount: 100, execute_at: "2026-01-02T12:04:05+09:00" },
     }),
     toInput: (fields, sender) => ({
@@ -82,10 +87,10 @@ export function reservePointsRoute(
 
 export function reserveRightRoute(
   { maxAheadMs }: ReserveOptions,
-): CommandRoute<z.infer<typeof rightSchema>, Reserve> {
+): CommandRoute<z.infer<typeof reserveRightSchema>, Reserve> {
   return {
     ...reserveRoute(rightsFamily, {
-      schema: rightSchema,
+      schema: reserveRightSchema,
       example: {
         action: "GRANT",
         user_id: "ann",
@@ -111,7 +116,7 @@ export function reserveRightRoute(
 }
 
 function reserveRoute<Fields>(
-  { path, write, tag, noun, schema, example }: Family,
+  { path, write, tag, noun, operations, schema, example }: Family,
   body: Body<Fields>,
 ): Omit<CommandRoute<Fields, Reserve>, "toInput"> {
   return {
@@ -119,11 +124,13 @@ function reserveRoute<Fields>(
       method: "post",
       path,
       scope: write,
+      operationId: `make${operations}`,
       tags: [tag],
-      summary: `Reserve ${noun} for a time`,
+      summary: `Reserve ${noun} for later`,
       description:
-        "The change is carried out once, at its time or as soon afterwards as the service can. " +
-        "The same request with the same key returns the same answer, byte for byte.",
+        "The reservation is carried out once, at its time, or as soon as possible if the service " +
+        "is unavailable then. The same request with the same key returns the same answer, byte " +
+        "for byte; two spellings of one time are the same request.",
       responses: {
         202: {
           description: "The reservation as it was accepted",
@@ -160,7 +167,7 @@ function decide(
   { id, createdAt, keyIsUsed, isSoon }: Situation,
 ): Decision<Accepted> {
   if (keyIsUsed) return { answer: keyConflict, effects: [] };
-  const accepted = shown({
+  const reservation: Reservation = {
     id,
     kind: reserve.kind,
     user_id: reserve.userId,
@@ -177,9 +184,9 @@ function decide(
     done_at: null,
     attempt_count: 0,
     last_error: null,
-  });
+  };
   return {
-    answer: { status: 202, body: JSON.stringify(accepted), outcome: "applied" },
-    effects: [{ kind: "reservation", reserve, id, createdAt, isSoon }],
+    answer: { status: 202, body: JSON.stringify(shown(reservation)), outcome: "applied" },
+    effects: [{ kind: "reservation", reservation, sender: reserve, isSoon }],
   };
 }

@@ -14,23 +14,7 @@ export async function appendPoints(
   tx: DatabaseTransaction,
   transactions: Transaction[],
 ): Promise<void> {
-  const entries = transactions.map(({ change, id, at, amount, balance, version }) => ({
-    id,
-    idempotency_key: storedKeyOf(change),
-    user_id: change.userId,
-    unit: change.unit,
-    point_amount: amount,
-    balance,
-    version,
-    source: change.source,
-    source_id: change.sourceId,
-    reservation_id: change.reservation?.id,
-    request_id: change.idempotencyKey,
-    caller: change.caller,
-    trace_id: change.traceId,
-    created_at: at,
-  }));
-  await query(tx, sql`select append_points(${JSON.stringify(entries)})`);
+  await query(tx, sql`select append_points(${JSON.stringify(transactions.map(rowOf))})`);
 }
 
 // Returns the events that were written as leased.
@@ -39,11 +23,29 @@ export async function storePointsEvents(
   transactions: Transaction[],
   lease: NewLease | undefined,
 ): Promise<OutboxRow[]> {
-  const rows = transactions.map(({ change, id, at, amount, balance, version }) => ({
-    event_id: id,
+  const events = sql`select id as event_id, event_type, aggregate_key,
+      jsonb_build_object(
+        'event_id', id, 'event_type', event_type, 'occurred_at', created_at,
+        'user_id', user_id, 'unit', unit, 'point_amount', point_amount, 'balance', balance,
+        'version', version, 'source', source, 'source_id', source_id,
+        'transaction_id', id, 'reservation_id', reservation_id, 'trace_id', trace_id) as payload,
+      traceparent, created_at::timestamptz as created_at
+    from json_to_recordset(${JSON.stringify(transactions.map(rowOf))}) as entry (
+      id uuid, event_type text, aggregate_key text, user_id text, unit text, point_amount bigint,
+      balance bigint, version bigint, source text, source_id text, reservation_id uuid,
+      trace_id text, traceparent text, created_at text)`;
+  return await announce(tx, outbox, events, lease);
+}
+
+// What both statements read. The transaction, its event and its audit row have one id.
+function rowOf({ change, id, at, amount, balance, version }: Transaction) {
+  return {
+    id,
     event_type: amount > 0 ? "PointsAdded" : "PointsTaken",
     aggregate_key: pointsKeyOf(change.userId, change.unit),
-    occurred_at: at,
+    idempotency_key: storedKeyOf(change),
+    request_id: change.idempotencyKey,
+    caller: change.caller,
     user_id: change.userId,
     unit: change.unit,
     point_amount: amount,
@@ -54,18 +56,6 @@ export async function storePointsEvents(
     reservation_id: change.reservation?.id,
     trace_id: change.traceId,
     traceparent: change.traceparent,
-  }));
-  const events = sql`select event_id, event_type, aggregate_key,
-      jsonb_build_object(
-        'event_id', event_id, 'event_type', event_type, 'occurred_at', occurred_at,
-        'user_id', user_id, 'unit', unit, 'point_amount', point_amount, 'balance', balance,
-        'version', version, 'source', source, 'source_id', source_id,
-        'transaction_id', event_id, 'reservation_id', reservation_id,
-        'trace_id', trace_id) as payload,
-      traceparent, occurred_at::timestamptz as created_at
-    from json_to_recordset(${JSON.stringify(rows)}) as entry (
-      event_id uuid, event_type text, aggregate_key text, occurred_at text, user_id text, unit text,
-      point_amount bigint, balance bigint, version bigint, source text, source_id text,
-      reservation_id uuid, trace_id text, traceparent text)`;
-  return await announce(tx, outbox, events, lease);
+    created_at: at,
+  };
 }

@@ -1,8 +1,10 @@
 import { aggregateKeyOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import type { Sender } from "@kenri/shared/commands/route.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
+import type { Reservation } from "./reservation.ts";
 import type { ReservationRow } from "./reservations.ts";
 import type { Reserve } from "./reserve.ts";
 
@@ -10,16 +12,15 @@ import type { Reserve } from "./reserve.ts";
 export interface Situation {
   id: string; // for the reservation
   createdAt: string;
-  keyIsUsed: boolean; // a transaction or another reservation has its key
+  keyIsUsed: boolean; // a transaction or another reservation has its key, or had it and was erased
   isSoon: boolean; // due before the worker looks again by itself
 }
 
 // A reservation to write.
 export interface Accepted {
   kind: "reservation";
-  reserve: Reserve;
-  id: string;
-  createdAt: string;
+  reservation: Reservation;
+  sender: Sender;
   isSoon: boolean;
 }
 
@@ -35,7 +36,7 @@ export async function findSituations(
         as "createdAt",
       wanted.execute_at < now() + make_interval(secs => ${pollIntervalMs}::float8 / 500)
         as "isSoon",
-      known.id is not null or reserved.id is not null as "keyIsUsed"
+      coalesce(known.id, reserved.id) is not null or erased.digest is not null as "keyIsUsed"
     from unnest(
       ${given.map(storedKeyOf)}::text[],
       ${given.map(({ caller }) => caller)}::text[],
@@ -46,6 +47,7 @@ export async function findSituations(
     left join point_reservations reserved
       on reserved.caller = wanted.caller
       and reserved.idempotency_key = wanted.idempotency_key
+    left join erased_keys erased on erased.digest = sha256(convert_to(wanted.stored_key, 'UTF8'))
     order by wanted.position`,
   );
   return found.map((row) => ({ ...row, id: uuidv7() }));
@@ -57,24 +59,13 @@ export async function storeReservations(
   tx: Transaction,
   effects: Accepted[],
 ): Promise<ReservationRow[] | undefined> {
-  const rows = effects.map(({ reserve, id, createdAt }) => ({
-    id,
-    kind: reserve.kind,
-    caller: reserve.caller,
-    idempotency_key: reserve.idempotencyKey,
-    user_id: reserve.userId,
-    unit: reserve.unit,
-    point_amount: reserve.pointAmount,
-    stock_keeping_unit: reserve.stockKeepingUnit,
-    source: reserve.source,
-    source_id: reserve.sourceId,
-    execute_at: reserve.executeAt,
-    trace_id: reserve.traceId,
-    traceparent: reserve.traceparent,
-    aggregate_key: reserve.stockKeepingUnit === null
-      ? id
-      : aggregateKeyOf(reserve.userId, reserve.stockKeepingUnit),
-    created_at: createdAt,
+  const rows = effects.map(({ reservation, sender }) => ({
+    ...reservation,
+    caller: sender.caller,
+    idempotency_key: sender.idempotencyKey,
+    trace_id: sender.traceId,
+    traceparent: sender.traceparent,
+    aggregate_key: keyOf(reservation),
   }));
   await query(
     tx,
@@ -93,4 +84,8 @@ export async function storeReservations(
       trace_id text, traceparent text, aggregate_key text, created_at timestamptz)`,
   );
   return effects.some(({ isSoon }) => isSoon) ? [] : undefined;
+}
+
+function keyOf({ id, user_id, stock_keeping_unit }: Reservation): string {
+  return stock_keeping_unit === null ? id : aggregateKeyOf(user_id, stock_keeping_unit);
 }

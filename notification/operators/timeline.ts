@@ -50,7 +50,7 @@ const events: TimelineTable = {
   columns: `user_id, payload_json->>'stock_keeping_unit' as stock_keeping_unit, version, type,
        payload_json->>'trace_id' as trace_id`,
   begun: { step: "RECEIVED", at: "created_at" },
-  done: { status: "SENT", at: "sent_at" },
+  done: { statuses: ["SENT"], at: "sent_at" },
   attemptsHaveSequence: false,
 };
 

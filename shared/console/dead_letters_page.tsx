@@ -5,7 +5,7 @@ import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { takeNote } from "./forms.ts";
 import { ConsolePage, Facts, Json, NextPage, type Site, Table, When } from "./layout.tsx";
-import { EventLink } from "./search.tsx";
+import { TimelineLink } from "./search.tsx";
 import { confirmPath, deadLettersPath } from "./send_back_page.tsx";
 import { age, ageOf, whole } from "./text.ts";
 
@@ -84,22 +84,23 @@ function Errors({ errors }: DeadLetterCounts): JSX.Element {
 function Selection({ layer, list }: { layer: string; list: DeadLetterPage }): JSX.Element {
   const { dead_letters } = list;
   if (dead_letters.length === 0) return <p class="empty">No dead letters in this layer.</p>;
+  const what = dead_letters.some(({ reservation_id }) => reservation_id) ? "Reservation" : "Event";
   return (
     <form method="get" action={confirmPath}>
       <input type="hidden" name="layer" value={layer} />
       <Table
         label="Dead letters, the oldest first"
-        columns={["Select", "Id", "Age", "Event", "Error"]}
-        rows={dead_letters.map(({ id, age_seconds, event_id, error }) => [
+        columns={["Select", "Id", "Age", what, "Error"]}
+        rows={dead_letters.map(({ id, age_seconds, event_id, reservation_id, error }) => [
           <label class="choose">
             <input type="checkbox" name="id" value={id} />
             <span class="hidden">Select {id}</span>
           </label>,
           <a href={`${deadLetterPath}${queryOf({ layer, id })}`}>
-            {id === event_id ? "Show" : id}
+            {id === event_id || id === reservation_id ? "Show" : id}
           </a>,
           age(age_seconds),
-          <EventLink id={event_id} />,
+          <TimelineLink of={{ event_id, reservation_id }} />,
           <span class="error">{error}</span>,
         ])}
         none=""
@@ -134,7 +135,7 @@ export function deadLetterPage(site: Site, layers: Layers): ShowPage {
 function OneDeadLetter(
   { dead, about }: { dead: DeadLetter; about: string | undefined },
 ): JSX.Element {
-  const { layer, id, event_id, error, since, age_seconds, attempts, payload } = dead;
+  const { layer, error, since, age_seconds, attempts, payload, id } = dead;
   return (
     <article class="card">
       <p class="bad error">{error}</p>
@@ -146,7 +147,7 @@ function OneDeadLetter(
               {layer} <span class="muted">{about}</span>
             </span>,
           ],
-          ["event", <EventLink id={event_id} />],
+          [dead.reservation_id ? "reservation" : "event", <TimelineLink of={dead} />],
           [
             "since",
             <span>

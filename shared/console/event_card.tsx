@@ -16,7 +16,7 @@ interface EventCardParts {
 }
 
 export function EventCard({ site, event, meaningOf, children }: EventCardParts): JSX.Element {
-  const { event_id, user_id, status, steps, next_retry_at, attempt_count } = event;
+  const { event_id, reservation_id, user_id, status, steps, next_retry_at, attempt_count } = event;
   const { idempotency_key: key } = event;
   return (
     <article class="card">
@@ -25,7 +25,8 @@ export function EventCard({ site, event, meaningOf, children }: EventCardParts):
       </h2>
       <Facts
         facts={[
-          ["event", <code>{event_id}</code>],
+          event_id !== null && ["event", <code>{event_id}</code>],
+          !!reservation_id && ["reservation", <code>{reservation_id}</code>],
           ["user", user_id === null ? "–" : <UserLink id={user_id} />],
           ["item", `${event.stock_keeping_unit ?? "–"}, version ${event.version ?? "–"}`],
           ["trace", <code>{event.trace_id ?? "–"}</code>],

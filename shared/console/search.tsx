@@ -15,6 +15,7 @@ const everySearch: SearchBy[] = [
   { by: "user_id", title: "user id" },
   { by: "event_id", title: "event id" },
   { by: "idempotency_key", title: "idempotency key" },
+  { by: "reservation_id", title: "reservation id" },
 ];
 
 export function searchesBy(allowed: readonly TimelineBy[]): SearchBy[] {
@@ -70,11 +71,23 @@ export function SearchField({ id, label, value, maxlength }: FieldParts): JSX.El
   );
 }
 
-export function EventLink({ id }: { id: string | null }): JSX.Element {
-  if (id === null) return <span class="muted">–</span>;
+interface Ids {
+  event_id?: string | null | undefined;
+  reservation_id?: string | null | undefined;
+}
+
+// Leads to the timeline of an event, or of a reservation that has none.
+export function TimelineLink({ of: { event_id, reservation_id } }: { of: Ids }): JSX.Element {
+  const id = event_id ?? reservation_id;
+  if (!id) return <span class="muted">–</span>;
+  const by: TimelineBy = event_id ? "event_id" : "reservation_id";
   return (
-    <a href={`${timelinePath}${queryOf({ by: "event_id", q: id })}`}>
+    <a href={`${timelinePath}${queryOf({ by, q: id })}`}>
       <code>{id}</code>
     </a>
   );
+}
+
+export function EventLink({ id }: { id: string | null }): JSX.Element {
+  return <TimelineLink of={{ event_id: id }} />;
 }

@@ -5,7 +5,7 @@ import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { EventCard } from "./event_card.tsx";
 import { ConsolePage, Facts, Json, type Site, Status, Table, When } from "./layout.tsx";
-import { EventLink, Search, type SearchBy, timelinePath } from "./search.tsx";
+import { Search, type SearchBy, TimelineLink, timelinePath } from "./search.tsx";
 
 // What happened to an event, found by its id, by its user, or by the key of its request where the
 // service knows it.
@@ -52,7 +52,9 @@ function Result({ site, found: { events, key }, by, value, meaningOf }: ResultPa
       )}
       {event && events.length === 1 && (
         <EventCard site={site} event={event} meaningOf={meaningOf}>
-          <PeerLinks site={site} by="event_id" value={event.event_id} />
+          {event.event_id !== null && (
+            <PeerLinks site={site} by="event_id" value={event.event_id} />
+          )}
         </EventCard>
       )}
       {events.length > 1 && <Events site={site} events={events} />}
@@ -84,7 +86,7 @@ function Events({ site, events }: { site: Site; events: EventTimeline[] }): JSX.
       columns={["First step", "Event", "Item", "Version", "Type", "State"]}
       rows={events.map((event): Child[] => [
         <When at={event.steps[0]?.at} />,
-        <EventLink id={event.event_id} />,
+        <TimelineLink of={event} />,
         event.stock_keeping_unit ?? "–",
         event.version ?? "–",
         <span class="word">{event.type ?? "–"}</span>,
@@ -98,8 +100,8 @@ function Events({ site, events }: { site: Site; events: EventTimeline[] }): JSX.
 function PeerLinks(
   { site: { peers }, by, value }: { site: Site; by: string; value: string },
 ): JSX.Element | null {
-  // Only the service that receives the requests knows their keys.
-  if (by === "idempotency_key") return null;
+  // Only the service that receives the requests knows their keys and what they reserve.
+  if (by === "idempotency_key" || by === "reservation_id") return null;
   return (
     <>
       {peers.map(({ name, url }) => (

@@ -19,6 +19,7 @@ const deadLetterSchema = z.object({
   layer: z.string(),
   id: z.string(),
   event_id: z.string().nullable(),
+  reservation_id: z.string().nullish(),
   error: z.string(),
   since: z.string(),
   age_seconds: z.number(),

@@ -30,6 +30,7 @@ const rowFields = {
 
 export type WaitingRow = z.infer<z.ZodObject<typeof rowFields>> & {
   event_id?: string;
+  reservation_id?: string;
   version?: number;
 };
 
@@ -49,10 +50,14 @@ export interface WaitingRows<Own extends z.core.$ZodShape> {
   read(database: Database): Promise<Backlog & { oldest: Record<string, unknown>[] }>;
 }
 
-/** What waits in a table: how many rows, for how long, and the oldest of them with these columns. */
+/**
+ * What waits in a table: how many rows, for how long, and the oldest of them with these columns, some
+ * of them under another name.
+ */
 export function waitingRows<Own extends z.core.$ZodShape>(
   table: AnyTable,
   ownColumns: Own,
+  columnOf: { [Name in keyof Own]?: string } = {},
 ): WaitingRows<Own> {
   return {
     fields: {
@@ -63,7 +68,11 @@ export function waitingRows<Own extends z.core.$ZodShape>(
     read: async (database) => {
       const [backlog, oldest] = await Promise.all([
         countBacklog(database, table, countedAtMost),
-        findOldest(database, table, Object.keys(ownColumns)),
+        findOldest(
+          database,
+          table,
+          Object.keys(ownColumns).map((name) => `${columnOf[name] ?? name} as ${name}`),
+        ),
       ]);
       return { ...backlog, oldest };
     },

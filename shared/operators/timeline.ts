@@ -19,7 +19,12 @@ const stepSchema = z.object({
 }).openapi("TimelineStep");
 
 const eventSchema = z.object({
-  event_id: z.uuid(),
+  event_id: z.uuid().nullable().openapi({
+    description: "Null for a reservation that has no event yet, or will never have one",
+  }),
+  reservation_id: z.uuid().nullish().openapi({
+    description: "If the change was reserved for a time; the steps then begin with the reservation",
+  }),
   user_id: z.string().nullable(),
   stock_keeping_unit: z.string().nullable(),
   version: z.int().nullable(),
@@ -69,7 +74,12 @@ const storedKeys = z.string().regex(
   "must be a key, or a caller's name, a space, and the key",
 ).openapi({ description: "The key; with a named caller the name, a space, and the key" });
 
-const idSchemas = { event_id: eventIds, user_id: fieldSchema(), idempotency_key: storedKeys };
+const idSchemas = {
+  event_id: eventIds,
+  user_id: fieldSchema(),
+  idempotency_key: storedKeys,
+  reservation_id: z.uuid("must be a UUID").transform((id) => id.toLowerCase()),
+};
 export type TimelineBy = keyof typeof idSchemas;
 
 export type Asked<Allowed extends TimelineBy> = {

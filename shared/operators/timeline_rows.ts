@@ -9,14 +9,15 @@ import type { EventTimeline, Step } from "./timeline.ts";
 export interface TimelineTable {
   table: AnyTable;
   columns: string; // that the owner needs as well
+  foundBy?: string; // the column of the ids by which rows are found; else event_id
   begun: { step: string; at: string }; // the first step, at the time in the column `at`
-  done: { status: string; at: string }; // the last step, at the time in the column `at`
+  done: { statuses: string[]; at: string }; // the last step, at the time in the column `at`
   attemptsHaveSequence: boolean; // of the stream
 }
 
 export interface TimelineRow extends Record<string, unknown> {
   id: string;
-  event_id: string;
+  found_by: string;
   status: string;
   attempt_count: number;
   next_retry_at: string | null;
@@ -31,38 +32,41 @@ export interface RowTimeline<Row> {
   steps: Step[];
 }
 
-/** The rows of these events and their steps, by event. */
+/** The rows with these ids and their steps, by that id. */
 export async function findRowTimelines<Row extends TimelineRow>(
   database: Database,
   of: TimelineTable,
-  eventIds: string[],
+  ids: string[],
 ): Promise<Map<string, RowTimeline<Row>>> {
   const { table: { description: { id, attempts } }, attemptsHaveSequence } = of;
-  const rows = await findRows<Row>(database, of, eventIds);
+  const rows = await findRows<Row>(database, of, ids);
   const tried = await findAttempts(
     database,
     { name: attempts, id, withSequence: attemptsHaveSequence },
     rows.map(({ id }) => id),
   );
   return new Map(rows.map((row) => [
-    row.event_id,
+    row.found_by,
     { row, steps: stepsOf(row, tried.get(row.id) ?? [], of) },
   ]));
 }
 
 function findRows<Row extends TimelineRow>(
   database: Database,
-  { table: { description: { name, id } }, columns, begun, done }: TimelineTable,
-  eventIds: string[],
+  { table: { description: { name, id } }, columns, foundBy = "event_id", begun, done }:
+    TimelineTable,
+  ids: string[],
 ): Promise<Row[]> {
   return query<Row>(
     database,
-    `select ${id} as id, event_id, status, attempt_count, ${utc("next_retry_at")} as next_retry_at,
+    `select ${id} as id, ${foundBy} as found_by, status, attempt_count, ${
+      utc("next_retry_at")
+    } as next_retry_at,
        ${utc(begun.at)} as begun_at, ${utc(done.at)} as done_at,
        ${utc("locked_at")} as locked_at, locked_by, ${columns}
      from ${name}
-     where event_id = any($1::uuid[])`,
-    [listOf(eventIds)],
+     where ${foundBy} = any($1::uuid[])`,
+    [listOf(ids)],
   );
 }
 
@@ -75,7 +79,7 @@ function stepsOf(
   return [
     { at: begun_at, step: begun.step },
     ...tried,
-    ...(status === done.status && done_at !== null
+    ...(done.statuses.includes(status) && done_at !== null
       ? [{ at: done_at, step: status, ...(stream_seq ? { stream_seq } : {}) }]
       : []),
     ...(status === working && locked_at !== null

@@ -301,6 +301,7 @@ found as materialized (
 select id as id, aggregate_key, attempt_count, taken_over,
   kind, caller, user_id, unit, point_amount, stock_keeping_unit, source, source_id,
     trace_id, traceparent,
+    extract(epoch from locked_at - greatest(execute_at, created_at))::float8 as late_seconds,
   case when id is not distinct from scan.shown_with then scan.found end as scan
 from (
   select json_build_object(

@@ -138,6 +138,39 @@ Deno.test("commands that lock the same names in different orders take turns and 
   assert.ok(ann >= 0 && bob >= 0 && ann + bob === 200, `${ann}, ${bob}`);
 });
 
+const folded: typeof payments = {
+  ...payments,
+  fold: {
+    subjectOf: ({ from }) => `wallet ${from}`,
+    after: (earlier, found) => {
+      const paid = earlier.reduce(
+        (sum, effect) => effect.kind === "record" ? sum + effect.amount : sum,
+        0,
+      );
+      return { ...found, balance: found.balance === null ? null : found.balance - paid };
+    },
+  },
+};
+
+Deno.test("inputs with one subject share a commit, and each is decided after the ones before it", async () => {
+  await using place = await openWallets("ann", "bob");
+  const given = [30, 80, 70, 1].map((amount) => payment({ from: "ann", amount }));
+  const { result } = await commit(place.database, folded, [payment({ from: "bob" }), ...given]);
+  assert.deepEqual(result.map(({ status }) => status), [201, 201, 409, 201, 409]);
+  assert.deepEqual(await balances(place), { ann: 0, bob: 90 });
+});
+
+Deno.test("of many inputs with one subject none waits for a commit of its own", async () => {
+  await using place = await openWallets("ann");
+  const batch = commandBatch(place.database, folded);
+  const added = Array.from({ length: 100 }, () => batch.add(payment({ amount: 1 })));
+  assert.equal(batch.waiting, 100);
+  await Promise.all(added);
+  assert.deepEqual(await balances(place), { ann: 0 });
+  const commits = await ask(place.ownerUrl, "select distinct xmin::text from payments");
+  assert.equal(commits.length, 1);
+});
+
 async function balances({ ownerUrl }: Opened): Promise<Record<string, number>> {
   const wallets = await ask<{ name: string; balance: string }>(ownerUrl, "select * from wallets");
   return Object.fromEntries(wallets.map(({ name, balance }) => [name, Number(balance)]));

@@ -105,10 +105,14 @@ async function move(tx: Transaction, moves: Of<"move">[]): Promise<void> {
     tx,
     sql`
     update wallets set balance = balance + moved.amount
-    from unnest(
-      ${moves.map(({ wallet }) => wallet)}::text[],
-      ${moves.map(({ amount }) => amount)}::bigint[]
-    ) as moved (wallet, amount)
+    from (
+      select wallet, sum(amount) as amount
+      from unnest(
+        ${moves.map(({ wallet }) => wallet)}::text[],
+        ${moves.map(({ amount }) => amount)}::bigint[]
+      ) as move (wallet, amount)
+      group by wallet
+    ) as moved
     where wallets.name = moved.wallet`,
   );
 }

@@ -86,7 +86,7 @@ const timelines: TimelineTable = {
   table: parcels,
   columns: "user_id",
   begun: { step: "ORDERED", at: "ordered_at" },
-  done: { status: "PACKED", at: "packed_at" },
+  done: { statuses: ["PACKED"], at: "packed_at" },
   attemptsHaveSequence: false,
 };
 

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { eventInbox } from "../../notification/consume_events.ts";
+import { deadReservations } from "../../entitlement/operators/dead_reservations.ts";
+import { eventInboxes } from "../../notification/consume_events.ts";
 import type { NotificationRow } from "../../notification/deliveries.ts";
 import { deadDeliveries } from "../../notification/dead_letters/dead_deliveries.ts";
 import { deadMessages } from "../../shared/inbox/dead_messages.ts";
@@ -13,11 +14,12 @@ import { type SendBack, sendBack } from "../../shared/operators/send_back.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { Wakeup } from "../../shared/process/signals.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
-import { ask, withClient } from "../../tools/servers/asking.ts";
+import { ask, countRows, withClient } from "../../tools/servers/asking.ts";
 import { bodyOf, eventOf } from "../support/events.ts";
 import { waitingForLocks } from "../support/locks.ts";
 import { type Opened, openFresh } from "../support/databases.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
+import { insertReservations } from "../support/points.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
 const operation = () => newOperation({ who: "kim", reason: "the channel is back" });
@@ -30,7 +32,12 @@ interface Layer extends AsyncDisposable {
   dead: string[]; // ids of three dead letters, the oldest first
 }
 
-const layers = { outbox: deadOutbox, delivery: deadDelivery, advisory: deadAdvisory };
+const layers = {
+  outbox: deadOutbox,
+  reservation: deadReservation,
+  delivery: deadDelivery,
+  advisory: deadAdvisory,
+};
 
 for (const [name, open] of Object.entries(layers)) {
   Deno.test(`${name}: two operators at the same time send back once, and the worker is woken`, async () => {
@@ -97,6 +104,25 @@ Deno.test("only events that are still FAILED are sent back, with all their attem
   ]);
 });
 
+Deno.test("only reservations that are still FAILED are sent back; they are due at once, with all their attempts", async () => {
+  await using layer = await deadReservation();
+  const { tables, table, dead } = layer;
+  const found = await table.findByIds(dead);
+  await ask(
+    tables.ownerUrl,
+    "update point_reservations set status = 'CANCELLED', done_at = now() where id = $1",
+    [dead[0]],
+  );
+  assert.deepEqual((await table.sendBack(found, operation())).moved.sort(), dead.slice(1));
+  assert.deepEqual(await statesIn(tables, "point_reservations", "id"), [
+    ["CANCELLED", 3],
+    ["PENDING", 0],
+    ["PENDING", 0],
+  ]);
+  const late = "point_reservations where unfinished and due_at < now() - interval '1 minute'";
+  assert.equal(await countRows(tables.ownerUrl, late), 0, "most claims would not find them");
+});
+
 Deno.test("only notifications that are still FAILED are sent back, with all their attempts", async () => {
   await using layer = await deadDelivery();
   const { tables, table, dead } = layer;
@@ -141,6 +167,21 @@ async function deadOutbox(): Promise<Layer> {
   const wake = new Wakeup();
   const table = deadEvents(tables.database, wake);
   return layerOf({ tables, table, wake, name: "outbox_events", dead: ids.toSorted() });
+}
+
+// They became due long ago.
+async function deadReservation(): Promise<Layer> {
+  const tables = await openFresh("entitlement");
+  const { ownerUrl } = tables;
+  const week = 7 * 86_400_000;
+  const ids = await insertReservations(ownerUrl, { count: 3, users: 1, fromMs: -week, overMs: 1 });
+  await ask(
+    ownerUrl,
+    "update point_reservations set status = 'FAILED', attempt_count = 3, last_error = 'no'",
+  );
+  const wake = new Wakeup();
+  const table = deadReservations(tables.database, wake);
+  return layerOf({ tables, table, wake, name: "point_reservations", dead: ids.toSorted() });
 }
 
 async function deadDelivery(): Promise<Layer> {
@@ -188,10 +229,13 @@ async function deadAdvisory(): Promise<Layer> {
     replicas: 1,
   };
   const consumer = { durable: "c", ackWaitMs: 1_000, maxDeliver: 1 };
-  const streams = { ...inboxStreams(stream, consumer), predecessorWaitMs: 1_000 };
-  const received = eventInbox({ database, toDelivery }, streams);
+  const streams = inboxStreams(stream, consumer);
+  const inboxes = eventInboxes(
+    { database, toDelivery },
+    { ...streams, points: streams, predecessorWaitMs: 1_000 },
+  );
   const name = "notification_nats_dlq";
-  const table = deadMessages({ database, table: name }, [received]);
+  const table = deadMessages({ database, table: name }, inboxes);
   const dead = await idsIn(tables, name);
   return layerOf({ tables, table, wake: toDelivery.wake, name, dead });
 }

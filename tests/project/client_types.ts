@@ -2,17 +2,45 @@
 // the service: a difference is a type error in this file.
 import type { z } from "zod";
 import type {
+  Answered,
   ChangedEntitlement,
+  ChangedPoints,
+  ChangeReservation,
   EntitlementChange,
   Entitlements,
   ErrorCode,
+  NewChangeReservation,
+  NewPointsReservation,
+  PointsBalances,
+  PointsChange,
+  PointsReservation,
+  PointsReservations,
+  PointsTransactions,
 } from "../../client/client.ts";
 import type { changedSchema, changeSchema } from "../../entitlement/change_entitlement.ts";
 import type { ErrorCode as ServiceErrorCode } from "../../entitlement/errors.ts";
 import type { entitlementsSchema } from "../../entitlement/list_entitlements.ts";
+import type {
+  changedPointsSchema,
+  pointsChangeSchema,
+} from "../../entitlement/points/change_points.ts";
+import type { balancesSchema } from "../../entitlement/points/list_balances.ts";
+import type { reservationsSchema } from "../../entitlement/points/list_reservations.ts";
+import type { transactionsSchema } from "../../entitlement/points/list_transactions.ts";
+import type {
+  pointsReservationSchema,
+  rightReservationSchema,
+} from "../../entitlement/points/reservation.ts";
+import type { reservePointsSchema, reserveRightSchema } from "../../entitlement/points/reserve.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;
+
+// JSON has no undefined, and the types of zod have it. An interface that extends another one is
+// flattened.
+type Json<T> = { [Key in keyof T]: Json<Exclude<T[Key], undefined>> };
+
+type SameJson<A, B> = Same<Json<A>, Json<B>>;
 
 type True<T extends true> = T;
 
@@ -21,4 +49,13 @@ export type Checked = [
   True<Same<ChangedEntitlement, z.output<typeof changedSchema>>>,
   True<Same<Entitlements, z.output<typeof entitlementsSchema>>>,
   True<Same<ErrorCode, ServiceErrorCode>>,
+  True<SameJson<PointsChange, z.input<typeof pointsChangeSchema>>>,
+  True<SameJson<Omit<ChangedPoints, keyof Answered>, z.output<typeof changedPointsSchema>>>,
+  True<SameJson<PointsBalances, z.output<typeof balancesSchema>>>,
+  True<SameJson<PointsTransactions, z.output<typeof transactionsSchema>>>,
+  True<SameJson<NewPointsReservation, z.input<typeof reservePointsSchema>>>,
+  True<SameJson<PointsReservation, z.output<typeof pointsReservationSchema>>>,
+  True<SameJson<PointsReservations, z.output<typeof reservationsSchema>>>,
+  True<SameJson<NewChangeReservation, z.input<typeof reserveRightSchema>>>,
+  True<SameJson<ChangeReservation, z.output<typeof rightReservationSchema>>>,
 ];

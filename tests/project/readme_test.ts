@@ -67,7 +67,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the README's first steps: start it, grant a right, see it arrive, revoke it, watch a shop",
+  name:
+    "the README's first steps: start it, grant a right, see it arrive, revoke it, reserve points, watch a shop",
   ignore: Deno.build.os !== "linux", // as in dev_test.ts
   fn: async () => {
     assert.match(blockWith("task dev"), /^npx -y deno@[\d.]+ task dev /m);
@@ -91,6 +92,16 @@ Deno.test({
     const [revoked, rights] = await runCurls(blockWith("/revokes"), here);
     assert.deepEqual([revoked?.json.status, revoked?.json.version], ["REVOKED", 2]);
     assert.equal(rights?.json.entitlements[0].stock_keeping_unit, "book");
+
+    const [reserved] = await runCurls(blockWith("/reservations"), here);
+    assert.deepEqual([reserved?.status, reserved?.json.status], [202, "PENDING"]);
+    await until("the reserved points arrive", async () => {
+      const [balances, inbox] = await runCurls(blockWith("/ann/points"), here);
+      const [points] = balances?.json.balances ?? [];
+      const [notification] = inbox?.json.notifications ?? [];
+      const arrived = notification?.type === "PointsAdded" && notification.status === "SENT";
+      return points?.balance === 100 && arrived;
+    });
 
     const { success } = await new Deno.Command(Deno.execPath(), {
       args: ["task", "demo", "--changes", "20", "--rate", "40"],

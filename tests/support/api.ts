@@ -27,7 +27,16 @@ export function post(
   key: string | undefined,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  return call(`${url}/v1/entitlements/${action}`, {
+  return command(`${url}/v1/entitlements/${action}`, fields, key, headers);
+}
+
+export function command(
+  url: string,
+  fields: unknown,
+  key: string | undefined,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return call(url, {
     method: "POST",
     headers: {
       "Content-Type": "application/json",

@@ -1,19 +1,22 @@
-// Compares the changes that were made with the notifications that arrived.
+// Compares what was made with the notifications that arrived.
 import type { Arrival } from "./inboxes.ts";
+import type { Gift } from "./points.ts";
 import type { Change, Kind } from "./story.ts";
+
+// Everything that must arrive.
+export type Made = Change | Gift;
 
 const mostFindings = 10; // more would repeat the same
 
 // One sentence for each notification that is missing, duplicate, unknown or failed.
-export function findings(changes: Change[], arrivals: Arrival[]): string[] {
+export function findings(made: Made[], arrivals: Arrival[]): string[] {
   const arrived = Map.groupBy(arrivals, nameOf);
-  const made = new Set(changes.map(nameOf));
+  const names = new Set(made.map(nameOf));
   const found = [
-    ...changes.filter((change) => !arrived.has(nameOf(change)))
-      .map((change) => `Missing: ${nameOf(change)}`),
+    ...[...names].filter((name) => !arrived.has(name)).map((name) => `Missing: ${name}`),
     ...[...arrived].filter(([, same]) => same.length > 1)
       .map(([name, same]) => `Arrived ${same.length} times: ${name}`),
-    ...[...arrived.keys()].filter((name) => !made.has(name))
+    ...[...arrived.keys()].filter((name) => !names.has(name))
       .map((name) => `Arrived, but was never made: ${name}`),
     ...arrivals.filter(({ status }) => status === "FAILED")
       .map((arrival) => `Could not be delivered: ${nameOf(arrival)}`),
@@ -22,29 +25,31 @@ export function findings(changes: Change[], arrivals: Arrival[]): string[] {
   return more > 0 ? [...found.slice(0, mostFindings), `… and ${more} more`] : found;
 }
 
-function nameOf({ user, item, type, version }: Change | Arrival): string {
-  return `${user} ${item} ${type} ${version}`;
+function nameOf(one: Made | Arrival): string {
+  return "amount" in one
+    ? `${one.user} +${one.amount} points of reservation ${one.reservationId}`
+    : `${one.user} ${one.item} ${one.type} ${one.version}`;
 }
 
-export function table(counts: Map<Kind, number>, changes: Change[], arrivals: Arrival[]): string {
+export function table(counts: Map<Kind, number>, made: Made[], arrivals: Arrival[]): string {
   const sent = arrivals.filter(({ status }) => status === "SENT");
   const row = (name: string, made: number | string, arrived: number | string) =>
     `  ${name.padEnd(34)}${String(made).padStart(8)}${String(arrived).padStart(10)}`;
-  const ofType = (type: string) => (one: { type: string }) => one.type === type;
-  const rows = (["Granted", "Revoked"] as const).map((name) => {
-    const type = ofType(`Entitlement${name}`);
-    return row(name.toLowerCase(), changes.filter(type).length, sent.filter(type).length);
-  });
+  const count = (name: string, fits: (one: Made | Arrival) => boolean) =>
+    row(name, made.filter(fits).length, sent.filter(fits).length);
+  const ofType = (type: string) => (one: Made | Arrival) => "type" in one && one.type === type;
   const slowest = sent.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return [
     "",
     row("", "made", "arrived"),
-    ...rows,
-    row("of these, sent twice at once", counts.get("double tap") ?? 0, ""),
+    count("granted", ofType("EntitlementGranted")),
+    count("revoked", ofType("EntitlementRevoked")),
+    count("points added at their time", (one) => "amount" in one),
+    row("requests sent twice at once", counts.get("double tap") ?? 0, "-"),
     row("repeated with the same key", counts.get("repeat") ?? 0, "-"),
     row("refused, already in that state", counts.get("refusal") ?? 0, "-"),
     row("refused, key of another request", counts.get("key of another") ?? 0, "-"),
-    row("all changes", changes.length, sent.length),
+    row("all changes", made.length, sent.length),
     "",
     `  from change to delivery: median ${slowest[slowest.length >> 1] ?? "-"} ms, ` +
     `slowest ${slowest.at(-1) ?? "-"} ms`,

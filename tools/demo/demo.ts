@@ -2,9 +2,11 @@
 // each notification, and compares the two at the end. The exit code is 1 if they don't match.
 import { parseArgs } from "node:util";
 import { printable, printableLines } from "../../shared/process/printable.ts";
+import { kenriClient } from "../../client/client.ts";
 import { devSettings } from "../dev/settings.ts";
-import { findings, table } from "./balance.ts";
+import { findings, type Made, table } from "./balance.ts";
 import { type Arrival, Inboxes } from "./inboxes.ts";
+import { Points, sum } from "./points.ts";
 import { endStatus, paint, say, sayTimed, showStatus } from "./screen.ts";
 import { type Kind, type Step, Story } from "./story.ts";
 import { type Answer, problemWith, send } from "./till.ts";
@@ -64,11 +66,13 @@ async function run(options: Options): Promise<string[]> {
   const story = new Story(Date.now().toString(36).slice(-5));
   const inboxes = new Inboxes(options.notification, options.headers, story.users);
   await checkServices(options, inboxes);
+  const points = new Points(kenriClient(options.entitlement, { headers: options.headers }));
   const counts = new Map<Kind, number>();
   const problems: string[] = [];
+  const made = (): Made[] => [...story.changes, ...points.given];
   const status = () =>
     showStatus(
-      `${total(counts)} of ${options.steps} requests · ${story.changes.length} changes · ` +
+      `${sum([...counts.values()])} of ${options.steps} requests · ${made().length} changes · ` +
         `${inboxes.arrivals.size} arrived`,
     );
 
@@ -85,15 +89,20 @@ async function run(options: Options): Promise<string[]> {
     if (problem) problems.push(problem);
     counts.set(step.kind, (counts.get(step.kind) ?? 0) + 1);
     sayTimed(stepLine(step, answers, problem));
+    if (answers[0]?.status === 200 && step.kind !== "repeat") {
+      const line = await points.follow(step);
+      if (line) sayTimed(pointsLine(step, line));
+    }
     status();
   }
-  await allArrived(story, inboxes);
+  await allArrived(made(), inboxes);
   done.abort();
   await watching;
   await inboxes.look(); // duplicates have arrived by now
   endStatus();
-  problems.push(...findings(story.changes, [...inboxes.arrivals.values()]));
-  say(printableLines(table(counts, story.changes, [...inboxes.arrivals.values()])));
+  const arrivals = [...inboxes.arrivals.values()];
+  problems.push(...findings(made(), arrivals), ...await points.wrongBalances(story.users));
+  say(printableLines(table(counts, made(), arrivals)));
   return problems;
 }
 
@@ -131,9 +140,9 @@ async function watch(inboxes: Inboxes, until: AbortSignal, status: () => void): 
   }
 }
 
-async function allArrived(story: Story, inboxes: Inboxes): Promise<void> {
+async function allArrived(made: Made[], inboxes: Inboxes): Promise<void> {
   const deadline = performance.now() + arriveWithinMs;
-  while (inboxes.arrivals.size < story.changes.length && performance.now() < deadline) {
+  while (inboxes.arrivals.size < made.length && performance.now() < deadline) {
     await pause(lookEveryMs);
   }
   await pause(2 * lookEveryMs);
@@ -153,21 +162,32 @@ function stepLine({ kind, action, fields }: Step, answers: Answer[], problem?: s
     "key of another": `${code}: the key belongs to another request`,
   };
   const verb = action === "grants" ? "grant " : "revoke";
-  const what = `${fields.user_id.padEnd(11)} ${fields.stock_keeping_unit.padEnd(15)}`;
+  const what = columns(fields.user_id, fields.stock_keeping_unit);
   const note = problem ? paint("red", problem) : paint("grey", notes[kind]);
   return `${paint("cyan", verb)} → ${what} ${said} ${note}`.trimEnd();
 }
 
-function arrivalLine({ user, item, type, version, status, tookMs }: Arrival): string {
-  const what = printable(`${user.padEnd(11)} ${item.padEnd(15)}`);
-  const end = status === "SENT"
-    ? paint("grey", `${type} ${version} after ${tookMs} ms`)
-    : paint("red", `${type} ${version} FAILED`);
-  return `${paint("magenta", " inbox")} ← ${what} ${end}`;
+function pointsLine({ fields }: Step, line: string): string {
+  return `${paint("cyan", "points")} → ${
+    columns(fields.user_id, fields.stock_keeping_unit)
+  } ${line}`;
 }
 
-function total(counts: Map<Kind, number>): number {
-  return counts.values().reduce((sum, count) => sum + count, 0);
+function arrivalLine(arrival: Arrival): string {
+  const { user, status, tookMs } = arrival;
+  const isPoints = "amount" in arrival;
+  const what = isPoints ? "points" : arrival.item;
+  const [name, value] = isPoints
+    ? [`+${arrival.amount}`, `balance ${arrival.balance}`]
+    : [arrival.type, arrival.version];
+  const end = status === "SENT"
+    ? paint(isPoints ? "green" : "grey", `${name} ${value} after ${tookMs} ms`)
+    : paint("red", `${name} ${value} FAILED`);
+  return `${paint("magenta", " inbox")} ← ${printable(columns(user, what))} ${end}`;
+}
+
+function columns(user: string, what: string): string {
+  return `${user.padEnd(11)} ${what.padEnd(15)}`;
 }
 
 function pause(ms: number): Promise<void> {

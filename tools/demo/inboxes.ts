@@ -1,14 +1,25 @@
 // Reads the inboxes of all users repeatedly.
 
-export interface Arrival {
+import type { Gift } from "./points.ts";
+
+export type Arrival = Delivery & (ArrivedRight | ArrivedPoints);
+
+interface Delivery {
   id: string;
+  status: "SENT" | "FAILED";
+  sentAt: number;
+  tookMs: number; // from the change to the end of its delivery
+}
+
+interface ArrivedRight {
   user: string;
   item: string;
   type: string;
   version: number;
-  status: "SENT" | "FAILED";
-  sentAt: number;
-  tookMs: number; // from the change to the end of its delivery
+}
+
+interface ArrivedPoints extends Gift {
+  balance: number;
 }
 
 const maxPages = 1_000; // a story has 10,000 steps at most
@@ -68,14 +79,26 @@ function isOver({ status }: Notification): boolean {
   return status === "SENT" || status === "FAILED";
 }
 
-function toArrival({ notification_id, type, status, created_at, sent_at, payload }: Notification) {
+function toArrival(notification: Notification): Arrival {
+  const { notification_id, type, status, created_at, sent_at, payload } = notification;
   const sentAt = Date.parse(sent_at ?? created_at);
+  const user = String(payload["user_id"]);
+  const arrived = payload["unit"] === undefined
+    ? {
+      user,
+      item: String(payload["stock_keeping_unit"]),
+      type,
+      version: Number(payload["version"]),
+    }
+    : {
+      user,
+      amount: Number(payload["point_amount"]),
+      reservationId: String(payload["reservation_id"]),
+      balance: Number(payload["balance"]),
+    };
   return {
+    ...arrived,
     id: notification_id,
-    user: String(payload["user_id"]),
-    item: String(payload["stock_keeping_unit"]),
-    type,
-    version: Number(payload["version"]),
     status: status as Arrival["status"],
     sentAt,
     tookMs: sentAt - Date.parse(String(payload["occurred_at"])),
