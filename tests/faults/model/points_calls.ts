@@ -45,6 +45,7 @@ const sender = { caller: "", traceId: "t", traceparent: null };
 const content: ReservationContent = {
   ...{ kind: "POINTS", caller: "", user_id: balance.userId, unit: balance.unit, point_amount: 1 },
   ...{ stock_keeping_unit: null, source: null, source_id: null, trace_id: "t", traceparent: null },
+  late_seconds: 0,
 };
 const options = {
   commit: { idempotencyTtlMs: hourMs },
