@@ -31,7 +31,7 @@ export function executeAtSchema(): z.ZodString {
     .openapi({
       format: "date-time",
       description:
-        "When to carry it out: RFC 3339 with an offset, to the microsecond; a time in the past means now",
+        "When to carry it out: RFC 3339 with an offset, to the microsecond. A time in the past means now; how far ahead it may be is a setting",
     });
 }
 

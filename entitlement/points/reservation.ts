@@ -67,8 +67,8 @@ const decided = {
   last_error: z.string().nullable().optional(),
 };
 
+const exampleId = "019b7c2e-5a7e-7c3a-9a51-7d2f0e6f1a02";
 const waiting = {
-  reservation_id: "019b7c2e-5a7e-7c3a-9a51-7d2f0e6f1a02",
   execute_at: "2026-01-02T03:04:05.000000Z",
   status: "PENDING",
   created_at: "2026-01-01T00:00:00.000000Z",
@@ -95,7 +95,13 @@ export const pointsFamily: Family = {
   write: "points:write",
   read: "points:read",
   schema: pointsReservationSchema,
-  example: { ...waiting, user_id: "ann", unit: "points", point_amount: 100 },
+  example: {
+    reservation_id: exampleId,
+    user_id: "ann",
+    unit: "points",
+    point_amount: 100,
+    ...waiting,
+  },
 };
 
 export const rightReservationSchema = z.object({
@@ -126,12 +132,13 @@ export const rightsFamily: Family = {
   read: "entitlements:read",
   schema: rightReservationSchema,
   example: {
-    ...waiting,
+    reservation_id: exampleId,
     action: "GRANT",
     user_id: "ann",
     stock_keeping_unit: "book",
     reason: "purchase",
     purchase_id: "purchase-1",
+    ...waiting,
   },
 };
 
@@ -164,7 +171,7 @@ export const noReservation = "no such reservation";
 export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const reservationPath = z.object({
-  reservation_id: z.string().openapi({ example: waiting.reservation_id }),
+  reservation_id: z.string().openapi({ example: exampleId }),
 });
 
 export function reservationRoute(

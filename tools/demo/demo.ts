@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { printable, printableLines } from "../../shared/process/printable.ts";
 import { kenriClient } from "../../client/client.ts";
 import { devSettings } from "../dev/settings.ts";
-import { findings, type Made, table } from "./balance.ts";
+import { findings, type Made, table, wrongBalances } from "./balance.ts";
 import { type Arrival, Inboxes } from "./inboxes.ts";
 import { Points, sum } from "./points.ts";
 import { endStatus, paint, say, sayTimed, showStatus } from "./screen.ts";
@@ -101,8 +101,13 @@ async function run(options: Options): Promise<string[]> {
   await inboxes.look(); // duplicates have arrived by now
   endStatus();
   const arrivals = [...inboxes.arrivals.values()];
-  problems.push(...findings(made(), arrivals), ...await points.wrongBalances(story.users));
-  say(printableLines(table(counts, made(), arrivals)));
+  const balances = await Promise.all(story.users.map(async (user) => ({
+    user,
+    expected: points.expectedOf(user),
+    found: await points.balanceOf(user),
+  })));
+  problems.push(...findings(made(), arrivals), ...wrongBalances(balances));
+  say(printableLines(table(counts, made(), arrivals, balances)));
   return problems;
 }
 
