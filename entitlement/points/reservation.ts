@@ -156,6 +156,13 @@ export const reservationPath = z.object({
   reservation_id: z.string().openapi({ example: waiting.reservation_id }),
 });
 
+export const withoutReservation = {
+  400: errorAnswer("The reservation_id is invalid", {
+    BAD_REQUEST: "reservation_id must be percent-encoded UTF-8",
+  }),
+  404: errorAnswer("The caller has no such reservation", { NOT_FOUND: noReservation }),
+};
+
 export function reservationRoute({ path, tag, noun, read, schema, example }: Family): ScopedRoute {
   return {
     method: "get",
@@ -170,7 +177,7 @@ export function reservationRoute({ path, tag, noun, read, schema, example }: Fam
         description: "The reservation, and how it ended if it has ended",
         content: { "application/json": { schema, example } },
       },
-      404: errorAnswer("The caller has no such reservation", { NOT_FOUND: noReservation }),
+      ...withoutReservation,
     },
   };
 }
