@@ -30,7 +30,8 @@ export function executeAtSchema(): z.ZodString {
     .refine((text) => instantOf(text) !== undefined, error)
     .openapi({
       format: "date-time",
-      description: "When to carry it out, with an offset; a time in the past means now",
+      description:
+        "When to carry it out: RFC 3339 with an offset, to the microsecond. A time in the past means now; how far ahead it may be is a setting",
     });
 }
 
