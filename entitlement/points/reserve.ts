@@ -42,11 +42,11 @@ export const reservePointsSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user who gets the points" }),
   point_amount: pointAmountSchema(),
   execute_at: executeAtSchema(),
-  unit: unitSchema().optional(),
-  reason: fieldSchema().optional().openapi({
+  unit: unitSchema().nullish(),
+  reason: fieldSchema().nullish().openapi({
     description: "Reason of the transaction: purchase, campaign and so on; without it, reservation",
   }),
-  source_id: fieldSchema().optional().openapi({
+  source_id: fieldSchema().nullish().openapi({
     description: "Id of what caused the reservation; without it, the reservation's own id",
   }),
 }).openapi("ReservePoints");
