@@ -15,6 +15,18 @@ export function fullOf(start: StartDrain, name: string): StartWork {
   };
 }
 
+export function beforeFutureOf(start: StartDrain, name: string): StartWork {
+  return async (bench) => {
+    const future = bench.quick ? 100_000 : 1_000_000;
+    const beside = await start(bench, { name: `${name}_future`, future });
+    const alone = await start(bench, { name: `${name}_alone` });
+    return compare(() => beside.run(), () => alone.run(), "the same without them", 0.9, [
+      beside,
+      alone,
+    ]);
+  };
+}
+
 export function replicasOf(start: StartDrain, name: string, replicas: number): StartWork {
   return async (bench) => {
     const many = await start(bench, { name: `${name}_by_${replicas}`, replicas });
