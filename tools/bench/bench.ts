@@ -5,10 +5,11 @@ import { startList, startReplay } from "./answers.ts";
 import { startCommit, startReserve } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
 import { startDue } from "./due.ts";
-import { startDueDrain } from "./due_drain.ts";
+import { startBrokerDrain, startDueDrain } from "./due_drain.ts";
+import { startBrokerExact, startDueExact } from "./due_exact.ts";
 import { makeWalFiles } from "./database.ts";
 import { startDeliver, startDeliverDrain } from "./deliver.ts";
-import { beforeFutureOf, fullOf, heldOf, hotOf, replicasOf } from "./growth.ts";
+import { beforeFutureOf, fullOf, heldOf, hotOf, insteadOf, replicasOf } from "./growth.ts";
 import { startLatency } from "./latency.ts";
 import { machineFacts } from "./machine.ts";
 import { plotOf } from "./plot.ts";
@@ -51,9 +52,12 @@ const works: Record<string, StartWork> = {
   due: startDue,
   "due-future": beforeFutureOf(startDueDrain, "due"),
   "due-hot": hotOf(startDueDrain, "due_hot"),
+  "due-exact": startDueExact,
+  "due-exact-broker": startBrokerExact,
+  "due-broker": insteadOf(startBrokerDrain, startDueDrain, "due_broker"),
   soak: startSoak,
 };
-const onlyWhenNamed = ["soak"];
+const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker"];
 
 interface Options {
   quick: boolean;

@@ -2,12 +2,10 @@
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { withClient } from "../servers/asking.ts";
 import { makeDatabase } from "../servers/databases.ts";
-import { startDueDrain } from "./due_drain.ts";
+import { batchSize, startDueDrain } from "./due_drain.ts";
 import { grantAllDue } from "./due_statement.ts";
 import { assertGranted, forgetPoints, reserve } from "./reservations.ts";
 import { type Bench, timed, type Work } from "./work.ts";
-
-const batchSize = 500; // the service's own default
 
 export async function startDue(bench: Bench): Promise<Work> {
   const due = await startDueDrain(bench, { name: "due" });

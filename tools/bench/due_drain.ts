@@ -1,28 +1,52 @@
-// Reservations that are due, and the workers of real services that grant them: from the table to DONE, with
-// transaction, balance, event and audit. The relay is off, because it has a line of its own.
+// Reservations that are due, and who grants them: from the table to DONE, with transaction, balance, event
+// and audit. The relay is off, because it has a line of its own.
 import type pg from "pg";
 import { withClient } from "../servers/asking.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { startService } from "../servers/service_process.ts";
+import type { DatabaseUrls } from "../load/stage.ts";
+import { startBroker } from "./broker/processes.ts";
 import { settingsOf } from "./both.ts";
 import { hasRow } from "./database.ts";
 import { assertGranted, forgetPoints, isDue, nextYear, reserve } from "./reservations.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
 
-export async function startDueDrain(bench: Bench, options: DrainOptions): Promise<Drain> {
-  const { name, future = 0, replicas = 1, items = itemsOfDrain(bench) } = options;
-  const { pollInterval = "10ms" } = options; // only until the worker has found the first ones
-  const { servers } = bench;
-  const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
-  const settings = {
-    ...settingsOf("entitlement", servers, database, name),
-    ENTITLEMENT_OUTBOX_ENABLED: "false",
-    ENTITLEMENT_RESERVATIONS_POLL_INTERVAL: pollInterval,
-    ENTITLEMENT_RETENTION_ENABLED: "false",
-  };
-  const services = await Promise.all(
-    Array.from({ length: replicas }, () => startService("entitlement", settings)),
-  );
+export const batchSize = 500; // the service's own default
+
+/** The workers of real services. */
+export function startDueDrain(bench: Bench, options: DrainOptions): Promise<Drain> {
+  const { name, replicas = 1, pollInterval = "10ms" } = options; // until the first ones are found
+  return startDrain(bench, options, async (database) => {
+    const services = await Promise.all(
+      Array.from({ length: replicas }, () =>
+        startService("entitlement", {
+          ...settingsOf("entitlement", bench.servers, database, name),
+          ENTITLEMENT_OUTBOX_ENABLED: "false",
+          ENTITLEMENT_RESERVATIONS_POLL_INTERVAL: pollInterval,
+          ENTITLEMENT_RETENTION_ENABLED: "false",
+        })),
+    );
+    return async () => void await Promise.all(services.map((service) => service.stop()));
+  });
+}
+
+/** Scanner, broker and worker. */
+export function startBrokerDrain(bench: Bench, options: DrainOptions): Promise<Drain> {
+  const { name } = options;
+  return startDrain(bench, options, async ({ serviceUrl }) => {
+    const given = { databaseUrl: serviceUrl, name, batchSize, leaseMs: 30_000 };
+    const broker = await startBroker(bench.servers, given);
+    return () => broker[Symbol.asyncDispose]();
+  });
+}
+
+async function startDrain(
+  bench: Bench,
+  { name, future = 0, items = itemsOfDrain(bench) }: DrainOptions,
+  start: (database: DatabaseUrls) => Promise<() => PromiseLike<void>>,
+): Promise<Drain> {
+  const database = await makeDatabase(bench.servers.postgres, "entitlement", `bench_${name}`);
+  const stop = await start(database);
   return {
     database,
     items,
@@ -36,13 +60,11 @@ export async function startDueDrain(bench: Bench, options: DrainOptions): Promis
       await assertGranted(database, items, users);
       return perSecond;
     },
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all(services.map((service) => service.stop()));
-    },
+    [Symbol.asyncDispose]: stop,
   };
 }
 
-/** The workers see all of them at once. */
+/** All of them are seen at once. */
 async function makeDue(owner: pg.Client, reservations: number, users: number): Promise<void> {
   await owner.query("begin");
   await reserve(owner, { reservations, users });

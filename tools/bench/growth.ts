@@ -35,6 +35,15 @@ export function replicasOf(start: StartDrain, name: string, replicas: number): S
   };
 }
 
+/** The other way to do the same work; neither is wanted faster, so nothing is required. */
+export function insteadOf(start: StartDrain, usual: StartDrain, name: string): StartWork {
+  return async (bench) => {
+    const other = await start(bench, { name });
+    const drain = await usual(bench, { name: `${name}_usual` });
+    return compare(() => other.run(), () => drain.run(), "the same without", 0, [other, drain]);
+  };
+}
+
 /** The transaction begins before the drain, so vacuum can't remove anything that the drain leaves. */
 export function heldOf(start: StartDrain, name: string): StartWork {
   return async (bench) => {
