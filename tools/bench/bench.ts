@@ -2,6 +2,7 @@
 // measured in turns with its limit, in the same run.
 import { startServers } from "../servers/servers.ts";
 import { startList, startReplay } from "./answers.ts";
+import { besideDueOf } from "./beside_due.ts";
 import { startCommit, startReserve } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
 import { startDue } from "./due.ts";
@@ -52,6 +53,8 @@ const works: Record<string, StartWork> = {
   due: startDue,
   "due-future": beforeFutureOf(startDueDrain, "due"),
   "due-hot": hotOf(startDueDrain, "due_hot"),
+  "commit-due": besideDueOf("commit_due"),
+  "commit-due-hot": besideDueOf("commit_due_hot", 40),
   "due-exact": startDueExact,
   "due-exact-broker": startBrokerExact,
   "due-broker": insteadOf(startBrokerDrain, startDueDrain, "due_broker"),
