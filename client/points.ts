@@ -8,7 +8,7 @@ export interface PointsChange {
   /** A whole number from 1 to 9,007,199,254,740,991; also for a spend. */
   point_amount: number;
   /** By default that of the service's settings. */
-  unit?: string;
+  unit?: string | null;
   reason: string;
   source_id: string;
 }

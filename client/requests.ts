@@ -24,9 +24,9 @@ export interface CallOptions extends Partial<Patience> {
 
 export interface PageOptions extends CallOptions {
   /** Rows on the page, 1 to 200; 50 by default. */
-  limit?: number;
+  limit?: number | undefined;
   /** `next_cursor` of the page before. */
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /** The body of an answer to a request with a key. */

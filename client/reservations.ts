@@ -8,9 +8,9 @@ export interface NewPointsReservation {
   point_amount: number;
   /** RFC 3339 with an offset, such as that of `new Date(…).toISOString()`. */
   execute_at: string;
-  unit?: string;
-  reason?: string;
-  source_id?: string;
+  unit?: string | null;
+  reason?: string | null;
+  source_id?: string | null;
 }
 
 export type ReservationStatus = "PENDING" | "PROCESSING" | "DONE" | "FAILED" | "CANCELLED";

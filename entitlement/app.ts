@@ -56,7 +56,7 @@ export function entitlementApp(parts: AppParts, options: Options): OpenAPIHono {
     tags: [
       {
         name: "Entitlements",
-        description: "Change and list the entitlements of users, now or at a time.",
+        description: "Change, reserve and list the entitlements of users.",
       },
       { name: "Points", description: "Grant, spend, reserve and list the points of users." },
     ],

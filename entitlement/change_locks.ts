@@ -1,5 +1,3 @@
-import { lockNames } from "@kenri/shared/commands/locks.ts";
-import type { Transaction } from "@kenri/shared/postgres/postgres.ts";
 import type { Change } from "./entitlement.ts";
 
 type Named = Pick<Change, "userId" | "stockKeepingUnit">;
@@ -11,12 +9,7 @@ export function locksOf(change: Named, counted: boolean): string[] {
   return counted ? [entitlementLock(change), userLock(change)] : [entitlementLock(change)];
 }
 
-// For code that changes entitlements without a command.
-export function lockEntitlements(tx: Transaction, entitlements: Named[]): Promise<void> {
-  return lockNames(tx, entitlements.map(entitlementLock));
-}
-
-function entitlementLock({ userId, stockKeepingUnit }: Named): string {
+export function entitlementLock({ userId, stockKeepingUnit }: Named): string {
   return JSON.stringify([userId, stockKeepingUnit]);
 }
 

@@ -1,4 +1,3 @@
-import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import {
   database,
   type DatabaseConfig,
@@ -28,7 +27,7 @@ import { mostPoints } from "./points/points.ts";
 import { program } from "./program.ts";
 import type { ReconcileOptions } from "./reconciliation/run.ts";
 import type { RetentionOptions } from "./retention.ts";
-import { streamOfEvents, streamSettings } from "./stream_settings.ts";
+import { type StreamOfEvents, streamOfEvents, streamSettings } from "./stream_settings.ts";
 
 export const schema = z.object({
   ...database.settings("entitlement"),
@@ -88,7 +87,7 @@ export const schema = z.object({
 );
 
 export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {
-  stream: WantedStream;
+  stream: StreamOfEvents;
   sealKeys: string[]; // the first one seals, all of them verify
   commit: CommitOptions;
   outbox: WorkerConfig & { enabled: boolean };

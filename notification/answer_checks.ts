@@ -1,12 +1,14 @@
-import type { Msg, NatsConnection } from "nats";
+import type { JetStreamManager, Msg, NatsConnection } from "nats";
+import type { Inbox } from "@kenri/shared/inbox/inbox.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
-import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import { listOf } from "@kenri/shared/postgres/sql.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { readCheck, type Receipt, subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
 import { aborted } from "@kenri/shared/process/signals.ts";
+import type { EventInboxes } from "./consume_events.ts";
+import type { Notification } from "./notification.ts";
 
 // Answers the reconciliation over NATS: which of the given events were not received. One of the
 // replicas answers each request.
@@ -18,8 +20,7 @@ export interface AnswerParts {
 }
 
 export interface AnswerOptions {
-  stream: WantedStream;
-  consumer: { durable: string };
+  inboxes: EventInboxes;
   retention: { days: number };
 }
 
@@ -28,9 +29,10 @@ export async function answerChecks(
   options: AnswerOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  const [{ stream, consumer }] = options.inboxes;
   for await (const { connection, signal } of parts.link.sessions(stop)) {
-    const subscription = connection.subscribe(subjectOfChecks(options.stream.subjects[0]), {
-      queue: options.consumer.durable,
+    const subscription = connection.subscribe(subjectOfChecks(stream.subjects[0]), {
+      queue: consumer.durable,
       callback: (error, message) => {
         if (error) parts.log.warn("Reconciliation requests can't be received: {error}", { error });
         else void answer(parts, options, connection, message);
@@ -42,28 +44,30 @@ export async function answerChecks(
 }
 
 async function answer(
-  { database, log }: AnswerParts,
-  { stream, consumer, retention }: AnswerOptions,
+  { database, link, log }: AnswerParts,
+  { inboxes, retention }: AnswerOptions,
   connection: NatsConnection,
   message: Msg,
 ): Promise<void> {
   try {
     const ids = readCheck(message.data);
     const manager = await connection.jetstreamManager();
-    // The consumer comes first: what it has delivered by now may be found in the tables below.
-    const { delivered, num_pending, ack_floor, num_ack_pending } = await manager.consumers
-      .info(stream.name, consumer.durable);
+    // The consumers come first: what they have delivered by now may be found in the tables below.
+    const progress = await Promise.all(inboxes.map((inbox) => progressOf(manager, inbox, link)));
     const [unreceived, since] = await Promise.all([
       findUnreceived(database, ids),
       rememberedSince(database, retention.days),
     ]);
+    const known = progress.filter((each) => each !== undefined);
+    const delivered = furthestBehind(known.map(({ delivered }) => delivered));
+    const settled = furthestBehind(known.map(({ settled }) => settled));
     const receipt: Receipt = {
       missing: unreceived.filter(({ dead }) => !dead).map(({ event_id }) => event_id),
       dead: unreceived.filter(({ dead }) => dead).map(({ event_id }) => event_id),
-      delivered_up_to: delivered.stream_seq,
-      undelivered: num_pending,
-      settled_up_to: ack_floor.stream_seq,
-      unsettled: num_ack_pending,
+      delivered_up_to: delivered.upTo,
+      undelivered: delivered.left,
+      settled_up_to: settled.upTo,
+      unsettled: settled.left,
       remembered_since: since,
     };
     message.respond(JSON.stringify(receipt));
@@ -72,6 +76,46 @@ async function answer(
     log.warn("A reconciliation request can't be answered: {reason}", { reason });
     if (!connection.isClosed()) message.respond(JSON.stringify({ error: reason }));
   }
+}
+
+interface Progress {
+  delivered: Position;
+  settled: Position;
+}
+
+interface Position {
+  upTo: number; // a sequence of the stream
+  left: number; // number of messages after it
+}
+
+// Undefined for an inbox that waits for its subject and its consumer: the stream has none of its
+// events.
+async function progressOf(
+  manager: JetStreamManager,
+  { name, mayWait, stream, consumer }: Inbox<Notification>,
+  { unprovisioned }: NatsLink,
+): Promise<Progress | undefined> {
+  try {
+    const info = await manager.consumers.info(stream.name, consumer.durable);
+    return {
+      delivered: { upTo: info.delivered.stream_seq, left: info.num_pending },
+      settled: { upTo: info.ack_floor.stream_seq, left: info.num_ack_pending },
+    };
+  } catch (error) {
+    if (mayWait && unprovisioned.has(name)) return undefined;
+    throw error;
+  }
+}
+
+// The position of all inboxes together. One that has nothing left does not hold it back: its last
+// message may be far from the end of the stream.
+function furthestBehind(positions: Position[]): Position {
+  const behind = positions.filter(({ left }) => left > 0);
+  const left = behind.reduce((sum, { left }) => sum + left, 0);
+  const upTo = left > 0
+    ? Math.min(...behind.map(({ upTo }) => upTo))
+    : Math.max(...positions.map(({ upTo }) => upTo));
+  return { upTo, left };
 }
 
 interface Unreceived extends Record<string, unknown> {

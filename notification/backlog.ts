@@ -1,4 +1,5 @@
 import { deadMessageTable } from "@kenri/shared/inbox/dead_messages.ts";
+import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import { queueFigures, type QueueGauges } from "@kenri/shared/operators/backlog.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
@@ -37,26 +38,25 @@ export function backlogFigures(database: Database): Promise<Figure[]> {
   return queueFigures(database, deliveries);
 }
 
-export interface ConsumerName {
-  stream: string;
-  durable: string;
-}
-
-// Undefined without a connection to NATS.
+// Undefined without a connection to NATS, or while the consumer is missing.
 export async function consumerInfo(
   link: NatsLink,
-  { stream, durable }: ConsumerName,
+  { stream, consumer }: InboxStreams,
 ): Promise<ConsumerInfo | undefined> {
   const manager = await link.current?.connection.jetstreamManager();
-  return await manager?.consumers.info(stream, durable);
+  return await manager?.consumers.info(stream.name, consumer.durable).catch(() => undefined);
 }
 
 const pending = collectedGauge(
   "notification_stream_pending_current",
-  "messages of the stream that were not delivered to the consumer yet; absent while NATS is unavailable",
+  "messages that were not delivered to the consumer of these events yet: `entitlements`, `points`; absent while NATS is unavailable",
+  ["events"],
 );
 
-export async function streamFigures(link: NatsLink, consumer: ConsumerName): Promise<Figure[]> {
-  const info = await consumerInfo(link, consumer);
-  return info ? [{ gauge: pending, value: info.num_pending }] : [];
+export async function streamFigures(link: NatsLink, inboxes: InboxStreams[]): Promise<Figure[]> {
+  const infos = await Promise.all(inboxes.map((inbox) => consumerInfo(link, inbox)));
+  return infos.flatMap((info, at) => {
+    const labels = { events: at === 0 ? "entitlements" : "points" };
+    return info ? [{ gauge: pending, labels, value: info.num_pending }] : [];
+  });
 }

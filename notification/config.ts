@@ -10,13 +10,12 @@ import {
   worker,
 } from "@kenri/shared/process/service_settings.ts";
 import { count, duration, flag, maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
-import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
 import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { z } from "zod";
 import type { DeliveryOptions } from "./deliver_notifications.ts";
 import { program } from "./program.ts";
 import type { RetentionOptions } from "./retention.ts";
-import { streamSettings, streamsOf } from "./stream_settings.ts";
+import { type NotificationStreams, streamSettings, streamsOf } from "./stream_settings.ts";
 
 const injection = "notification.delivery.failure-injection.enabled";
 const injectionPrefix = "notification.delivery.failure-injection.user-id-prefix";
@@ -73,7 +72,7 @@ export const schema = z.object({
   prefixNeedsInjection,
 );
 
-export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig, InboxStreams {
+export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig, NotificationStreams {
   delivery: DeliveryOptions;
   predecessorWaitMs: number;
   failingUserIdPrefix: string;

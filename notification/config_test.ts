@@ -32,11 +32,13 @@ Deno.test("the defaults are those of the contract", () => {
   assert.deepEqual(config.stream, {
     name: "entitlement-events",
     subjects: ["entitlement.events"],
+    newSubjects: ["points.events"],
     duplicateWindowMs: 120_000,
     replicas: 1,
   });
   assert.deepEqual(config.consumer, {
     durable: "notification-entitlement-consumer",
+    subject: "entitlement.events",
     ackWaitMs: 10_000,
     maxDeliver: 10,
   });
@@ -79,6 +81,30 @@ Deno.test("streams and durables of the advisories are named after stream and dur
     [ownTerminated?.stream.subjects, ownTerminated?.stream.name, ownTerminated?.durable],
     [["c.d"], "t", "e"],
   );
+});
+
+Deno.test("points have a consumer of their own on the same stream, named after the other one", () => {
+  const { points } = configOf();
+  const durable = "notification-entitlement-consumer-points";
+  assert.deepEqual(points.stream.subjects, ["entitlement.events", "points.events"]);
+  assert.deepEqual(points.consumer, {
+    ...{ durable, subject: "points.events", ackWaitMs: 10_000, maxDeliver: 10 },
+  });
+  assert.deepEqual(
+    points.advisories.map(({ stream, durable }) => [stream.name, durable]),
+    ["max-deliveries", "msg-terminated"].map((kind) =>
+      Array(2).fill(`entitlement-events-${durable}-${kind}`)
+    ),
+  );
+  const own = configOf({
+    NOTIFICATION_NATS_POINTS_SUBJECT: "shop.points",
+    NOTIFICATION_NATS_POINTS_DURABLE: "points-mail",
+  });
+  assert.deepEqual(own.stream.newSubjects, ["shop.points"]);
+  assert.deepEqual([own.points.consumer.durable, own.points.consumer.subject], [
+    "points-mail",
+    "shop.points",
+  ]);
 });
 
 Deno.test("all missing required settings are named at once", () => {

@@ -11,7 +11,7 @@ import { backlogFigures, streamFigures } from "./backlog.ts";
 import { failingFor } from "./channels/failure_injection.ts";
 import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
-import { eventInbox } from "./consume_events.ts";
+import { eventInboxes } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
 import { notificationConsole } from "./operators/console.tsx";
@@ -24,10 +24,9 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const nats = openNats(program, config, log, { needsNats: true });
   const authenticator = openAccess(program, config, log);
   const [{ database }, { link }] = [tables, nats];
-  const consumer = { stream: config.stream.name, durable: config.consumer.durable };
-  collectFromStream(() => streamFigures(link, consumer));
   const toDelivery = new Handover<NotificationRow>();
-  const received = eventInbox({ database, toDelivery }, config);
+  const inboxes = eventInboxes({ database, toDelivery }, config);
+  collectFromStream(() => streamFigures(link, inboxes));
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
     : failingFor(config.failingUserIdPrefix, logChannel(log));
@@ -35,8 +34,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     database,
     link,
     wakeDelivery: toDelivery.wake,
-    consumer,
-    received,
+    inboxes,
   };
   const app = notificationApp({
     operators: config.debug ? operators : undefined,
@@ -51,7 +49,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     app,
     loops: [
       ...console,
-      ...inboxLoops({ link, log, abandon }, received),
+      ...inboxes.flatMap((inbox) => inboxLoops({ link, log, abandon }, inbox)),
       {
         name: "delivery",
         run: (signal: AbortSignal) =>
@@ -63,7 +61,8 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       },
       {
         name: "checks",
-        run: (signal: AbortSignal) => answerChecks({ database, link, log }, config, signal),
+        run: (signal: AbortSignal) =>
+          answerChecks({ database, link, log }, { inboxes, retention }, signal),
       },
       ...retentionLoops(
         retention,

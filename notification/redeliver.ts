@@ -8,12 +8,17 @@ import { print } from "@kenri/shared/process/terminal.ts";
 
 await runCommand(async () => {
   const config = readConfig();
-  const { nats, stream, consumer } = config;
-  await withJetStream(nats, async (jetStream) => {
+  await withJetStream(config.nats, async (jetStream) => {
     const manager = await jetStream.jetstreamManager();
-    await manager.consumers.delete(stream.name, consumer.durable);
-    await ensureInbox(manager, config); // NATS may not permit the service to create it
-    const { messages } = (await manager.streams.info(stream.name)).state;
-    print(`"${consumer.durable}" was created anew: ${messages} events are delivered again`);
+    for (const inbox of [config, config.points]) {
+      const { stream, consumer } = inbox;
+      const found = await manager.consumers.list(stream.name).next();
+      if (found.some(({ name }) => name === consumer.durable)) {
+        await manager.consumers.delete(stream.name, consumer.durable);
+      }
+      await ensureInbox(manager, inbox); // NATS may not permit the service to create it
+      const { num_pending } = await manager.consumers.info(stream.name, consumer.durable);
+      print(`"${consumer.durable}" was created anew: ${num_pending} events are delivered again`);
+    }
   });
 });

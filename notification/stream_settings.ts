@@ -1,21 +1,55 @@
 import { subjectOfChecks } from "@kenri/proto/notification/receipts.ts";
-import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
+import { type InboxStreams, inboxStreams } from "@kenri/shared/inbox/durables.ts";
 import { inboxOf, inboxSettings } from "@kenri/shared/inbox/inbox_settings.ts";
 import type { NatsUse } from "@kenri/shared/nats/nats_use.ts";
+import { natsName, natsSubject } from "@kenri/shared/process/setting_kinds.ts";
 import { prefixed } from "@kenri/shared/process/settings.ts";
 import type { z } from "zod";
 
 // The settings of streams and consumers. `deno task provision` reads them as well.
 
-export const streamSettings = prefixed("notification.nats", inboxSettings);
+const pointsSettings = {
+  "subject": natsSubject().prefault("points.events").describe(
+    "Subject of the events of points, in the same stream",
+  ),
+  "durable": natsName().optional().meta({
+    description: "Durable consumer of the events of points; all replicas share it",
+    shownDefault: "from durable",
+  }),
+};
+
+export const streamSettings = {
+  ...prefixed("notification.nats", inboxSettings),
+  ...prefixed("notification.nats.points", pointsSettings),
+};
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
 
-export function streamsOf(settings: Settings): InboxStreams {
-  return inboxOf("notification.nats", settings);
+export interface NotificationStreams extends InboxStreams {
+  points: InboxStreams;
+}
+
+// The events of points have a consumer of their own, because replicas of earlier releases share the
+// other one and would misread them. Without points the service works on a stream of an earlier
+// release, which lacks their subject.
+export function streamsOf(settings: Settings): NotificationStreams {
+  const inbox = inboxOf("notification.nats", settings);
+  const { stream, consumer } = inbox;
+  const [subject] = stream.subjects;
+  const pointsSubject = settings["notification.nats.points.subject"];
+  const durable = settings["notification.nats.points.durable"] ?? `${consumer.durable}-points`;
+  return {
+    ...inbox,
+    stream: { ...stream, newSubjects: [pointsSubject] },
+    consumer: { ...consumer, subject },
+    points: inboxStreams(
+      { ...stream, subjects: [subject, pointsSubject] },
+      { ...consumer, durable, subject: pointsSubject },
+    ),
+  };
 }
 
 export function natsUse(settings: Settings): NatsUse {
-  const inbox = streamsOf(settings);
-  return { inboxes: [inbox], answers: [subjectOfChecks(inbox.stream.subjects[0])] };
+  const { points, ...inbox } = streamsOf(settings);
+  return { inboxes: [inbox, points], answers: [subjectOfChecks(inbox.stream.subjects[0])] };
 }

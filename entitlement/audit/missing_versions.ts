@@ -3,7 +3,7 @@ import { markOfVersion } from "./hash.ts";
 import type { Problem } from "./problem.ts";
 import type { Gap } from "./verify_chain.ts";
 
-// A version without a hashed row must have a row without a hash, written before there were chains
+// A version of an entitlement without a hashed row must have a row without a hash, written before there were chains
 // or by a replica of that release. No index finds those rows, so their marks are added up first,
 // and they are searched for only if the sums differ.
 
@@ -35,6 +35,7 @@ export function findMissingVersions(
            as version
        from entitlement_audit
        where hash is null
+         and action in ('GRANT', 'REVOKE')
          and occurred_at <= $2
      )
      select 'VERSION' as kind, gap.user_id, gap.stock_keeping_unit, gap.first as version,

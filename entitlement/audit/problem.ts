@@ -13,6 +13,7 @@ export type Kind =
   | "UNHASHED"
   | "ERASED_UNRECORDED"
   | "ENTITLEMENT"
+  | "BALANCE"
   | "STRAY";
 
 export const problemSchema = z.object({

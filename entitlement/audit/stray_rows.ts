@@ -5,6 +5,7 @@ import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { findBounds } from "./bounds.ts";
+import { allHeads, isOfHead } from "./heads.ts";
 import { markOfRow, markOfUnhashed } from "./hash.ts";
 import { beginning, pageOfAudit, positionSchema } from "./pages.ts";
 import { type Problem, problemSchema } from "./problem.ts";
@@ -114,7 +115,7 @@ const impossibleRows = `select *
          order by occurred_at, audit_id
          limit $4`;
 
-// Walks back the chain of the entitlement of each row, and returns the rows that it does not reach.
+// Walks back the chain of the entitlement or balance of each row, and returns the rows that it does not reach.
 function findStrays(
   database: Database,
   rows: string,
@@ -132,12 +133,11 @@ function findStrays(
        or hash is not null and not exists (
          with recursive chain as (
            select entry.audit_id, entry.occurred_at, entry.previous_at, entry.previous_hash
-           from entitlements head
+           from (${allHeads}) as head
            join entitlement_audit entry
              on entry.occurred_at = head.hashed_at
              and entry.hash = head.last_hash
-           where head.user_id = page.user_id
-             and head.stock_keeping_unit = page.stock_keeping_unit
+           where ${isOfHead("page", "head")}
            union
            select entry.audit_id, entry.occurred_at, entry.previous_at, entry.previous_hash
            from chain

@@ -8,12 +8,14 @@ import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { type Bounds, findBounds } from "./bounds.ts";
 import { type Chain, findChains, findMore } from "./chains.ts";
+import type { HeadKind } from "./heads.ts";
 import { findMissingVersions, marksOf } from "./missing_versions.ts";
 import { type Problem, problemSchema } from "./problem.ts";
 import { ChainVerifier } from "./verify_chain.ts";
 
-// Verifies the chains of the audit, a page of entitlements for each call. The caller adds up the
-// figures of all pages; docs/audit.md describes the result.
+// Verifies the chains of the audit, a page of them for each call: first those of entitlements, then
+// those of balances. The caller adds up the figures of all pages; docs/audit.md describes the
+// result.
 
 const chainsAtOnce = 100;
 const rowsAtOnce = 200; // of one chain
@@ -40,6 +42,7 @@ export const marksSchema = z.string().openapi({
 const answerSchema = z.object({
   before: z.string(),
   entitlements: z.int(),
+  balances: z.int().openapi({ description: "Balances of points" }),
   reached: z.int().openapi({ description: "Rows with a hash that belong to a chain" }),
   unhashed: z.int().openapi({
     description: "Versions without a hash, written by earlier releases",
@@ -61,7 +64,7 @@ export const verifyAuditRoute = lookRoute({
     "Verifies that each row of the audit is what was written and that none in between is missing",
   query: requestSchema,
   answer: answerSchema,
-  answers: "One page of entitlements, verified with all their rows",
+  answers: "One page of entitlements or balances, verified with all their rows",
   invalid: "A parameter is invalid",
 });
 
@@ -69,9 +72,9 @@ export function verifyAudit(database: Database): Handler {
   return async ({ req }) => {
     const asked = valid(requestSchema.safeParse(req.query()));
     const bounds = await findBounds(database, asked.before);
-    const [user_id, stock_keeping_unit] = readCursor(asked.cursor, placeSchema) ??
-      [asked.user_id ?? "", ""];
-    const chains = await findChains(database, { user_id, stock_keeping_unit }, {
+    const [kind, user_id, item] = readCursor(asked.cursor, placeSchema) ??
+      ["RIGHT", asked.user_id ?? "", ""] as const;
+    const chains = await findChains(database, { kind, user_id, item }, {
       ofOneUser: asked.user_id !== undefined,
       limit: chainsAtOnce,
       depth: rowsAtOnce,
@@ -91,10 +94,10 @@ export function verifyAudit(database: Database): Handler {
       : [];
     const sum = (figure: "reached" | "unhashed" | "erased") =>
       verifiers.reduce((total, verifier) => total + verifier[figure], 0);
-    const last = chains.at(-1);
     return Response.json({
       before: bounds.before,
-      entitlements: chains.length,
+      entitlements: kind === "RIGHT" ? chains.length : 0,
+      balances: kind === "POINTS" ? chains.length : 0,
       reached: sum("reached"),
       unhashed: sum("unhashed"),
       erased: sum("erased"),
@@ -104,14 +107,18 @@ export function verifyAudit(database: Database): Handler {
       heads: asked.heads === "true"
         ? headsOf(verifiers.map((verifier) => verifier.last))
         : undefined,
-      next_cursor: chains.length === chainsAtOnce && last
-        ? writeCursor([last.user_id, last.stock_keeping_unit])
-        : undefined,
+      next_cursor: cursorAfter(kind, chains, asked.user_id),
     });
   };
 }
 
-const placeSchema = z.tuple([z.string(), z.string()]);
+const placeSchema = z.tuple([z.enum(["RIGHT", "POINTS"]), z.string(), z.string()]);
+
+function cursorAfter(kind: HeadKind, chains: Chain[], user = ""): string | undefined {
+  const last = chains.length === chainsAtOnce ? chains.at(-1) : undefined;
+  if (last) return writeCursor([kind, last.user_id, last.item]);
+  return kind === "RIGHT" ? writeCursor(["POINTS", user, ""]) : undefined;
+}
 
 async function verifyChain(
   database: Database,

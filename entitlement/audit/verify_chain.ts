@@ -1,4 +1,4 @@
-import { statusAfter } from "../entitlement.ts";
+import { type Action, statusAfter } from "../entitlement.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Entry, Head, Link } from "./chains.ts";
 import type { Kind, Problem } from "./problem.ts";
@@ -13,7 +13,7 @@ export interface Gap {
   may_be_dropped: boolean;
 }
 
-// Verifies the audit of one entitlement, from its last row back to the first that retention has
+// Verifies the audit of one entitlement or balance, from its last row back to the first that retention has
 // left. Each row has a hash over its content and over the hash of the row before it, and the row
 // after it repeats that hash.
 export class ChainVerifier {
@@ -27,12 +27,14 @@ export class ChainVerifier {
   readonly #head: Head;
   readonly #bounds: Bounds;
   #above: number; // the previous row must have the version right below this one
+  #balance: number | null; // what it must have left, in a chain of points
 
   constructor(head: Head, bounds: Bounds) {
     this.#head = head;
     this.#bounds = bounds;
-    const { hashed_at, last_hash, version } = head;
+    const { hashed_at, last_hash, version, balance } = head;
     this.#above = version + 1;
+    this.#balance = balance;
     if (hashed_at !== null && last_hash !== null) this.#follow({ at: hashed_at, hash: last_hash });
     if (!this.#isSealed) this.#verifyUnsealed();
   }
@@ -46,6 +48,7 @@ export class ChainVerifier {
     this.#count(entry);
     this.#verifyHash(entry, link);
     this.#verifyVersion(entry);
+    if (this.#head.kind === "POINTS") this.#verifyBalance(entry);
     this.#verifyLink(entry);
   }
 
@@ -72,8 +75,12 @@ export class ChainVerifier {
 
   #addGap(first: number, last: number): void {
     if (last < first) return;
-    const { user_id, stock_keeping_unit } = this.#head;
+    const { kind, user_id, stock_keeping_unit } = this.#head;
     const may_be_dropped = first === 1 && this.#bounds.dropped_until !== "";
+    if (kind === "POINTS") { // every release that writes points has hashed their rows
+      if (!may_be_dropped) this.#report("VERSION", `the versions ${first} to ${last} have no row`);
+      return;
+    }
     this.gaps.push({ user_id, stock_keeping_unit, first, last, may_be_dropped });
   }
 
@@ -141,13 +148,36 @@ export class ChainVerifier {
     }
   }
 
-  // The entitlement itself, which could be changed without writing a row.
+  // The entitlement or balance itself, which could be changed without writing a row.
   #verifyState(entry: Entry): void {
-    const { status, source, source_id, version } = this.#head;
-    const isSame = statusAfter[entry.action] === status && entry.version === version &&
+    const { kind, status, source, source_id, version } = this.#head;
+    if (kind === "POINTS") {
+      if (entry.version === version) return;
+      return this.#report("BALANCE", "the balance has another version than its last row", entry);
+    }
+    const isSame = statusAfter[entry.action as Action] === status && entry.version === version &&
       entry.source === source && entry.source_id === source_id;
     if (!isSame) {
       this.#report("ENTITLEMENT", "the entitlement does not match its last change", entry);
+    }
+  }
+
+  // Each balance is the one before it and what was added or taken, and the last one is the balance
+  // itself.
+  #verifyBalance(entry: Entry): void {
+    const { action, balance, point_amount, previous_at } = entry;
+    if (balance === null || point_amount === null) {
+      return this.#report("BALANCE", "it has no balance or no amount", entry);
+    }
+    if (balance !== this.#balance) {
+      this.#report("BALANCE", `the balance after it should be ${this.#balance}`, entry);
+    }
+    if (action !== (point_amount > 0 ? "POINTS_ADD" : "POINTS_TAKE")) {
+      this.#report("BALANCE", "its action does not match its amount", entry);
+    }
+    this.#balance = balance - point_amount;
+    if (previous_at === null && this.#balance !== 0) {
+      this.#report("BALANCE", `a balance can't begin with ${this.#balance}`, entry);
     }
   }
 

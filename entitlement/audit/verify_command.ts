@@ -22,13 +22,13 @@ export const auditVerify: OwnCommand = {
     against: { type: "string" },
   },
   help: `
-  --user USER       only the entitlements of this user; this does not find rows that were added
+  --user USER       only the entitlements and balances of this user; this does not find rows that were added
   --anchor          also print an anchor: one line that represents the current ends of all chains.
                     Keep it where those who can change the database can't change it
   --against ANCHOR  also check that all chains still contain that anchor
 
-Follows the audit chain of each entitlement from its last row back to the first that retention has
-kept. It reads every row, a page at a time. Changes may continue meanwhile; only an erasure at the
+Follows the audit chain of each entitlement and each balance from its last row back to the first
+that retention has kept. It reads every row, a page at a time. Changes may continue meanwhile; only an erasure at the
 same time can lead to a wrong result. docs/audit.md describes what the check proves and what it
 can't.
 Exit code 1 if the audit was changed or does not contain the anchor.`,
@@ -51,13 +51,14 @@ Exit code 1 if the audit was changed or does not contain the anchor.`,
     const problems = [...chains.problems, ...added];
     const anchor = wantsAnchor ? anchorOf(chains) : undefined;
     const isAnchored = against === undefined || against.written === anchor;
-    const { entitlements, reached, unhashed, erased } = chains;
+    const { entitlements, balances, reached, unhashed, erased } = chains;
     return {
       problem: problems.length > 0 || !isAnchored,
-      json: { before, entitlements, rows: reached, unhashed, erased, anchor, problems },
+      json: { before, entitlements, balances, rows: reached, unhashed, erased, anchor, problems },
       text: [
         list({
           entitlements,
+          "balances of points": balances,
           "rows with a hash": reached,
           "versions without a hash": unhashed,
           "rows of erased users": erased,
@@ -94,6 +95,7 @@ type Query = Omit<ChainsQuery, "cursor">;
 interface Chains {
   before: string;
   entitlements: number;
+  balances: number;
   reached: number;
   marks: bigint;
   unhashed: number;
@@ -105,13 +107,22 @@ interface Chains {
 
 async function followChains(service: ServiceApi, query: Query): Promise<Chains> {
   const chains: Chains = {
-    ...{ before: "", entitlements: 0, reached: 0, marks: 0n, unhashed: 0, unhashedMarks: 0n },
+    ...{
+      before: "",
+      entitlements: 0,
+      balances: 0,
+      reached: 0,
+      marks: 0n,
+      unhashed: 0,
+      unhashedMarks: 0n,
+    },
     ...{ erased: 0, problems: [], heads: { count: 0, sum: "0" } },
   };
   let { before } = query;
   for await (const page of service.pages(chainsRoute, () => ({ ...query, before }))) {
     chains.before = before = page.before;
     chains.entitlements += page.entitlements;
+    chains.balances += page.balances;
     chains.reached += page.reached;
     chains.marks += BigInt(page.marks);
     chains.unhashed += page.unhashed;

@@ -262,7 +262,7 @@ begin
   update point_reservations
   set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased ' || id, last_error = null,
     aggregate_key = case kind
-      when 'POINTS' then 'erased ' || id
+      when 'POINTS' then aggregate_key -- one of its own
       else aggregate_key_of(pseudonym, stock_keeping_unit) end,
     outcome = jsonb_set(outcome::jsonb, '{body,user_id}', to_jsonb(pseudonym), false)::json,
     status = case status when 'DONE' then status else 'CANCELLED' end,

@@ -41,13 +41,16 @@ function eraseAnswers(
   return countChanged(
     tx,
     `update idempotency_keys stored
-     set request_hash = 'erased',
-       response_body = jsonb_set(response_body::jsonb, '{user_id}', to_jsonb($4::text))::text
+     set request_hash = 'erased', response_body = case
+       when audit.action in ('GRANT', 'REVOKE')
+         then jsonb_set(response_body::jsonb, '{user_id}', to_jsonb($4::text))
+       else response_body::jsonb #- '{transaction,source_id}' end::text
      from unnest($1::uuid[], $2::timestamptz[]) as wanted (audit_id, occurred_at)
      join entitlement_audit audit using (audit_id, occurred_at)
      where stored.idem_key =
          case when audit.caller <> '' then audit.caller || ' ' else '' end || audit.request_id
-       and stored.response_body::jsonb->>'user_id' = $3
+       and (stored.response_body::jsonb->>'user_id' = $3
+         or stored.response_body::jsonb->'transaction'->>'transaction_id' = audit.audit_id::text)
      returning 1`,
     [ids, times, userId, pseudonym],
   );
@@ -57,7 +60,9 @@ function eraseEvents(tx: Transaction, { pseudonym }: Erasure, ids: string): Prom
   return countChanged(
     tx,
     `update outbox_events
-     set aggregate_key = aggregate_key_of($2, coalesce(payload->>'stock_keeping_unit', '')),
+     set aggregate_key = case when payload ? 'unit'
+         then points_key_of($2, payload->>'unit')
+         else aggregate_key_of($2, coalesce(payload->>'stock_keeping_unit', '')) end,
        payload = payload || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
      where event_id = any($1::uuid[])
      returning 1`,
@@ -95,4 +100,35 @@ async function eraseAudited(
 export async function eraseEntitlements(tx: Transaction, erasure: Erasure): Promise<void> {
   await recordErasure(tx, erasure, { audit_rows: 0 }); // unless the audit rows were recorded above
   await query(tx, "select erase_entitlements($1, $2)", [erasure.operationId, erasure.userId]);
+}
+
+export async function erasePoints(tx: Transaction, erasure: Erasure): Promise<ErasedRows> {
+  await recordErasure(tx, erasure, { audit_rows: 0 });
+  await eraseAcceptances(tx, erasure);
+  const [erased] = await query<{ rows: ErasedRows }>(
+    tx,
+    "select erase_points($1, $2) as rows",
+    [erasure.operationId, erasure.userId],
+  );
+  return erased?.rows ?? {};
+}
+
+// The answers with which reservations were accepted.
+async function eraseAcceptances(
+  tx: Transaction,
+  { userId, pseudonym }: Erasure,
+): Promise<void> {
+  await query(
+    tx,
+    `update idempotency_keys stored
+     set request_hash = 'erased',
+       response_body = (jsonb_set(response_body::jsonb, '{user_id}', to_jsonb($2::text))
+         - 'purchase_id')::text
+     from point_reservations reservation
+     where reservation.user_id = $1
+       and stored.idem_key = case when reservation.caller <> '' then reservation.caller || ' ' else '' end
+         || reservation.idempotency_key
+       and stored.response_body::jsonb->>'reservation_id' = reservation.id::text`,
+    [userId, pseudonym],
+  );
 }

@@ -1,4 +1,5 @@
 import type { Handler } from "hono";
+import { lockNames } from "@kenri/shared/commands/locks.ts";
 import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import {
@@ -15,9 +16,11 @@ import {
   utc,
 } from "@kenri/shared/postgres/postgres.ts";
 import { beginning, positionSchema } from "../audit/pages.ts";
-import { lockEntitlements } from "../change_locks.ts";
+import { allHeads, type HeadKind } from "../audit/heads.ts";
+import { entitlementLock } from "../change_locks.ts";
+import { balanceLock } from "../points/change_points.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
-import { type AuditedRow, eraseEntitlements, eraseRows } from "./erase_rows.ts";
+import { type AuditedRow, eraseEntitlements, erasePoints, eraseRows } from "./erase_rows.ts";
 import { eraseUnchained } from "./erase_unchained.ts";
 import {
   chainedOfUser,
@@ -26,10 +29,11 @@ import {
   countUnreceivedSince,
   findPublishable,
   lockFinished,
+  lockReservations,
 } from "./events_on_the_way.ts";
 
-// Erases a user. The first call erases the entitlements and all that their audit chains lead to, in
-// one transaction. Each later call erases a page of the audit rows from before there were chains.
+// Erases a user. The first call erases entitlements, balances and all that their audit chains lead
+// to, and cancels reservations, in one transaction. Each later call erases a page of the audit rows from before there were chains.
 
 export interface EraseParts {
   database: Database;
@@ -50,7 +54,10 @@ async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Pr
   const known = new Set(before.map(({ audit_id }) => audit_id));
   return await transaction(database, async (tx) => {
     // A change of one of them waits for these locks, and then finds nothing of this user.
-    await lockEntitlements(tx, await findEntitlements(tx, erasure.userId));
+    const heads = await findHeads(tx, erasure.userId);
+    await lockNames(tx, heads.map((head) => lockOf(erasure.userId, head)));
+    const carriedOut = await lockReservations(tx, erasure.userId);
+    if (carriedOut > 0) return { waiting: carriedOut, rows: {} };
     await lockFinished(tx, erasure.userId);
     const unpublished = await countUnpublished(tx, erasure.userId);
     if (unpublished > 0) return { waiting: unpublished, rows: {} };
@@ -61,34 +68,62 @@ async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Pr
 }
 
 async function eraseFound(tx: Transaction, erasure: Erasure): Promise<ErasedRows> {
-  const [found, entitlements] = await Promise.all([
-    findChained(tx, erasure.userId),
-    findEntitlements(tx, erasure.userId),
+  const { userId, dryRun } = erasure;
+  const [found, heads, reservations] = await Promise.all([
+    findChained(tx, userId),
+    findHeads(tx, userId),
+    countReservations(tx, userId),
   ]);
-  if (entitlements.length > 0) await refuseUsedPseudonym(tx, erasure);
-  const rows = await eraseRows(tx, erasure, found);
-  if (!erasure.dryRun && entitlements.length > 0) await eraseEntitlements(tx, erasure);
-  return { ...rows, entitlements: entitlements.length };
+  const count = (wanted: HeadKind) => heads.filter(({ kind }) => kind === wanted).length;
+  const [entitlements, balances] = [count("RIGHT"), count("POINTS")];
+  if (heads.length + reservations > 0) await refuseUsedPseudonym(tx, erasure);
+  const rows = {
+    ...balances + reservations === 0
+      ? {}
+      : { point_root: balances, point_reservations: reservations },
+    ...await eraseRows(tx, erasure, found),
+    entitlements,
+  };
+  if (dryRun) return rows;
+  if (entitlements > 0) await eraseEntitlements(tx, erasure);
+  if (balances + reservations === 0) return rows;
+  return { ...rows, ...await erasePoints(tx, erasure) };
 }
 
 // A pseudonym stands for one person. A second person under it could not be distinguished from the first.
 async function refuseUsedPseudonym(tx: Transaction, { pseudonym }: Erasure): Promise<void> {
-  const erased = await findEntitlements(tx, pseudonym);
-  if (erased.length === 0) return;
+  const [heads, reservations] = await Promise.all([
+    findHeads(tx, pseudonym),
+    countReservations(tx, pseudonym),
+  ]);
+  if (heads.length + reservations === 0) return;
   throw new ApiError("BAD_REQUEST", "operation_id belongs to a finished erasure; leave it out");
 }
 
-function findEntitlements(
-  tx: Transaction,
-  userId: string,
-): Promise<{ userId: string; stockKeepingUnit: string }[]> {
-  return query(
+interface UserHead {
+  kind: HeadKind;
+  item: string;
+}
+
+function findHeads(tx: Transaction, userId: string): Promise<UserHead[]> {
+  return query<UserHead & Record<string, unknown>>(
     tx,
-    `select user_id as "userId", stock_keeping_unit as "stockKeepingUnit"
-     from entitlements
+    `select kind, item
+     from (${allHeads}) as head
      where user_id = $1`,
     [userId],
   );
+}
+
+function lockOf(userId: string, { kind, item }: UserHead): string {
+  return kind === "POINTS"
+    ? balanceLock({ userId, unit: item })
+    : entitlementLock({ userId, stockKeepingUnit: item });
+}
+
+async function countReservations(tx: Transaction, userId: string): Promise<number> {
+  const rows = await query(tx, "select from point_reservations where user_id = $1", [userId]);
+  return rows.length;
 }
 
 function findChained(tx: Transaction, userId: string): Promise<AuditedRow[]> {

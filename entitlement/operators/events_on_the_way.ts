@@ -1,27 +1,28 @@
 import { maxPerCheck } from "@kenri/proto/notification/receipts.ts";
 import { type Database, query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
+import { allHeads, isOfHead } from "../audit/heads.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
 import type { AuditedRow } from "./erase_rows.ts";
 
-// The events of a user that are not received yet. Each of them would bring the id of an erased user
-// back.
+// The events of a user that are not received yet, and the reservations that are being carried out.
+// Each of them would bring the id of an erased user back.
 
-// The audit rows that the chains of the user's entitlements lead to.
+// The audit rows that the chains of the user's entitlements and balances lead to.
 export const chainedOfUser = `with recursive chain as (
-       select entry.audit_id, entry.occurred_at, entry.previous_at, entry.stock_keeping_unit
-       from entitlements head
+       select entry.audit_id, entry.occurred_at, entry.previous_at, head.kind, head.user_id,
+         head.stock_keeping_unit
+       from (${allHeads}) as head
        join entitlement_audit entry
          on entry.occurred_at = head.hashed_at
-         and entry.user_id = head.user_id
-         and entry.stock_keeping_unit = head.stock_keeping_unit
+         and ${isOfHead("entry", "head")}
        where head.user_id = $1
        union
-       select entry.audit_id, entry.occurred_at, entry.previous_at, entry.stock_keeping_unit
+       select entry.audit_id, entry.occurred_at, entry.previous_at, chain.kind, chain.user_id,
+         chain.stock_keeping_unit
        from chain
        join entitlement_audit entry
          on entry.occurred_at = chain.previous_at
-         and entry.user_id = $1
-         and entry.stock_keeping_unit = chain.stock_keeping_unit
+         and ${isOfHead("entry", "chain")}
      )`;
 
 export interface Publishable extends AuditedRow {
@@ -100,12 +101,27 @@ export async function countUnpublished(tx: Transaction, userId: string): Promise
   const rows = await query(
     tx,
     `select
-     from entitlements head
+     from (${allHeads}) as head
      join outbox_events row
        on row.unfinished::int = 1
-       and row.aggregate_key = aggregate_key_of(head.user_id, head.stock_keeping_unit)
+       and row.aggregate_key = head.aggregate_key
      where head.user_id = $1`,
     [userId],
   );
   return rows.length;
+}
+
+// No worker can claim one of the user's reservations until the transaction ends. Returns how many
+// are being carried out.
+export async function lockReservations(tx: Transaction, userId: string): Promise<number> {
+  const rows = await query<{ status: string }>(
+    tx,
+    `select status
+     from point_reservations
+     where user_id = $1
+     order by id
+     for update`,
+    [userId],
+  );
+  return rows.filter(({ status }) => status === "PROCESSING").length;
 }

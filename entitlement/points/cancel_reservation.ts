@@ -38,7 +38,7 @@ interface Effect {
 }
 
 export function cancelRoute(
-  { path, tag, noun, kinds, write, schema, example }: Family,
+  { path, tag, noun, operations, kinds, write, schema, example }: Family,
 ): CommandRoute<undefined, Cancel> {
   const cancelled = { status: "CANCELLED", done_at: "2026-01-01T12:00:00.000000Z" };
   return {
@@ -46,11 +46,12 @@ export function cancelRoute(
       method: "delete",
       path: `${path}/{reservation_id}`,
       scope: write,
+      operationId: `cancel${operations}`,
       tags: [tag],
       summary: `Cancel a reservation of ${noun}`,
       description:
-        "Possible until the reservation is being carried out. Of a cancellation and the time of the " +
-        "reservation, exactly one wins. A repeated request gets the same answer.",
+        "Possible while the reservation is PENDING. If it becomes due at the same moment, it is " +
+        "either cancelled or carried out, never both. A repeated request gets the same answer.",
       request: { params: reservationPath },
       responses: {
         200: {

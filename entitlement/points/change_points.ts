@@ -29,7 +29,7 @@ import { appendPoints, storePointsEvents } from "./store_points.ts";
 export const pointsChangeSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user whose balance is changed" }),
   point_amount: pointAmountSchema(),
-  unit: unitSchema().optional(),
+  unit: unitSchema().nullish(),
   reason: fieldSchema().openapi({
     description: "Reason of the change: purchase, campaign and so on",
   }),
@@ -166,21 +166,17 @@ async function findSituations(
 
 type Found = Pick<Situation, "balance" | "version" | "at" | "knownId" | "keyIsReserved">;
 
-// Changes of one balance that share a commit get different times.
 function findBalances(tx: Transaction, changes: PointsChange[]): Promise<Found[]> {
   return query<Found>(
     tx,
     sql`
     select coalesce(root.balance, 0) as balance, coalesce(root.version, 0) as version,
       to_char(
-        (greatest(clock_timestamp(), root.updated_at + interval '1 microsecond')
-          + interval '1 microsecond' * row_number() over (
-            partition by wanted.user_id, wanted.unit
-            order by wanted.position))
+        greatest(clock_timestamp(), root.updated_at + interval '1 microsecond')
           at time zone 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
       known.id as "knownId",
-      reserved.id is not null as "keyIsReserved"
+      reserved.id is not null or erased.digest is not null as "keyIsReserved"
     from unnest(
       ${changes.map(({ userId }) => userId)}::text[],
       ${changes.map(({ unit }) => unit)}::text[],
@@ -195,6 +191,7 @@ function findBalances(tx: Transaction, changes: PointsChange[]): Promise<Found[]
     left join point_reservations reserved
       on reserved.caller = wanted.caller
       and reserved.idempotency_key = wanted.idempotency_key
+    left join erased_keys erased on erased.digest = sha256(convert_to(wanted.stored_key, 'UTF8'))
     order by wanted.position`,
   );
 }

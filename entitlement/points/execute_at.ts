@@ -30,15 +30,17 @@ export function executeAtSchema(): z.ZodString {
     .refine((text) => instantOf(text) !== undefined, error)
     .openapi({
       format: "date-time",
-      description: "When to carry it out, with an offset; a time in the past means now",
+      description:
+        "When to carry it out: RFC 3339 with an offset, to the microsecond. A time in the past means now; how far ahead it may be is a setting",
     });
 }
 
 // An instant is compared with the clock of this service, because nothing depends on its precision.
 export function notTooFarAhead(instant: string, maxAheadMs: number): string {
-  if (Date.parse(instant) - Date.now() > maxAheadMs) {
-    const days = Math.floor(maxAheadMs / 86_400_000);
-    throw new ApiError("BAD_REQUEST", `execute_at must be at most ${days} days ahead`);
+  const latest = Date.now() + maxAheadMs;
+  if (Date.parse(instant) > latest) {
+    const written = new Date(latest).toISOString();
+    throw new ApiError("BAD_REQUEST", `execute_at must not be later than ${written}`);
   }
   return instant;
 }

@@ -7,7 +7,7 @@ export function pointAmountSchema(): z.ZodNumber {
   const error = `must be a whole number from 1 to ${mostPoints}`;
   return z.number({ error: ({ input }) => input === undefined ? "is required" : error })
     .int(error).min(1, error).max(mostPoints, error)
-    .openapi({ description: "Number of points" });
+    .openapi({ description: `Number of points, at most ${mostPoints}` });
 }
 
 export const unitPattern = /^[a-z0-9._-]{1,64}$/;

@@ -42,8 +42,8 @@ export const balancesRoute: ScopedRoute = {
   scope: "points:read",
   operationId: "listBalances",
   tags: ["Points"],
-  summary: "The balances of a user",
-  description: "One for each unit in which the user ever had points, by unit.",
+  summary: "All balances of a user",
+  description: "One for each unit in which the user ever had points, in the order of their names.",
   request: {
     params: requestSchema.pick({ user_id: true }),
     query: requestSchema.pick({ unit: true }),

@@ -37,7 +37,7 @@ export const reservationsRoute: ScopedRoute = {
   scope: "points:read",
   operationId: "listPointReservations",
   tags: ["Points"],
-  summary: "The reservations of points for a user",
+  summary: "All reservations of points for a user",
   description: "The soonest first. Callers see only their own reservations.",
   request: {
     params: requestSchema.pick({ user_id: true }),

@@ -29,7 +29,7 @@ export const transactionsRoute: ScopedRoute = {
   scope: "points:read",
   operationId: "listPointTransactions",
   tags: ["Points"],
-  summary: "The statement of a user",
+  summary: "All transactions of a user",
   description: "The newest transaction first. New transactions don't shift the pages.",
   request: {
     params: requestSchema.pick({ user_id: true }),

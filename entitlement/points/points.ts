@@ -27,7 +27,7 @@ export interface Situation {
   id: string; // for the transaction
   at: string; // the time for it, later than that of the transaction before
   knownId: string | null; // the transaction that has its key
-  keyIsReserved: boolean; // a reservation has its key
+  keyIsReserved: boolean; // a reservation has its key, or somebody who was erased had it
   holdsReservation: boolean; // the reservation is still leased to this worker
 }
 
@@ -86,10 +86,19 @@ function decideChange(change: PointsChange, situation: Situation): Decision<Effe
   };
 }
 
-// What a change finds after earlier ones of the same commit.
+// What a change finds after earlier ones of the same commit. The database accepts a time that is
+// ahead of its clock only if it is a microsecond after the transaction before.
 export function after(earlier: Effect[], found: Situation): Situation {
   const last = earlier.findLast((effect) => effect.kind === "transaction");
-  return last ? { ...found, balance: last.balance, version: last.version } : found;
+  if (!last) return found;
+  const at = found.at > last.at ? found.at : microsecondAfter(last.at);
+  return { ...found, balance: last.balance, version: last.version, at };
+}
+
+function microsecondAfter(time: string): string {
+  const [second, micros] = [time.slice(0, 19), Number(time.slice(20, 26)) + 1];
+  if (micros < 1_000_000) return `${second}.${`${micros}`.padStart(6, "0")}Z`;
+  return new Date(Date.parse(`${second}Z`) + 1_000).toISOString().replace(".000Z", ".000000Z");
 }
 
 function bodyOf({ change, id, at, amount, balance, version }: Transaction): string {

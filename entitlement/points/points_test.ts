@@ -78,6 +78,18 @@ Deno.test("a due reservation is done with its transaction, or not at all", () =>
   assert.deepEqual(summary(decide(due, { ...held, knownId: "known" }).effects), ["done known"]);
 });
 
+Deno.test("the times of transactions that share a commit increase by a microsecond, or by the clock", () => {
+  const next = (at: string, found: string) => {
+    const earlier = decide(change("GRANT", 5), { ...empty, at }).effects;
+    return after(earlier, { ...empty, at: found }).at;
+  };
+  const at = "2026-01-02T03:04:05.678901Z";
+  assert.equal(next(at, at), "2026-01-02T03:04:05.678902Z");
+  assert.equal(next(at, "2026-01-02T03:04:05.678900Z"), "2026-01-02T03:04:05.678902Z");
+  assert.equal(next(at, "2026-01-02T03:04:05.678999Z"), "2026-01-02T03:04:05.678999Z");
+  assert.equal(next("2026-12-31T23:59:59.999999Z", at), "2027-01-01T00:00:00.000000Z");
+});
+
 Deno.test("changes of one balance that share a commit follow each other", () => {
   const earlier: Effect[] = [];
   for (const amount of [5, 20, 7]) {

@@ -48,6 +48,7 @@ export interface Family {
   path: string;
   tag: string;
   noun: string;
+  operations: string; // the end of the ids of its operations
   kinds: ReservationKind[];
   write: Scope;
   read: Scope;
@@ -56,15 +57,18 @@ export interface Family {
 }
 
 const decided = {
-  status: z.enum(statuses),
+  status: z.enum(statuses).openapi({
+    description:
+      "PENDING until it is due, and between attempts; PROCESSING while it is carried out",
+  }),
   created_at: z.iso.datetime(),
   done_at: z.iso.datetime().optional().openapi({ description: "When it was done or cancelled" }),
   attempt_count: z.int().optional().openapi({ description: "Failed attempts" }),
   last_error: z.string().nullable().optional(),
 };
 
+const exampleId = "019b7c2e-5a7e-7c3a-9a51-7d2f0e6f1a02";
 const waiting = {
-  reservation_id: "019b7c2e-5a7e-7c3a-9a51-7d2f0e6f1a02",
   execute_at: "2026-01-02T03:04:05.000000Z",
   status: "PENDING",
   created_at: "2026-01-01T00:00:00.000000Z",
@@ -77,18 +81,27 @@ export const pointsReservationSchema = z.object({
   point_amount: z.int(),
   execute_at: z.iso.datetime(),
   ...decided,
-  transaction_id: z.uuid().optional(),
+  transaction_id: z.uuid().optional().openapi({
+    description: "The transaction that carried it out",
+  }),
 }).openapi("PointReservation");
 
 export const pointsFamily: Family = {
   path: "/v1/points/reservations",
   tag: "Points",
   noun: "points",
+  operations: "PointReservation",
   kinds: ["POINTS"],
   write: "points:write",
   read: "points:read",
   schema: pointsReservationSchema,
-  example: { ...waiting, user_id: "ann", unit: "points", point_amount: 100 },
+  example: {
+    reservation_id: exampleId,
+    user_id: "ann",
+    unit: "points",
+    point_amount: 100,
+    ...waiting,
+  },
 };
 
 export const rightReservationSchema = z.object({
@@ -103,24 +116,29 @@ export const rightReservationSchema = z.object({
   outcome: z.object({
     status: z.int(),
     body: z.union([changedSchema, z.object({ code: z.string(), message: z.string() })]),
-  }).optional().openapi({ description: "The answer to the change, as a request would get it" }),
+  }).optional().openapi({
+    description:
+      "The answer to the change, as a request would get it; a refusal is an outcome, too",
+  }),
 }).openapi("EntitlementReservation");
 
 export const rightsFamily: Family = {
   path: "/v1/entitlements/reservations",
   tag: "Entitlements",
-  noun: "a change of a right",
+  noun: "a grant or revoke",
+  operations: "EntitlementReservation",
   kinds: ["GRANT", "REVOKE"],
   write: "entitlements:write",
   read: "entitlements:read",
   schema: rightReservationSchema,
   example: {
-    ...waiting,
+    reservation_id: exampleId,
     action: "GRANT",
     user_id: "ann",
     stock_keeping_unit: "book",
     reason: "purchase",
     purchase_id: "purchase-1",
+    ...waiting,
   },
 };
 
@@ -153,16 +171,19 @@ export const noReservation = "no such reservation";
 export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const reservationPath = z.object({
-  reservation_id: z.string().openapi({ example: waiting.reservation_id }),
+  reservation_id: z.string().openapi({ example: exampleId }),
 });
 
-export function reservationRoute({ path, tag, noun, read, schema, example }: Family): ScopedRoute {
+export function reservationRoute(
+  { path, tag, noun, operations, read, schema, example }: Family,
+): ScopedRoute {
   return {
     method: "get",
     path: `${path}/{reservation_id}`,
     scope: read,
+    operationId: `find${operations}`,
     tags: [tag],
-    summary: `A reservation of ${noun}`,
+    summary: `Look up a reservation of ${noun}`,
     description: "Callers see only their own reservations.",
     request: { params: reservationPath },
     responses: {

@@ -42,12 +42,11 @@ export const reservePointsSchema = z.object({
   user_id: fieldSchema().openapi({ description: "The user who gets the points" }),
   point_amount: pointAmountSchema(),
   execute_at: executeAtSchema(),
-  unit: unitSchema().optional(),
-  reason: fieldSchema().optional().openapi({
-    description:
-      "Reason of the transaction: purchase, campaign and so on; `reservation` without it",
+  unit: unitSchema().nullish(),
+  reason: fieldSchema().nullish().openapi({
+    description: "Reason of the transaction: purchase, campaign and so on; without it, reservation",
   }),
-  source_id: fieldSchema().optional().openapi({
+  source_id: fieldSchema().nullish().openapi({
     description: "Id of what caused the reservation; without it, the reservation's own id",
   }),
 }).openapi("ReservePoints");
@@ -117,7 +116,7 @@ export function reserveRightRoute(
 }
 
 function reserveRoute<Fields>(
-  { path, write, tag, noun, schema, example }: Family,
+  { path, write, tag, noun, operations, schema, example }: Family,
   body: Body<Fields>,
 ): Omit<CommandRoute<Fields, Reserve>, "toInput"> {
   return {
@@ -125,11 +124,13 @@ function reserveRoute<Fields>(
       method: "post",
       path,
       scope: write,
+      operationId: `make${operations}`,
       tags: [tag],
-      summary: `Reserve ${noun} for a time`,
+      summary: `Reserve ${noun} for later`,
       description:
-        "The change is carried out once, at its time or as soon afterwards as the service can. " +
-        "The same request with the same key returns the same answer, byte for byte.",
+        "The reservation is carried out once, at its time, or as soon as possible if the service " +
+        "is unavailable then. The same request with the same key returns the same answer, byte " +
+        "for byte; two spellings of one time are the same request.",
       responses: {
         202: {
           description: "The reservation as it was accepted",

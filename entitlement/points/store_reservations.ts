@@ -12,7 +12,7 @@ import type { Reserve } from "./reserve.ts";
 export interface Situation {
   id: string; // for the reservation
   createdAt: string;
-  keyIsUsed: boolean; // a transaction or another reservation has its key
+  keyIsUsed: boolean; // a transaction or another reservation has its key, or had it and was erased
   isSoon: boolean; // due before the worker looks again by itself
 }
 
@@ -36,7 +36,7 @@ export async function findSituations(
         as "createdAt",
       wanted.execute_at < now() + make_interval(secs => ${pollIntervalMs}::float8 / 500)
         as "isSoon",
-      known.id is not null or reserved.id is not null as "keyIsUsed"
+      coalesce(known.id, reserved.id) is not null or erased.digest is not null as "keyIsUsed"
     from unnest(
       ${given.map(storedKeyOf)}::text[],
       ${given.map(({ caller }) => caller)}::text[],
@@ -47,6 +47,7 @@ export async function findSituations(
     left join point_reservations reserved
       on reserved.caller = wanted.caller
       and reserved.idempotency_key = wanted.idempotency_key
+    left join erased_keys erased on erased.digest = sha256(convert_to(wanted.stored_key, 'UTF8'))
     order by wanted.position`,
   );
   return found.map((row) => ({ ...row, id: uuidv7() }));

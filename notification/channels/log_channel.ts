@@ -10,7 +10,9 @@ export function logChannel(log: Log): Channel {
         event_id,
         user_id,
         type,
-        stock_keeping_unit: payload["stock_keeping_unit"],
+        stock_keeping_unit: payload["stock_keeping_unit"], // of an entitlement
+        unit: payload["unit"], // of points
+        point_amount: payload["point_amount"],
         version: payload["version"],
         trace_id: payload["trace_id"],
       });

@@ -46,8 +46,11 @@ function stagesOf(
       about: "Messages waiting in JetStream.",
       state: streamState(status),
       facts: [
-        ["undelivered", numberOrDash(status?.undelivered)],
-        ["unacknowledged", numberOrDash(status?.unacknowledged)],
+        ["undelivered", numberOrDash(both(status?.undelivered, status?.undelivered_points))],
+        [
+          "unacknowledged",
+          numberOrDash(both(status?.unacknowledged, status?.unacknowledged_points)),
+        ],
       ],
     },
     flowStage(rates, {
@@ -74,9 +77,17 @@ function stagesOf(
 function streamState(status: DeliveryStatus | undefined): Stage["state"] {
   if (!status) return { tone: "muted", word: "unknown" };
   if (!status.nats) return { tone: "bad", word: "NATS down" };
-  const waiting = (status.undelivered ?? 0) + (status.unacknowledged ?? 0);
+  const undelivered = both(status.undelivered, status.undelivered_points) ?? 0;
+  const waiting = undelivered + (both(status.unacknowledged, status.unacknowledged_points) ?? 0);
   return { tone: "good", word: waiting === 0 ? "empty" : "flowing" };
 }
+
+// Of both consumers; a peer of an earlier release has only the first.
+function both(entitlements: Known, points: Known): Known {
+  return typeof entitlements === "number" ? entitlements + (points ?? 0) : points;
+}
+
+type Known = number | null | undefined;
 
 function numberOrDash(number: number | null | undefined): string {
   return number === null || number === undefined ? "–" : whole(number);

@@ -19,9 +19,11 @@ export const deliveryQueue: QueueLooks<DeliveryStatus> = {
 export const looks: Looks<DeliveryStatus> = {
   status: {
     queues: [deliveryQueue],
-    figures: ({ undelivered, unacknowledged }) => ({
+    figures: ({ undelivered, unacknowledged, undelivered_points, unacknowledged_points }) => ({
       "messages not yet delivered": undelivered ?? "unknown",
       "messages not yet acknowledged": unacknowledged ?? "unknown",
+      "messages of points not yet delivered": undelivered_points ?? "unknown",
+      "messages of points not yet acknowledged": unacknowledged_points ?? "unknown",
     }),
   },
   timeline: { title: "notification", absent: "not received", by: timelineBy },

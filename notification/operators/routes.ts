@@ -2,15 +2,12 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import { addRoute } from "@kenri/shared/http/route.ts";
 import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
 import { deadMessages } from "@kenri/shared/inbox/dead_messages.ts";
-import type { Inbox } from "@kenri/shared/inbox/inbox.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { addDeadLetterRoutes } from "@kenri/shared/operators/routes.ts";
 import { deadDeliveries } from "../dead_letters/dead_deliveries.ts";
-import type { ConsumerName } from "../backlog.ts";
-import { natsDeadLetters } from "../consume_events.ts";
-import type { Notification } from "../notification.ts";
+import { type EventInboxes, natsDeadLetters } from "../consume_events.ts";
 import { status, statusRoute } from "./status.ts";
 import { eraseUser } from "./erase_user.ts";
 import { inbox, inboxRoute } from "./inbox.ts";
@@ -19,19 +16,18 @@ import { eventsRoute, timeline } from "./timeline.ts";
 export interface OperatorParts {
   database: Database;
   wakeDelivery: Wakeup;
-  received: Inbox<Notification>;
+  inboxes: EventInboxes;
   link: NatsLink;
-  consumer: ConsumerName;
 }
 
 export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
-  const { database, wakeDelivery, received, link, consumer } = parts;
+  const { database, wakeDelivery, inboxes, link } = parts;
   const tables = [
     deadDeliveries(database, wakeDelivery),
-    deadMessages({ database, table: natsDeadLetters }, [received]),
+    deadMessages({ database, table: natsDeadLetters }, inboxes),
   ];
   addRoute(app, inboxRoute, inbox(database));
-  addRoute(app, statusRoute, status(database, tables, link, consumer));
+  addRoute(app, statusRoute, status(database, tables, link, inboxes));
   addRoute(app, eventsRoute, timeline(database));
   addDeadLetterRoutes(app, "notification", database, tables);
   addRoute(app, eraseUserRoute("notification"), eraseUser(database));

@@ -1,10 +1,11 @@
 import { z } from "@hono/zod-openapi";
+import type { InboxStreams } from "@kenri/shared/inbox/durables.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import { countErrors, type DeadLetters } from "@kenri/shared/operators/dead_letters.ts";
 import { serviceStatusRoute, statusFields, waitingRows } from "@kenri/shared/operators/status.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { consumerInfo, type ConsumerName } from "../backlog.ts";
+import { consumerInfo } from "../backlog.ts";
 import { notifications } from "../deliveries.ts";
 
 const waiting = waitingRows(notifications, {
@@ -13,13 +14,15 @@ const waiting = waitingRows(notifications, {
   version: z.int(),
 });
 
+const lag = (description: string) => z.int().nullable().openapi({ description });
+
 const statusSchema = z.object({
   ...waiting.fields,
   ...statusFields,
-  undelivered: z.int().nullable().openapi({
-    description: "Messages in the stream that were not delivered to the consumer yet",
-  }),
-  unacknowledged: z.int().nullable(),
+  undelivered: lag("Messages in the stream that were not delivered to the consumer yet"),
+  unacknowledged: lag("Messages that the consumer was given and that may be redelivered"),
+  undelivered_points: lag("The same for the consumer of the events of points"),
+  unacknowledged_points: lag("The same for the consumer of the events of points"),
 }).openapi("DeliveryStatus");
 
 export type DeliveryStatus = z.infer<typeof statusSchema>;
@@ -30,12 +33,12 @@ export function status(
   database: Database,
   tables: DeadLetters[],
   link: NatsLink,
-  consumer: ConsumerName,
+  inboxes: InboxStreams[],
 ): Handler {
   return async () => {
     const parts = await Promise.all([
       waiting.read(database),
-      lagOf(link, consumer),
+      lagOf(link, inboxes),
       countErrors(tables).then((errors) => ({ errors })),
     ]);
     return Response.json(Object.assign({}, ...parts));
@@ -43,11 +46,15 @@ export function status(
 }
 
 // Without NATS the rest of the status is still worth showing.
-async function lagOf(link: NatsLink, consumer: ConsumerName) {
-  const info = await consumerInfo(link, consumer).catch(() => undefined);
+async function lagOf(link: NatsLink, inboxes: InboxStreams[]) {
+  const [info, points] = await Promise.all(
+    inboxes.map((inbox) => consumerInfo(link, inbox).catch(() => undefined)),
+  );
   return {
     nats: info !== undefined || link.connected,
     undelivered: info?.num_pending ?? null,
     unacknowledged: info?.num_ack_pending ?? null,
+    undelivered_points: points?.num_pending ?? null,
+    unacknowledged_points: points?.num_ack_pending ?? null,
   };
 }

@@ -5,7 +5,8 @@ import {
   EntitlementEventSchema,
   EntitlementEventType,
 } from "../gen/entitlement/v1/entitlement_event_pb.ts";
-import { encodeEvent, UnreadablePayload } from "./encode.ts";
+import { UnreadablePayload } from "../payload.ts";
+import { encodeEvent } from "./encode.ts";
 
 const id = "0192d4e0-7b6a-7c31-8f2e-5d8a4b6c9e10";
 const payload = {

@@ -19,6 +19,12 @@ Deno.test("a seal is valid for its body and its key only, the present or an earl
   }
 });
 
+Deno.test("the seal of one kind of event is not valid for another", () => {
+  const { [sealHeader]: seal = "" } = sealed<SealedMessage>(message, key, "points event").headers;
+  assert.ok(isSealed(body, seal, [key], "points event"));
+  assert.ok(!isSealed(body, seal, [key]));
+});
+
 Deno.test("without a key a message stays as it is", () => {
   assert.deepEqual(sealed(message, undefined), message);
 });

@@ -23,6 +23,7 @@ import { type Durable, pull, type Pulled } from "../nats/pull.ts";
 
 export interface CaptureParts {
   name: string; // of the loop
+  mayWait?: boolean; // as in Inbox
   link: NatsLink;
   log: Log;
   database: Database;
@@ -38,6 +39,7 @@ export function captureAdvisories(
 ): Promise<void> {
   return eachSession(parts.link, {
     name: parts.name,
+    mayWait: parts.mayWait ?? false,
     complaint: "Capturing advisories failed, retrying: {reason}",
     log: parts.log,
     ensure: (manager, mayMake) => ensureAdvisories(manager, options, mayMake),

@@ -21,7 +21,7 @@ export function deadMessageTable(name: string): DeadTable {
     isDead: "operation_id is null",
     error: "coalesce(reason, kind)",
     since: "advised_at",
-    columns: `deliveries as attempts, stream, stream_seq, message_subject as subject,
+    columns: `deliveries as attempts, stream, consumer, stream_seq, message_subject as subject,
        message_headers as headers, message_body as body`,
   };
 }
@@ -53,6 +53,7 @@ interface DeadMessage {
   age_seconds: number;
   attempts: number | null;
   stream: string;
+  consumer: string;
   stream_seq: number;
   subject: string | null;
   headers: Record<string, string[]> | null;
@@ -63,16 +64,18 @@ type Copy =
   | { event: InboxEvent; inbox: Inbox<InboxEvent> }
   | { problem: string };
 
-// The stream of an old message may have another name by now, so the first inbox reads what no other
-// one does.
+// The stream and the consumer of an old message may have other names by now, so the first inbox reads
+// what no other one does.
 function readCopy(
-  { stream, subject, headers, body }: DeadMessage,
+  { stream, consumer, subject, headers, body }: DeadMessage,
   inboxes: Inbox<InboxEvent>[],
 ): Copy {
   if (!body) {
     return { problem: "the stream no longer had the message when the advisory was captured" };
   }
-  const inbox = inboxes.find((inbox) => inbox.stream.name === stream) ?? inboxes[0];
+  const ofStream = inboxes.filter((inbox) => inbox.stream.name === stream);
+  const inbox = ofStream.find((inbox) => inbox.consumer.durable === consumer) ?? ofStream[0] ??
+    inboxes[0];
   if (!inbox) return { problem: "no inbox reads it" };
   const header = (name: string) => headers?.[name]?.[0];
   try {

@@ -6,6 +6,8 @@ import { ensureConsumer, ensureStream, type WantedStream } from "../nats/streams
 
 export interface ConsumerOptions {
   durable: string;
+  // The only one whose messages it receives. Without it the consumer receives all of the stream.
+  subject?: string;
   ackWaitMs: number;
   maxDeliver: number;
 }
@@ -68,14 +70,21 @@ export async function ensureInbox(
   // These come first, because an advisory is lost if no stream stores it.
   for (const advisory of advisories) await ensureStream(manager, advisory.stream, mayMake);
   const info = await ensureStream(manager, stream, mayMake);
-  await ensureConsumer(manager, stream.name, {
-    durable_name: consumer.durable,
-    ack_policy: AckPolicy.Explicit,
-    deliver_policy: DeliverPolicy.All,
-    ack_wait: consumer.ackWaitMs * 1_000_000,
-    max_deliver: consumer.maxDeliver,
-    max_ack_pending: maxAckPending,
-  }, mayMake);
+  await ensureConsumer(
+    manager,
+    stream.name,
+    {
+      durable_name: consumer.durable,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+      ack_wait: consumer.ackWaitMs * 1_000_000,
+      max_deliver: consumer.maxDeliver,
+      max_ack_pending: maxAckPending,
+      ...(consumer.subject === undefined ? {} : { filter_subject: consumer.subject }),
+    },
+    mayMake,
+    stream.newSubjects && { filter_subject: undefined },
+  );
   return info;
 }
 

@@ -21,6 +21,7 @@ export interface InboxEvent {
 
 export interface Inbox<Event extends InboxEvent> extends InboxStreams {
   name: string; // of its loop
+  mayWait?: boolean; // whether the service may start while NATS lacks its stream or consumer
   batch: string; // label of its batch in the metrics
   // Throws UnreadableMessage if redelivering does not help; the message is then terminated. After
   // any other error it is redelivered with growing delays.
@@ -47,10 +48,10 @@ export function inboxLoops<Event extends InboxEvent>(
   parts: InboxParts,
   inbox: Inbox<Event>,
 ): Loop[] {
-  const { name, advisories, deadLetters } = inbox;
+  const { name, mayWait = false, advisories, deadLetters } = inbox;
   const captureLoop = (advisory: AdvisoryOptions, where: DeadLetters): Loop => {
     const loop = `capture of ${advisory.kind} for ${name}`;
-    const captureParts = { ...parts, ...where, name: loop };
+    const captureParts = { ...parts, ...where, name: loop, mayWait };
     return { name: loop, run: (stop) => captureAdvisories(captureParts, advisory, stop) };
   };
   return [
@@ -66,6 +67,7 @@ export function receive<Event extends InboxEvent>(
 ): Promise<void> {
   return eachSession(parts.link, {
     name: inbox.name,
+    mayWait: inbox.mayWait ?? false,
     complaint: "Events can't be consumed, trying again: {reason}",
     log: parts.log,
     ensure: (manager, mayMake) => ensureInbox(manager, inbox, mayMake),

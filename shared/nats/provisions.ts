@@ -10,17 +10,19 @@ const waiting = gauge(
 );
 
 // Whether the streams and consumers of one loop exist with the wanted settings. A service does not
-// start without them. If they are lost while it runs, the loop waits until they are back: a restart
-// would not help, and would stop everything else that the service does.
+// start without them, except for loops that a later release has added. If they are lost while it
+// runs, the loop waits until they are back: a restart would not help, and would stop everything else
+// that the service does.
 export class Provisions {
   readonly #link: NatsLink;
   readonly #loop: string;
-  #metOnce = false;
+  #mayWait: boolean;
   #refusedIn: Session | undefined;
 
-  constructor(link: NatsLink, loop: string) {
+  constructor(link: NatsLink, loop: string, mayWait: boolean) {
     this.#link = link;
     this.#loop = loop;
+    this.#mayWait = mayWait;
     this.#waits(true);
   }
 
@@ -39,12 +41,12 @@ export class Provisions {
     try {
       const manager = await session.connection.jetstreamManager();
       const result = await work(manager, session !== this.#refusedIn);
-      this.#metOnce = true;
+      this.#mayWait = true;
       this.#waits(false);
       return result;
     } catch (error) {
       if (error instanceof NotPermitted) this.#refusedIn = session;
-      if (!(error instanceof StartRefused) || !this.#metOnce) throw error;
+      if (!(error instanceof StartRefused) || !this.#mayWait) throw error;
       this.#waits(true);
       throw new Error(error.message, { cause: error });
     }

@@ -15,6 +15,8 @@ export interface SessionLoop<Info extends StreamInfo | void> {
   name: string; // unique in its process
   complaint: string; // logged with {reason}
   log: Log;
+  // Whether a service may start while NATS lacks what the loop needs. It is false by default.
+  mayWait?: boolean;
   // Verifies or makes the streams and consumers. If it returns the stream that has the events, a
   // warning is logged once if that stream can lose them.
   ensure(manager: JetStreamManager, mayMake: boolean): Promise<Info>;
@@ -34,10 +36,10 @@ const retryMs = 1_000;
 // because the connection was lost is not logged here, because the link reports that.
 export async function eachSession<Info extends StreamInfo | void>(
   link: NatsLink,
-  { name, complaint, log, ensure, work }: SessionLoop<Info>,
+  { name, complaint, log, mayWait = false, ensure, work }: SessionLoop<Info>,
   stop: AbortSignal,
 ): Promise<void> {
-  const provisions = new Provisions(link, name);
+  const provisions = new Provisions(link, name, mayWait);
   let warned = false;
   let reported = "";
   const works = () => void (reported = "");

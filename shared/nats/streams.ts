@@ -21,9 +21,15 @@ import type { Log } from "../process/log.ts";
 export interface WantedStream {
   name: string;
   subjects: [string, ...string[]];
+  // Subjects that this user of the stream can do without: a stream of an earlier release, which lacks
+  // them, is accepted if NATS does not permit to add them.
+  newSubjects?: string[];
   duplicateWindowMs: number;
   replicas: number;
 }
+
+// A setting that is undefined must be unset.
+type Changed = { [Key in keyof ConsumerConfig]?: ConsumerConfig[Key] | undefined };
 
 export type WantedConsumer = Partial<ConsumerConfig> & { durable_name: string };
 
@@ -59,7 +65,7 @@ export async function ensureStream(
 ): Promise<StreamInfo> {
   const config = {
     ...requiredOfStreams,
-    subjects: wanted.subjects.toSorted(), // so that every service wants the same order
+    subjects: sorted([...wanted.subjects, ...(wanted.newSubjects ?? [])]),
     retention: RetentionPolicy.Limits,
     storage: StorageType.File,
     discard: DiscardPolicy.Old,
@@ -72,6 +78,9 @@ export async function ensureStream(
   const differs = info && differences(info.config, config);
   if (info && !differs) return info;
   const problem = differs ? `${name} differs from the settings: ${differs}` : `${name} is missing`;
+  const earlier = { ...config, subjects: sorted(wanted.subjects) };
+  const isEarlier = info && !differences(info.config, earlier);
+  if (!mayMake && isEarlier) return info;
   if (!mayMake) throw new NotPermitted(problem);
   try {
     return info
@@ -80,8 +89,14 @@ export async function ensureStream(
   } catch (error) {
     // Another replica may have created it a moment ago.
     if (!info && errorCode(error) === streamNameInUse) return ensureStream(manager, wanted);
+    if (isEarlier && isNotPermitted(error)) return info;
     throw asRefusal(error, name, problem);
   }
+}
+
+// The same order for every service that wants them.
+function sorted(subjects: string[]): string[] {
+  return subjects.toSorted();
 }
 
 // With other values of these settings somebody could keep messages from a pull consumer, or change
@@ -96,12 +111,14 @@ const requiredOfConsumers: Partial<ConsumerConfig> = {
   replay_policy: ReplayPolicy.Instant,
 };
 
-// Does the same for a durable pull consumer of the stream.
+// Does the same for a durable pull consumer of the stream. `earlier` are settings of an earlier
+// release, which are accepted if NATS does not permit to change them.
 export async function ensureConsumer(
   manager: JetStreamManager,
   stream: string,
   wanted: WantedConsumer,
   mayMake = true,
+  earlier: Changed = {},
 ): Promise<void> {
   const durable = wanted.durable_name;
   const name = `Consumer ${JSON.stringify(durable)}`;
@@ -110,11 +127,14 @@ export async function ensureConsumer(
   const differs = info && differences(info.config, config);
   if (info && !differs) return;
   const problem = differs ? `${name} differs from the settings: ${differs}` : `${name} is missing`;
+  const isEarlier = info && !differences(info.config, { ...config, ...earlier });
+  if (!mayMake && isEarlier) return;
   if (!mayMake) throw new NotPermitted(problem);
   try {
     if (info) await manager.consumers.update(stream, durable, { ...info.config, ...config });
     else await manager.consumers.add(stream, wanted); // adding the same consumer again is no error
   } catch (error) {
+    if (isEarlier && isNotPermitted(error)) return;
     throw asRefusal(error, name, problem);
   }
 }
@@ -129,7 +149,10 @@ async function orNothing<Info>(asked: Promise<Info>, notFound: number): Promise<
 }
 
 // Each setting that differs, as "max_msgs is 1, not -1"; empty when none does.
-function differences<Config extends object>(found: Config, wanted: Partial<Config>): string {
+function differences<Config extends object>(
+  found: Config,
+  wanted: { [Key in keyof Config]?: Config[Key] | undefined },
+): string {
   return Object.entries(wanted)
     .map(([key, value]) => [key, shown(found[key as keyof Config]), shown(value)])
     .filter(([, is, want]) => is !== want)

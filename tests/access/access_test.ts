@@ -61,18 +61,22 @@ function ask({ url, path, method }: Endpoint, headers: Record<string, string>): 
 const challenge = (answer: Answer) => answer.headers.get("WWW-Authenticate");
 
 /** The table of docs/access.md; the first match counts. */
-const opened: [path: RegExp, scope: Scope][] = [
-  [/^\/v1\/entitlements\/(grants|revokes)$/, "entitlements:write"],
-  [/^\/v1\/users\/\{user_id\}\/entitlements$/, "entitlements:read"],
-  [/^\/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
-  [/^\/debug\//, "debug:read"],
-  [/^\/operations\//, "operations:write"],
-  [/^\/metrics$/, "metrics:read"],
+const opened: [endpoint: RegExp, scope: Scope][] = [
+  [/^GET \/v1\/entitlements\/reservations\/\{reservation_id\}$/, "entitlements:read"],
+  [/^(POST|DELETE) \/v1\/entitlements\//, "entitlements:write"],
+  [/^GET \/v1\/users\/\{user_id\}\/entitlements$/, "entitlements:read"],
+  [/^GET \/v1\/points\/reservations\/\{reservation_id\}$/, "points:read"],
+  [/^(POST|DELETE) \/v1\/points\//, "points:write"],
+  [/^GET \/v1\/users\/\{user_id\}\/points(\/(transactions|reservations))?$/, "points:read"],
+  [/ \/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
+  [/ \/debug\//, "debug:read"],
+  [/ \/operations\//, "operations:write"],
+  [/ \/metrics$/, "metrics:read"],
 ];
 
 Deno.test("each endpoint needs the scope that docs/access.md states", async () => {
   for (const { method, path, scope } of await endpoints()) {
-    const expected = opened.find(([paths]) => paths.test(path))?.[1];
+    const expected = opened.find(([one]) => one.test(`${method} ${path}`))?.[1];
     assert.equal(scope, expected, `${method} ${path}`);
   }
 });
@@ -80,7 +84,7 @@ Deno.test("each endpoint needs the scope that docs/access.md states", async () =
 Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
-  assert.equal(all.length, 33, all.map(({ path }) => path).join("\n"));
+  assert.equal(all.length, 47, all.map(({ path }) => path).join("\n"));
   for (const endpoint of all) {
     const { path, method, scope } = endpoint;
     const what = `${method} ${path}`;
@@ -104,7 +108,8 @@ Deno.test("every endpoint answers callers with its scope, and refuses everybody 
       `Bearer realm="kenri", error="insufficient_scope", scope="${scope}"`,
     );
     const right = await ask(endpoint, bearer(tokenOf(scope)));
-    assert.ok([200, 400].includes(right.status), `${what}: ${right.status} ${right.text}`);
+    const expected = path.includes("{reservation_id}") ? [404] : [200, 400];
+    assert.ok(expected.includes(right.status), `${what}: ${right.status} ${right.text}`);
   }
 });
 

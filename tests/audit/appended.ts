@@ -24,12 +24,19 @@ export const points = {
 type Points = Partial<Record<keyof typeof points | "id" | "idempotency_key", unknown>>;
 
 /** Transactions in this order, each a microsecond after the one before it. */
-export function appendPoints(transactions: Points[], at = "clock_timestamp()"): string {
-  const entries = transactions.map((transaction, i) => {
+export function appendPoints(
+  transactions: Points[],
+  at = "clock_timestamp()",
+  step = "1 us",
+): string {
+  const entries = transactions.map((transaction) => {
     const [id, idempotency_key] = [crypto.randomUUID(), crypto.randomUUID()];
-    const entry = JSON.stringify({ ...points, id, idempotency_key, ...transaction });
-    const later = i === 0 ? at : `${at} + interval '${i} us'`;
-    return `jsonb_build_object('created_at', ${later}) || ${pg.escapeLiteral(entry)}`;
+    return { ...points, id, idempotency_key, ...transaction };
   });
-  return `select append_points(json_build_array(${entries.join(", ")}))`;
+  return `with begun as materialized (select ${at} as at)
+    select append_points(json_agg(
+      entry || jsonb_build_object('created_at', at + (n - 1) * interval '${step}') order by n))
+    from begun
+    cross join jsonb_array_elements(${pg.escapeLiteral(JSON.stringify(entries))})
+      with ordinality as asked (entry, n)`;
 }

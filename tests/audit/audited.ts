@@ -24,6 +24,7 @@ interface Verified {
   code: number;
   before: string;
   entitlements: number;
+  balances: number;
   rows: number;
   unhashed: number;
   erased: number;

@@ -1,8 +1,9 @@
 // Changes take their advisory locks in the order of the lock numbers, whatever order they arrived
 // in. So replicas can't deadlock.
 import assert from "node:assert/strict";
-import { lockEntitlements } from "../../entitlement/change_locks.ts";
-import { type Database, transaction } from "../../shared/postgres/postgres.ts";
+import { entitlementLock } from "../../entitlement/change_locks.ts";
+import { lockNames } from "../../shared/commands/locks.ts";
+import { type Database, type Transaction, transaction } from "../../shared/postgres/postgres.ts";
 import { openFresh, withClient } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { advisoryLocksHeld, waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
@@ -26,11 +27,8 @@ Deno.test("code that changes entitlements without a request takes their locks in
   );
 });
 
-async function lockThenRead(
-  tx: Parameters<typeof lockEntitlements>[0],
-  named: typeof changes,
-): Promise<void> {
-  await lockEntitlements(tx, named);
+async function lockThenRead(tx: Transaction, named: typeof changes): Promise<void> {
+  await lockNames(tx, named.map(entitlementLock));
   await tx.query("select from entitlements");
 }
 

@@ -30,14 +30,17 @@ export function urlFor(user: User, { port }: NatsServer): string {
 export const names = {
   stream: "entitlement-events",
   subject: "entitlement.events",
+  pointsSubject: "points.events",
   durable: "notification-entitlement-consumer",
 };
 
 export const nameSettings: Settings = {
   ENTITLEMENT_NATS_STREAM: names.stream,
   ENTITLEMENT_NATS_SUBJECT: names.subject,
+  ENTITLEMENT_POINTS_SUBJECT: names.pointsSubject,
   NOTIFICATION_NATS_STREAM: names.stream,
   NOTIFICATION_NATS_SUBJECT: names.subject,
+  NOTIFICATION_NATS_POINTS_SUBJECT: names.pointsSubject,
   NOTIFICATION_NATS_DURABLE: names.durable,
 };
 

@@ -55,12 +55,14 @@ Deno.test("the command makes all streams and consumers, and changes nothing if t
   const first = await run(settings);
   assert.equal(first.code, 0, first.said);
   const made = await infoOf(nats);
-  assert.deepEqual(made.map(({ config }) => config.name).sort(), [
-    stream,
-    advisories,
-    `${stream}-${durable}-msg-terminated`,
-  ]);
-  assert.deepEqual(made.map(({ consumers }) => consumers.length), [1, 1, 1]);
+  const ofConsumers = [durable, `${durable}-points`].flatMap((name) =>
+    ["max-deliveries", "msg-terminated"].map((kind) => `${stream}-${name}-${kind}`)
+  );
+  const consumersOf = new Map(made.map(({ config, consumers }) => [config.name, consumers.length]));
+  assert.deepEqual(
+    consumersOf,
+    new Map([[stream, 2], ...ofConsumers.map((name) => [name, 1] as const)]),
+  );
   assert.deepEqual(await run(settings), first);
   assert.deepEqual(await infoOf(nats), made);
   assert.ok(!first.said.includes("secret"), first.said);
@@ -217,8 +219,11 @@ Deno.test("other names work with the users that the command prints for them", as
   const settings: Settings = {
     ENTITLEMENT_NATS_STREAM: "rights",
     ENTITLEMENT_NATS_SUBJECT: "shop.rights",
+    ENTITLEMENT_POINTS_SUBJECT: "shop.points",
     NOTIFICATION_NATS_STREAM: "rights",
     NOTIFICATION_NATS_SUBJECT: "shop.rights",
+    NOTIFICATION_NATS_POINTS_SUBJECT: "shop.points",
+    NOTIFICATION_NATS_POINTS_DURABLE: "points-mail",
     NOTIFICATION_NATS_DURABLE: "mail",
     NOTIFICATION_NATS_ADVISORY_STREAM: "given-up",
     NOTIFICATION_NATS_ADVISORY_DURABLE: "keeper",

@@ -202,7 +202,8 @@ async function before(ownerUrl: string, user: string): Promise<void> {
 const tables = {
   entitlement: [
     ...["entitlements", "idempotency_keys", "outbox_events", "outbox_attempts"],
-    ...["entitlement_audit", "unreceived_events", "operations"],
+    ...["entitlement_audit", "unreceived_events", "operations", "erased_keys"],
+    ...["point_root", "point_transactions", "point_reservations", "reservation_attempts"],
   ],
   notification: [
     ...["notifications", "notification_dlq", "notification_nats_dlq", "delivery_attempts"],

@@ -1,12 +1,52 @@
 // The queries of operators use an index however large the tables are, even with plans that
 // PostgreSQL made while the tables were empty.
 import assert from "node:assert/strict";
+import { backlogFigures } from "../../entitlement/backlog.ts";
+import { openDatabase } from "../../shared/postgres/postgres.ts";
+import { freshDatabase } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
 import { look, operate, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const finished = 20_000;
 const rounds = 10;
+
+Deno.test("a scrape reads only a part of the reservations to come, and none that are done", async () => {
+  const { ownerUrl, serviceUrl, drop } = await freshDatabase("entitlement");
+  await using _place = { [Symbol.asyncDispose]: drop };
+  const database = openDatabase(serviceUrl, "test");
+  for (let i = 0; i < rounds; i++) await backlogFigures(database); // now it has generic plans
+  await fillPoints(ownerUrl);
+  await ask(ownerUrl, reservationsOf("PENDING", "now() + interval '1 day'", 3 * finished));
+  await untilAlone(ownerUrl, "test");
+  await ask(ownerUrl, "select pg_stat_reset()");
+  const [scrapes, countedAtMost] = [3, 10_000];
+  for (let i = 0; i < scrapes; i++) {
+    const figures = await backlogFigures(database);
+    assert.equal(figures.at(-1)?.value, countedAtMost);
+  }
+  await database.end();
+  await untilAlone(ownerUrl, "");
+  const read = await ask<{ table: string; rows: number }>(ownerUrl, readIn("^point|^reservation"));
+  assert.deepEqual(read.map(({ table }) => table), ["point_reservations"]);
+  assert.ok((read[0]?.rows ?? 0) <= scrapes * (countedAtMost + 10), JSON.stringify(read));
+});
+
+const readIn = (tables: string) =>
+  `select relname as table, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
+   from pg_stat_user_tables
+   where relname ~ '${tables}' and seq_tup_read + coalesce(idx_tup_fetch, 0) > 0`;
+
+// A session reports what it has read at its end.
+const untilAlone = (ownerUrl: string, but: string) =>
+  until("the other sessions are gone", async () =>
+    (await ask(
+      ownerUrl,
+      `select from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()
+         and application_name not like $1`,
+      [but],
+    )).length === 0);
 
 Deno.test("no query of an operator scans finished rows", async () => {
   await using stack = await startStack({ entitlement: { ENTITLEMENT_RECONCILE_ENABLED: "false" } });
@@ -31,7 +71,7 @@ Deno.test("no query of an operator scans finished rows", async () => {
       ownerUrl,
       `select relname as table, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
        from pg_stat_user_tables
-       where relname ~ '^(outbox|entitlement|notification|processed|delivery|operations)'
+       where relname ~ '^(outbox|entitlement|notification|processed|delivery|operations|point|reservation)'
          and seq_tup_read + coalesce(idx_tup_fetch, 0) > $1`,
       [finished / 4],
     );
@@ -50,6 +90,10 @@ async function askAll({ entitlement, notification }: Stack): Promise<void> {
         ...["status", "dead-letters", "dead-letters/errors", "dead-letters?error=e", "operations"],
         ...[`dead-letters?id=${id}`, "reconciliation", "timeline?user_id=user-1"],
         ...[`timeline?event_id=${id}`, "timeline?idempotency_key=key-1"],
+        ...[`timeline?reservation_id=${id}`, "dead-letters?layer=reservation&error=e"],
+        ...["dead-letters?layer=reservation", `dead-letters?layer=reservation&id=${id}`],
+        ...["points/upcoming", "points/user?user_id=user-1", "points/user?user_id=user-1&unit=u"],
+        ...["points/verify?user_id=user-1"],
       ]
     ) await look(entitlement.url, `${own}/${path}`);
     for (
@@ -61,6 +105,10 @@ async function askAll({ entitlement, notification }: Stack): Promise<void> {
       ]
     ) await look(notification.url, `${other}/${path}`);
     await operate(entitlement.url, "/operations/entitlement/dead-letters/send-back", ids);
+    await operate(entitlement.url, "/operations/entitlement/dead-letters/send-back", {
+      ...ids,
+      layer: "reservation",
+    });
     await operate(entitlement.url, "/operations/entitlement/replay", { from, to });
     await operate(entitlement.url, "/operations/entitlement/replay", { from, to, dry_run: true });
     const since = new Date(Date.now() - 1_000).toISOString();
@@ -105,6 +153,7 @@ async function fill({ entitlement, place }: Stack): Promise<void> {
      select 'key-' || n, '', 200, '{}', now(), now() + interval '1 day'
      from generate_series(1, ${finished}) as n`,
   );
+  await fillPoints(entitlement.database.ownerUrl);
   await ask(
     place.ownerUrl,
     `insert into notifications
@@ -117,5 +166,32 @@ async function fill({ entitlement, place }: Stack): Promise<void> {
   await ask(
     place.ownerUrl,
     "insert into processed_events (event_id) select event_id from notifications",
+  );
+}
+
+// Each reservation is of another user.
+const reservationsOf = (status: string, at: string, count: number) =>
+  `insert into point_reservations
+     (id, kind, caller, idempotency_key, user_id, unit, point_amount, execute_at, trace_id,
+      aggregate_key, position, status, transaction_id, created_at, updated_at, done_at)
+   select id, 'POINTS', '', id, 'user-' || n, 'u', 1, ${at}, '', id, id, '${status}',
+     case when '${status}' = 'DONE' then id end, now(), now(),
+     case when '${status}' = 'DONE' then ${at} end
+   from (select n, gen_random_uuid() as id from generate_series(1, ${count}) as n) as given`;
+
+async function fillPoints(ownerUrl: string): Promise<void> {
+  await ask(ownerUrl, reservationsOf("DONE", "now() - interval '2 days'", finished));
+  await ask(
+    ownerUrl,
+    `insert into point_transactions
+       (id, idempotency_key, user_id, unit, kind, point_amount, balance_after, version, source,
+        source_id, reservation_id, created_at)
+     select transaction_id, id, user_id, unit, 'GRANT', 1, 1, 1, '', '', id, done_at
+     from point_reservations`,
+  );
+  await ask(
+    ownerUrl,
+    `insert into point_root (user_id, unit, balance, version, updated_at, last_hash)
+     select user_id, unit, 1, 1, created_at, '' from point_transactions`,
   );
 }

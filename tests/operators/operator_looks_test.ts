@@ -47,8 +47,7 @@ Deno.test("the status of the delivery shows the oldest waiting notifications", a
     "notification",
     collectingLog().log,
   );
-  const consumer = { stream: "none", durable: "none" };
-  const seen = await look(deliveryStatus(place.database, [], link, consumer));
+  const seen = await look(deliveryStatus(place.database, [], link, []));
   await link.close();
   assert.equal(seen.waiting, 24);
   const versions = seen.oldest.map(({ version }: { version: number }) => version);

@@ -2,35 +2,15 @@
 // moment, once, give back all attempts, and wake the worker.
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { deadEvents } from "../../entitlement/operators/dead_events.ts";
-import { eventInbox } from "../../notification/consume_events.ts";
-import type { NotificationRow } from "../../notification/deliveries.ts";
-import { deadDeliveries } from "../../notification/dead_letters/dead_deliveries.ts";
-import { deadMessages } from "../../shared/inbox/dead_messages.ts";
-import { inboxStreams } from "../../shared/inbox/durables.ts";
 import { newOperation } from "../../shared/operators/operations.ts";
-import { type SendBack, sendBack } from "../../shared/operators/send_back.ts";
-import { Handover } from "../../shared/queue/handover.ts";
-import { Wakeup } from "../../shared/process/signals.ts";
-import { uuidv7 } from "../../shared/process/uuid.ts";
-import { ask, withClient } from "../../tools/servers/asking.ts";
-import { bodyOf, eventOf } from "../support/events.ts";
+import { sendBack } from "../../shared/operators/send_back.ts";
+import { ask, countRows, withClient } from "../../tools/servers/asking.ts";
 import { waitingForLocks } from "../support/locks.ts";
-import { type Opened, openFresh } from "../support/databases.ts";
-import { insertEvents, manyEvents } from "../support/outbox.ts";
+import { type Opened } from "../support/databases.ts";
+import { layers } from "./dead_layers.ts";
 import { inTime, until } from "../../tools/servers/wait.ts";
 
 const operation = () => newOperation({ who: "kim", reason: "the channel is back" });
-
-interface Layer extends AsyncDisposable {
-  tables: Opened;
-  table: SendBack;
-  wake: Wakeup;
-  name: string; // of the table that contains the dead letters
-  dead: string[]; // ids of three dead letters, the oldest first
-}
-
-const layers = { outbox: deadOutbox, delivery: deadDelivery, advisory: deadAdvisory };
 
 for (const [name, open] of Object.entries(layers)) {
   Deno.test(`${name}: two operators at the same time send back once, and the worker is woken`, async () => {
@@ -74,7 +54,7 @@ for (const [name, open] of Object.entries(layers)) {
 }
 
 Deno.test("only events that are still FAILED are sent back, with all their attempts", async () => {
-  await using layer = await deadOutbox();
+  await using layer = await layers.outbox();
   const { tables, table, dead } = layer;
   const found = await table.findByIds(dead);
   await ask(
@@ -97,8 +77,27 @@ Deno.test("only events that are still FAILED are sent back, with all their attem
   ]);
 });
 
+Deno.test("only reservations that are still FAILED are sent back; they are due at once, with all their attempts", async () => {
+  await using layer = await layers.reservation();
+  const { tables, table, dead } = layer;
+  const found = await table.findByIds(dead);
+  await ask(
+    tables.ownerUrl,
+    "update point_reservations set status = 'CANCELLED', done_at = now() where id = $1",
+    [dead[0]],
+  );
+  assert.deepEqual((await table.sendBack(found, operation())).moved.sort(), dead.slice(1));
+  assert.deepEqual(await statesIn(tables, "point_reservations", "id"), [
+    ["CANCELLED", 3],
+    ["PENDING", 0],
+    ["PENDING", 0],
+  ]);
+  const late = "point_reservations where unfinished and due_at < now() - interval '1 minute'";
+  assert.equal(await countRows(tables.ownerUrl, late), 0, "most claims would not find them");
+});
+
 Deno.test("only notifications that are still FAILED are sent back, with all their attempts", async () => {
-  await using layer = await deadDelivery();
+  await using layer = await layers.delivery();
   const { tables, table, dead } = layer;
   await ask(
     tables.ownerUrl,
@@ -113,7 +112,7 @@ Deno.test("only notifications that are still FAILED are sent back, with all thei
 });
 
 Deno.test("a deleted notification is restored unchanged", async () => {
-  await using layer = await deadDelivery();
+  await using layer = await layers.delivery();
   const { tables, table, dead } = layer;
   const columns = "notification_id, event_id, user_id, aggregate_key, version, type, payload_json";
   const rows = () => ask(tables.ownerUrl, `select ${columns} from notifications order by version`);
@@ -129,81 +128,4 @@ async function statesIn({ ownerUrl }: Opened, table: string, order: string) {
     `select status, attempt_count from ${table} order by ${order}`,
   );
   return rows.map(({ status, attempt_count }) => [status, attempt_count]);
-}
-
-async function deadOutbox(): Promise<Layer> {
-  const tables = await openFresh("entitlement");
-  const ids = await insertEvents(tables.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
-  await ask(
-    tables.ownerUrl,
-    "update outbox_events set status = 'FAILED', attempt_count = 3, last_error = 'no'",
-  );
-  const wake = new Wakeup();
-  const table = deadEvents(tables.database, wake);
-  return layerOf({ tables, table, wake, name: "outbox_events", dead: ids.toSorted() });
-}
-
-async function deadDelivery(): Promise<Layer> {
-  const tables = await openFresh("notification");
-  await ask(
-    tables.ownerUrl,
-    `with notification as (
-       insert into notifications
-         (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
-          payload_json, status, attempt_count)
-       select gen_random_uuid(), gen_random_uuid(), 'ann', 'ann:book', n, 'EntitlementGranted',
-         '2026-01-02T03:04:05Z',
-         jsonb_build_object('user_id', 'ann', 'stock_keeping_unit', 'book', 'version', n,
-           'event_type', 'EntitlementGranted', 'occurred_at', '2026-01-02T03:04:05Z'),
-         'FAILED', 3
-       from generate_series(1, 3) as n
-       returning *
-     )
-     insert into notification_dlq (notification_id, event_id, payload_json, error_message)
-     select notification_id, event_id, payload_json, 'no' from notification order by version`,
-  );
-  const wake = new Wakeup();
-  const table = deadDeliveries(tables.database, wake);
-  const dead = await idsIn(tables, "notification_dlq");
-  return layerOf({ tables, table, wake, name: "notification_dlq", dead });
-}
-
-async function deadAdvisory(): Promise<Layer> {
-  const tables = await openFresh("notification");
-  for (let i = 1; i <= 3; i++) {
-    await ask(
-      tables.ownerUrl,
-      `insert into notification_nats_dlq
-         (advisory_id, kind, stream, consumer, stream_seq, advised_at, message_body)
-       values ($1, 'MAX_DELIVERIES', 's', 'c', $2, now(), $3)`,
-      [uuidv7(), i, bodyOf(eventOf({ stockKeepingUnit: `item-${i}` }))],
-    );
-  }
-  const { database } = tables;
-  const toDelivery = new Handover<NotificationRow>();
-  const stream = {
-    name: "s",
-    subjects: ["s.events"] as [string],
-    duplicateWindowMs: 1,
-    replicas: 1,
-  };
-  const consumer = { durable: "c", ackWaitMs: 1_000, maxDeliver: 1 };
-  const streams = { ...inboxStreams(stream, consumer), predecessorWaitMs: 1_000 };
-  const received = eventInbox({ database, toDelivery }, streams);
-  const name = "notification_nats_dlq";
-  const table = deadMessages({ database, table: name }, [received]);
-  const dead = await idsIn(tables, name);
-  return layerOf({ tables, table, wake: toDelivery.wake, name, dead });
-}
-
-async function idsIn({ ownerUrl }: Opened, table: string): Promise<string[]> {
-  const rows = await ask<{ id: string }>(
-    ownerUrl,
-    `select dlq_id::text as id from ${table} order by dlq_id`,
-  );
-  return rows.map(({ id }) => id);
-}
-
-function layerOf(parts: Omit<Layer, typeof Symbol.asyncDispose>): Layer {
-  return { ...parts, [Symbol.asyncDispose]: () => parts.tables[Symbol.asyncDispose]() };
 }

@@ -2,13 +2,15 @@
 // the database counts.
 import assert from "node:assert/strict";
 import type { Settings } from "../../tools/servers/service_process.ts";
-import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
+import { ask, type Entitlement, startEntitlement } from "../support/entitlement.ts";
 import {
   assertSums,
+  grantPoints,
   inMs,
   type ReservationRow,
   reserve,
   reserveRight,
+  spendPoints,
   untilAllAre,
 } from "../support/points.ts";
 import { startShifted } from "./shifted_clock.ts";
@@ -60,3 +62,21 @@ function assertOnTime(rows: ReservationRow[]): void {
     assert.equal(attempt_count, 0);
   }
 }
+
+Deno.test("transactions are later than those before, even if the clock of the database was set back", async () => {
+  await using kenri = await startEntitlement({ ENTITLEMENT_RESERVATIONS_ENABLED: "false" });
+  const { url, database: { ownerUrl } } = kenri;
+  await grantPoints(url, { point_amount: 30 });
+  await ask(ownerUrl, "update point_root set updated_at = updated_at + interval '1 hour'");
+  // Many at once, so that they share commits; most spends are refused in between.
+  const sent = Array.from({ length: 60 }, (_, i) => (i % 3 ? spendPoints : grantPoints)(url));
+  const answers = await Promise.all(sent);
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))].sort(), [200, 409]);
+  const [found] = await ask<{ times: string[] }>(
+    ownerUrl,
+    "select array_agg(created_at::text order by version) as times from point_transactions",
+  );
+  const times = found?.times.slice(1) ?? [];
+  assert.deepEqual(times, [...new Set(times)].sort());
+  await assertSums(ownerUrl);
+});

@@ -15,7 +15,7 @@ import {
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
-const count = 20_000;
+const count = 10_000;
 const users = 700;
 
 Deno.test("P-109: many that are due in one second are granted once each by two replicas, while other changes go on", async () => {

@@ -105,7 +105,7 @@ Deno.test("grants and spends answer with the transaction and the balance after i
     const { transaction_id, created_at, ...rest } = answer.json.transaction;
     assert.match(transaction_id, uuid);
     assert.match(created_at, inUtc);
-    const expected = { kind, point_amount, balance_after: balance, version: i + 1 };
+    const expected = { kind, unit: "points", point_amount, balance_after: balance, version: i + 1 };
     assert.deepEqual(rest, { ...expected, reason: "purchase", source_id: "p-1" });
     assert.equal(answer.json.balance, balance);
   }

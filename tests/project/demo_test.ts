@@ -7,6 +7,7 @@ import {
   startService,
 } from "../../tools/servers/service_process.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
+import { serve } from "../support/fake_service.ts";
 import { root } from "../../tools/root.ts";
 import { countRows } from "../../tools/servers/asking.ts";
 
@@ -16,6 +17,10 @@ Deno.test("the demo shows all kinds of requests, and every change arrives", asyn
   assert.equal(code, 0, output);
   assert.match(output, /grant {2}→ \w+-\w+ +[\w-]+ +200 ACTIVE +version \d+/);
   assert.match(output, /inbox ← \w+-\w+ +[\w-]+ +EntitlementGranted 1 after \d+ ms/);
+  assert.match(output, /points → \w+-\w+ +[\w-]+ +\+\d+ in 3 s/);
+  assert.match(output, /inbox ← \w+-\w+ +points +\+\d+ balance \d+ after \d+ ms/);
+  const [given, found] = output.match(/points given, .* (\d+) +(\d+)\n/)?.slice(1) ?? [];
+  assert.ok(given !== "0" && given === found, output);
   const [made, arrived] = output.match(/all changes +(\d+) +(\d+)/)?.slice(1).map(Number) ?? [];
   const events = await countRows(stack.entitlement.database.ownerUrl, "outbox_events");
   assert.deepEqual([made, arrived], [events, events]);
@@ -36,6 +41,32 @@ Deno.test("the demo fails when something does not arrive", async () => {
   assert.equal(code, 1, output);
   assert.match(output, /Could not be delivered: ann-\w+ [\w-]+ EntitlementGranted 1\n/);
   assert.ok(!output.includes("Every change arrived"), output);
+});
+
+Deno.test("the demo fails when points are not on a balance", async () => {
+  await using stack = await startStack();
+  const balance = '"balance":';
+  await using between = serve(async (request) => {
+    const { pathname, search } = new URL(request.url);
+    const { method, headers } = request;
+    const body = method === "GET" ? null : between.asked.at(-1)?.body ?? "";
+    const answer = await fetch(stack.entitlement.url + pathname + search, {
+      method,
+      headers,
+      body,
+    });
+    const text = await answer.text();
+    const forged = pathname.endsWith("/points") ? text.replace(balance, `${balance}1`) : text;
+    const answered = new Headers(answer.headers);
+    answered.delete("Content-Length");
+    return new Response(forged, { status: answer.status, headers: answered });
+  });
+  const { code, output } = await demo(
+    { ...stack, entitlement: { ...stack.entitlement, url: between.url } },
+    ...["--changes", "60", "--rate", "60"],
+  );
+  assert.equal(code, 1, output);
+  assert.match(output, /\w+-\w+ has 1\d+ points, not \d+\n/);
 });
 
 Deno.test("the demo reports why it can't start", async () => {

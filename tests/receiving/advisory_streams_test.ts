@@ -2,7 +2,7 @@
 // events.
 import assert from "node:assert/strict";
 import { readConfig } from "../../notification/config.ts";
-import { eventInbox } from "../../notification/consume_events.ts";
+import { eventInboxes } from "../../notification/consume_events.ts";
 import { captureAdvisories } from "../../shared/inbox/capture_advisories.ts";
 import { receive } from "../../shared/inbox/inbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
@@ -45,7 +45,7 @@ Deno.test("no event is consumed before the streams of advisories exist", async (
   const stop = new AbortController();
   const consuming = receive(
     { link, log, abandon: stop.signal },
-    eventInbox({ database, toDelivery: new Handover() }, config),
+    eventInboxes({ database, toDelivery: new Handover() }, config)[0],
     stop.signal,
   );
   await until(

@@ -139,7 +139,8 @@ for (const [what, config] of foreign) {
     await untilSent(place, 30);
     await untilAllAcked(place);
     const { config: found } = await consumerInfo(place);
-    for (const name of ["filter_subject", "headers_only", "max_batch", "max_bytes", "backoff"]) {
+    assert.equal(found.filter_subject, place.subject);
+    for (const name of ["headers_only", "max_batch", "max_bytes", "backoff"]) {
       assert.equal(found[name as keyof ConsumerConfig], undefined);
     }
     assert.deepEqual([found.max_deliver, found.ack_wait], [10, 10_000_000_000]);

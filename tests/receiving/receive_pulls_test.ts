@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { AckPolicy } from "nats";
 import { connectTo } from "../../tools/servers/nats_client.ts";
 import { readConfig } from "../../notification/config.ts";
-import { eventInbox } from "../../notification/consume_events.ts";
+import { eventInboxes } from "../../notification/consume_events.ts";
 import { Intake } from "../../shared/inbox/intake.ts";
 import { Handover } from "../../shared/queue/handover.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
@@ -90,7 +90,7 @@ Deno.test("an emptied intake has no open pull and receives nothing more", async 
   const config = readConfig((name) => settingsOf(place)[name]);
   const intake = new Intake(
     { log, abandon: abandon.signal },
-    eventInbox({ database, toDelivery: new Handover() }, config),
+    eventInboxes({ database, toDelivery: new Handover() }, config)[0],
   );
   const connection = await connectTo(natsUrl, { reconnect: false });
   const { consumers } = await connection.jetstreamManager();

@@ -208,10 +208,19 @@ with summed as (
   select user_id, unit, sum(point_amount) as balance, count(*) as version, max(version) as newest
   from point_transactions
   group by user_id, unit
-), change as (
-  select change.*, reservation.status, reservation.execute_at
-  from point_transactions change
-  left join point_reservations reservation on reservation.id = change.reservation_id
+), event as (
+  select event_id as id, count(*) from outbox_events group by event_id
+), audit as (
+  select audit_id as id, count(*) from entitlement_audit group by audit_id
+), granted as (
+  select reservation_id as id, array_agg(id) as transactions
+  from point_transactions
+  where reservation_id is not null
+  group by reservation_id
+), done as (
+  select id, transaction_id, execute_at
+  from point_reservations
+  where kind = 'POINTS' and status = 'DONE'
 )
 select
   (select count(*)::int
@@ -220,15 +229,14 @@ select
      or summed.version is distinct from root.version
      or summed.newest is distinct from root.version) as "balances that are no sum",
   (select count(*)::int
-   from change
-   where (select count(*) from outbox_events where event_id = id) <> 1) as "without one event",
+   from point_transactions left join event using (id)
+   where count is distinct from 1) as "without one event",
   (select count(*)::int
-   from change
-   where (select count(*) from entitlement_audit where audit_id = id) <> 1) as "not audited once",
-  (select count(*)::int from change where status <> 'DONE') as "granted and not done",
-  (select count(*)::int from change where created_at < execute_at) as "early",
+   from point_transactions left join audit using (id)
+   where count is distinct from 1) as "not audited once",
   (select count(*)::int
-   from point_reservations reservation
-   where kind = 'POINTS' and status = 'DONE'
-     and (select array_agg(id) from point_transactions where reservation_id = reservation.id)
-       is distinct from array[transaction_id]) as "done without one transaction"`;
+   from granted full join done using (id)
+   where transactions is distinct from array[transaction_id]) as "not granted once and done",
+  (select count(*)::int
+   from point_transactions change join done on done.id = change.reservation_id
+   where change.created_at < done.execute_at) as "early"`;

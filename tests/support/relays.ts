@@ -9,7 +9,7 @@ import type { WantedStream } from "../../shared/nats/streams.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
-import type { Place } from "../../tools/load/stage.ts";
+import { type Place, pointsSubjectOf } from "../../tools/load/stage.ts";
 import { type FreshPlace, freshPlaceOf } from "./places.ts";
 
 export interface RunningRelay<Row extends EventRow = OutboxRow> extends AsyncDisposable {
@@ -35,7 +35,8 @@ export function startRelay(
   options: QuickOptions = {},
 ): RunningRelay {
   const database = openDatabase(place.serviceUrl, "relay");
-  const given = { ...quick, ...options, stream: streamOf(place) };
+  const stream = { ...streamOf(place), subjects: subjectsOf(place) };
+  const given = { ...quick, ...options, stream };
   return startRelayOf(
     place,
     (parts, stop) =>
@@ -59,6 +60,10 @@ export function startRelayFrom<Row extends EventRow>(
       { ...options, stream, types },
       stop,
     ));
+}
+
+function subjectsOf(place: Pick<Place, "stream" | "subject">): [string, string] {
+  return [place.subject, pointsSubjectOf(place)];
 }
 
 function streamOf({ stream, subject }: Pick<Place, "stream" | "subject">): WantedStream {

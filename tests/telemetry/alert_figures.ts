@@ -17,6 +17,12 @@ export const list = `${entitlement},route="/v1/users/{user_id}/entitlements"`;
 
 export type Series = Record<string, string>;
 
+export interface Scenario {
+  fires: string[];
+  but: Series; // how it differs from a healthy system; "" removes a series
+  after?: string;
+}
+
 export function figures(
   name: string,
   labels: string,
@@ -42,6 +48,8 @@ export const reads = (le: string, all: number, inTime: number): Series =>
   figures("kenri_http_request_duration_seconds", `${list},status="200"`, le, all, inTime);
 export const published = (le: string, all: number, inTime: number): Series =>
   figures("entitlement_outbox_publish_delay_seconds", entitlement, le, all, inTime);
+export const carriedOut = (le: string, all: number, inTime: number): Series =>
+  figures("entitlement_reservation_lateness_seconds", entitlement, le, all, inTime);
 export const sent = (le: string, all: number, inTime: number): Series =>
   figures("notification_delivery_e2e_delay_seconds", notification, le, all, inTime);
 export const claims = (le: string, inTime: number): Series =>
@@ -65,6 +73,9 @@ export const healthy: Series = {
   ...reads("1", 10, 10),
   ...claims("0.01", 10),
   ...claims("+Inf", 10),
+  ...carriedOut("1", 10, 10),
+  [`entitlement_reservations_due_age_seconds{${entitlement}}`]: always(0),
+  [`entitlement_reservations_failed_current{${entitlement}}`]: always(0),
   ...published("5", 10, 10),
   [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(0),
   [`entitlement_outbox_failed_current{${entitlement}}`]: always(0),

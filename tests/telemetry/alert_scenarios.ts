@@ -1,9 +1,9 @@
 // Changes of the figures, and the alerts that each has to raise.
 import {
   always,
+  carriedOut,
   claims,
   commands,
-  dead,
   deliveries,
   entitlement,
   figures,
@@ -14,15 +14,11 @@ import {
   published,
   reads,
   received,
+  type Scenario,
   sent,
   type Series,
 } from "./alert_figures.ts";
-
-interface Scenario {
-  fires: string[];
-  but: Series; // how it differs from a healthy system; "" removes a series
-  after?: string;
-}
+import { eventScenarios } from "./event_alert_scenarios.ts";
 
 const without = (series: Series): Series =>
   Object.fromEntries(Object.keys(series).map((name) => [name, ""]));
@@ -33,6 +29,8 @@ export const scenarios: Record<string, Scenario> = {
     fires: [],
     but: {
       ...without({ ...reads("1", 10, 10), ...published("5", 10, 10), ...sent("30", 10, 10) }),
+      ...without(carriedOut("1", 10, 10)),
+      ...carriedOut("1.0", 10, 10),
       ...reads("1.0", 10, 10),
       ...published("5.0", 10, 10),
       ...sent("30.0", 10, 10),
@@ -42,6 +40,7 @@ export const scenarios: Record<string, Scenario> = {
     fires: [],
     but: {
       ...reads("1", 0, 0),
+      ...carriedOut("1", 0, 0),
       ...published("5", 0, 0),
       ...sent("30", 0, 0),
       [commands("applied")]: always(0),
@@ -124,6 +123,14 @@ export const scenarios: Record<string, Scenario> = {
     fires: ["ChangesWait"],
     but: { [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(900) },
   },
+  "spends of points wait for their commit": {
+    fires: ["ChangesWait"],
+    but: { [`kenri_batch_waiting_current{${entitlement},batch="points"}`]: always(900) },
+  },
+  "due reservations gather for their commit": {
+    fires: [],
+    but: { [`kenri_batch_waiting_current{${entitlement},batch="due_points"}`]: always(900) },
+  },
   "lists are slow": { fires: ["ReadsLate", "ReadsLateSlowly"], but: reads("1", 10, 2) },
   "lists fail quickly": {
     fires: ["ReadsLate", "ReadsLateSlowly"],
@@ -131,115 +138,34 @@ export const scenarios: Record<string, Scenario> = {
   },
   "one list of ten is slow": { fires: ["ReadsLateSlowly"], but: reads("1", 10, 9) },
 
-  "NATS is unavailable": {
-    fires: ["NatsAway"],
+  "no replica carries out reservations": {
+    fires: ["ReservationsStandStill"],
     but: {
-      [`kenri_nats_connected{${entitlement}}`]: from(45, 1, 0),
-      [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(700),
+      [`entitlement_reservations_due_age_seconds{${entitlement}}`]: from(47, 0, 90),
+      ...carriedOut("1", 0, 0),
     },
   },
-  "NATS was unavailable for a minute": {
+  "a flood of reservations is carried out": {
     fires: [],
-    but: { [`kenri_nats_connected{${entitlement}}`]: from(99, 1, 0) },
+    but: { [`entitlement_reservations_due_age_seconds{${entitlement}}`]: always(90) },
   },
-  "the connection breaks each minute": {
-    fires: ["NatsUnsteady"],
-    but: { [`kenri_nats_connections_total{${notification}}`]: perSecond(1 / 60) },
+  "a reservation is due for ever while others are carried out": {
+    fires: ["ReservationsStandStill"],
+    but: { [`entitlement_reservations_due_age_seconds{${entitlement}}`]: always(700) },
   },
-  "NATS does not permit a subject": {
-    fires: ["NatsRefuses"],
-    but: { [`kenri_nats_refused_total{${notification},operation="publish"}`]: from(45, 0, 3) },
+  "one reservation of five is late": {
+    fires: ["ReservationsLate", "ReservationsLateSlowly"],
+    but: carriedOut("1", 10, 8),
   },
-  "the consumer of notification is missing": {
-    fires: ["StreamMissing"],
-    but: { [`kenri_nats_unprovisioned_current{${notification}}`]: from(45, 0, 1) },
+  "one reservation of fifty is late": {
+    fires: ["ReservationsLateSlowly"],
+    but: carriedOut("1", 50, 49),
   },
-  "NATS is unavailable while a service has not yet seen its stream": {
-    fires: ["NatsAway"],
-    but: {
-      [`kenri_nats_unprovisioned_current{${entitlement}}`]: from(45, 0, 1),
-      [`kenri_nats_connected{${entitlement}}`]: from(45, 1, 0),
-    },
-  },
-  "the outbox stands still": {
-    fires: ["OutboxStandsStill"],
-    but: {
-      [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: from(47, 0, 90),
-      ...published("5", 0, 0),
-    },
-  },
-  "an event waits for its retry while others are published": {
-    fires: [],
-    but: { [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(90) },
-  },
-  "an event waits for ever while others are published": {
-    fires: ["OutboxStandsStill"],
-    but: { [`entitlement_outbox_backlog_age_seconds{${entitlement}}`]: always(700) },
-  },
-  "events are published late": {
-    fires: ["PublishLate", "PublishLateSlowly"],
-    but: published("5", 10, 1),
-  },
-  "one event of ten is published late": {
-    fires: ["PublishLateSlowly"],
-    but: published("5", 10, 9),
-  },
-  "a dead event": {
-    fires: ["DeadEvents"],
-    but: { [`entitlement_outbox_failed_current{${entitlement}}`]: always(1) },
+  "one reservation of 200 is late": { fires: [], but: carriedOut("1", 200, 199) },
+  "a dead reservation": {
+    fires: ["DeadReservations"],
+    but: { [`entitlement_reservations_failed_current{${entitlement}}`]: always(1) },
   },
 
-  "nothing is received": {
-    fires: ["StreamWaits"],
-    but: { [received("handled")]: always(7) },
-  },
-  "less is received than published": {
-    fires: ["StreamWaits"],
-    but: { [`notification_stream_pending_current{${notification}}`]: perSecond(10) },
-  },
-  "a message can't be stored": {
-    fires: ["ReceivesFail"],
-    but: { [received("failed")]: perSecond(0.1) },
-  },
-  "a dead message": { fires: ["DeadMessages"], but: { [dead("advisory")]: always(1) } },
-  "the channel is unavailable": {
-    fires: ["SendsFail"],
-    but: { [deliveries("sent")]: always(9), [deliveries("retried")]: perSecond(1) },
-  },
-  "one notification is retried in a quiet night": {
-    fires: [],
-    but: { [deliveries("sent")]: always(9), [deliveries("retried")]: perSecond(1 / 60) },
-  },
-  "one notification of fifty fails for good": {
-    fires: ["NotificationsFail", "NotificationsFailSlowly"],
-    but: { [deliveries("failed")]: perSecond(0.2) },
-  },
-  "one notification of 500 fails for good": {
-    fires: ["NotificationsFailSlowly"],
-    but: { [deliveries("failed")]: perSecond(0.02) },
-  },
-  "a dead notification": { fires: ["DeadNotifications"], but: { [dead("delivery")]: always(1) } },
-  "a notification waits": {
-    fires: ["DeliveryStandsStill"],
-    but: { [`notification_backlog_age_seconds{${notification}}`]: always(700) },
-  },
-  "notifications are late": {
-    fires: ["NotificationsLate", "NotificationsLateSlowly"],
-    but: sent("30", 10, 1),
-  },
-  "one notification of ten is late": { fires: ["NotificationsLateSlowly"], but: sent("30", 10, 9) },
-  "a notification without an end": {
-    fires: ["NotificationsOverdue"],
-    but: { [`notification_overdue_current{${notification}}`]: always(1) },
-  },
-
-  "an event is missing": {
-    fires: ["EventsUnreceived"],
-    but: { [`entitlement_unreceived_current{${entitlement},state="MISSING"}`]: always(1) },
-  },
-  "not checked for hours": {
-    fires: ["NotReconciled"],
-    but: { [`entitlement_proven_until_timestamp_seconds{${entitlement}}`]: always(1) },
-    after: "240m",
-  },
+  ...eventScenarios,
 };

@@ -106,7 +106,7 @@ Deno.test("the delays, deliveries and dead letters of both services add up", asy
   const work = { worker: "delivery", phase: "work" };
   assert.equal(valueOf(sent, "kenri_worker_phase_seconds_count", work), 4);
   assert.equal(valueOf(sent, "kenri_nats_connected"), 1);
-  assert.equal(valueOf(sent, "notification_stream_pending_current"), 0);
+  assert.equal(valueOf(sent, 'notification_stream_pending_current{events="points"}'), 0);
 });
 
 Deno.test("the backlog and the dead letters are read from the tables", async () => {

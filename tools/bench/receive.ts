@@ -4,7 +4,7 @@ import { getLogger } from "@logtape/logtape";
 import type pg from "pg";
 import { AckPolicy, type NatsConnection } from "nats";
 import { encodeEvent } from "../../proto/entitlement/encode.ts";
-import { eventInbox } from "../../notification/consume_events.ts";
+import { eventInboxes } from "../../notification/consume_events.ts";
 import { receive } from "../../shared/inbox/inbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
@@ -72,9 +72,10 @@ export async function startReceiveDrain(
       const link = new NatsLink({ urls: servers.nats.url }, "bench", log);
       const parts = { log, abandon: stop.signal, link };
       const consumer = { durable: `bench-${++rounds}`, ackWaitMs: 30_000, maxDeliver: 10 };
-      const inbox = eventInbox(
+      const streams = { stream, consumer, advisories: [] };
+      const [inbox] = eventInboxes(
         { database: pool, toDelivery: new Handover() },
-        { stream, consumer, advisories: [], predecessorWaitMs: 30_000 },
+        { ...streams, points: streams, predecessorWaitMs: 30_000 },
       );
       let running: Promise<void> = Promise.resolve();
       const perSecond = await timed(messages, async () => {

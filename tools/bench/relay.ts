@@ -85,7 +85,8 @@ async function messagesOf(
   const pool = openDatabase(database.serviceUrl, "bench");
   const rows = await outbox.claim(pool, lease, events);
   await pool.end();
-  const type = eventTypes(subject, undefined).get("EntitlementGranted") as EventType;
+  const types = eventTypes({ subjects: [subject, `${subject}.points`] }, undefined);
+  const type = types.get("EntitlementGranted") as EventType;
   return rows.map((row) => toMessage(row, type));
 }
 

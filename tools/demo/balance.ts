@@ -1,6 +1,6 @@
 // Compares what was made with the notifications that arrived.
 import type { Arrival } from "./inboxes.ts";
-import type { Gift } from "./points.ts";
+import { type Gift, sum } from "./points.ts";
 import type { Change, Kind } from "./story.ts";
 
 // Everything that must arrive.
@@ -31,7 +31,24 @@ function nameOf(one: Made | Arrival): string {
     : `${one.user} ${one.item} ${one.type} ${one.version}`;
 }
 
-export function table(counts: Map<Kind, number>, made: Made[], arrivals: Arrival[]): string {
+export interface Balance {
+  user: string;
+  expected: number; // what the shop has given
+  found: number;
+}
+
+// One sentence for each user who does not have the points that the shop has given.
+export function wrongBalances(balances: Balance[]): string[] {
+  return balances.filter(({ expected, found }) => found !== expected)
+    .map(({ user, expected, found }) => `${user} has ${found} points, not ${expected}`);
+}
+
+export function table(
+  counts: Map<Kind, number>,
+  made: Made[],
+  arrivals: Arrival[],
+  balances: Balance[],
+): string {
   const sent = arrivals.filter(({ status }) => status === "SENT");
   const row = (name: string, made: number | string, arrived: number | string) =>
     `  ${name.padEnd(34)}${String(made).padStart(8)}${String(arrived).padStart(10)}`;
@@ -50,6 +67,11 @@ export function table(counts: Map<Kind, number>, made: Made[], arrivals: Arrival
     row("refused, already in that state", counts.get("refusal") ?? 0, "-"),
     row("refused, key of another request", counts.get("key of another") ?? 0, "-"),
     row("all changes", made.length, sent.length),
+    row(
+      "points given, points on balances",
+      sum(balances.map(({ expected }) => expected)),
+      sum(balances.map(({ found }) => found)),
+    ),
     "",
     `  from change to delivery: median ${slowest[slowest.length >> 1] ?? "-"} ms, ` +
     `slowest ${slowest.at(-1) ?? "-"} ms`,

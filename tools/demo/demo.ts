@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { printable, printableLines } from "../../shared/process/printable.ts";
 import { kenriClient } from "../../client/client.ts";
 import { devSettings } from "../dev/settings.ts";
-import { findings, type Made, table } from "./balance.ts";
+import { findings, type Made, table, wrongBalances } from "./balance.ts";
 import { type Arrival, Inboxes } from "./inboxes.ts";
 import { Points, sum } from "./points.ts";
 import { endStatus, paint, say, sayTimed, showStatus } from "./screen.ts";
@@ -91,7 +91,7 @@ async function run(options: Options): Promise<string[]> {
     sayTimed(stepLine(step, answers, problem));
     if (answers[0]?.status === 200 && step.kind !== "repeat") {
       const line = await points.follow(step);
-      if (line) sayTimed(`${paint("cyan", "points")} → ${line}`);
+      if (line) sayTimed(pointsLine(step, line));
     }
     status();
   }
@@ -101,8 +101,13 @@ async function run(options: Options): Promise<string[]> {
   await inboxes.look(); // duplicates have arrived by now
   endStatus();
   const arrivals = [...inboxes.arrivals.values()];
-  problems.push(...findings(made(), arrivals), ...await points.wrongBalances(story.users));
-  say(printableLines(table(counts, made(), arrivals)));
+  const balances = await Promise.all(story.users.map(async (user) => ({
+    user,
+    expected: points.expectedOf(user),
+    found: await points.balanceOf(user),
+  })));
+  problems.push(...findings(made(), arrivals), ...wrongBalances(balances));
+  say(printableLines(table(counts, made(), arrivals, balances)));
   return problems;
 }
 
@@ -165,6 +170,12 @@ function stepLine({ kind, action, fields }: Step, answers: Answer[], problem?: s
   const what = columns(fields.user_id, fields.stock_keeping_unit);
   const note = problem ? paint("red", problem) : paint("grey", notes[kind]);
   return `${paint("cyan", verb)} → ${what} ${said} ${note}`.trimEnd();
+}
+
+function pointsLine({ fields }: Step, line: string): string {
+  return `${paint("cyan", "points")} → ${
+    columns(fields.user_id, fields.stock_keeping_unit)
+  } ${line}`;
 }
 
 function arrivalLine(arrival: Arrival): string {

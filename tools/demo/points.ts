@@ -56,19 +56,13 @@ export class Points {
     }
   }
 
-  // One sentence for each user whose balance is not what the shop has given.
-  async wrongBalances(users: string[]): Promise<string[]> {
-    const wrong: string[] = [];
-    for (const user of users) {
-      const { balances } = await this.#kenri.listBalances(user);
-      const balance = sum(balances.map(({ balance }) => balance));
-      const expected = sum(
-        [...this.given].filter((gift) => gift.user === user)
-          .map(({ amount }) => amount),
-      );
-      if (balance !== expected) wrong.push(`${user} has ${balance} points, not ${expected}`);
-    }
-    return wrong;
+  expectedOf(user: string): number {
+    return sum([...this.given].filter((gift) => gift.user === user).map(({ amount }) => amount));
+  }
+
+  async balanceOf(user: string): Promise<number> {
+    const { balances } = await this.#kenri.listBalances(user);
+    return sum(balances.map(({ balance }) => balance));
   }
 }
 

@@ -19,17 +19,25 @@ export interface Place extends DatabaseUrls {
 }
 
 export const durable = "notifications";
+export const pointsDurable = `${durable}-points`;
 
-/** What a service can't start without. */
+/** The subject of the events of points, which differs for each stream because a subject is in one stream only. */
+export function pointsSubjectOf({ stream }: Pick<Place, "stream">): string {
+  return `${stream}.points`;
+}
+
+/** What a service can't start without, and a subject of its own for the events of points. */
 export function requiredSettings(
   service: FlowService,
   { serviceUrl, natsUrl, stream, subject }: Omit<Place, "ownerUrl">,
 ): Settings {
+  const points = service === "notification" ? "NOTIFICATION_NATS" : "ENTITLEMENT";
   const prefix = service.toUpperCase();
   return {
     [`${prefix}_DATABASE_URL`]: serviceUrl,
     [`${prefix}_NATS_STREAM`]: stream,
     [`${prefix}_NATS_SUBJECT`]: subject,
+    [`${points}_POINTS_SUBJECT`]: pointsSubjectOf({ stream }),
     ...(service === "notification" ? { NOTIFICATION_NATS_DURABLE: durable } : {}),
     NATS_URL: natsUrl,
   };

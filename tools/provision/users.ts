@@ -10,6 +10,7 @@ type Uses = ProvisionConfig["uses"];
 interface Durable {
   stream: string;
   durable: string;
+  subject?: string | undefined; // if it receives the messages of one subject only
 }
 
 export function usersFile({ uses }: Pick<ProvisionConfig, "uses">): string {
@@ -71,15 +72,17 @@ function provisionUser(uses: Uses): string {
     ...streamsOf(uses).flatMap((stream) =>
       ["INFO", "CREATE", "UPDATE"].map((verb) => `$JS.API.STREAM.${verb}.${stream}`)
     ),
-    ...durables.flatMap(({ stream, durable }) =>
-      ["INFO", "CREATE"].map((verb) => `$JS.API.CONSUMER.${verb}.${stream}.${durable}`)
-    ),
+    ...durables.flatMap(({ stream, durable, subject }) => [
+      `$JS.API.CONSUMER.INFO.${stream}.${durable}`,
+      `$JS.API.CONSUMER.CREATE.${stream}.${durable}`, // also for the command of an earlier release
+      ...(subject ? [`$JS.API.CONSUMER.CREATE.${stream}.${durable}.${subject}`] : []),
+    ]),
   ], maySubscribe("provision", {}));
 }
 
 function durablesOf({ inboxes = [] }: NatsUse): Durable[] {
   return inboxes.flatMap(({ stream, consumer, advisories }) => [
-    { stream: stream.name, durable: consumer.durable },
+    { stream: stream.name, durable: consumer.durable, subject: consumer.subject },
     ...advisories.map(({ stream, durable }) => ({ stream: stream.name, durable })),
   ]);
 }

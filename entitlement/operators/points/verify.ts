@@ -60,7 +60,7 @@ const checks = {
 const steps = ["balances", "transactions", "reservations"] as const;
 const cursorSchema = z.tuple([z.enum(steps), z.array(z.union([z.string(), z.int()])).max(4)]);
 
-export function verifyPoints(database: Database): Handler {
+export function verifyPoints(database: Database, limit = rowsAtOnce): Handler {
   return async ({ req }) => {
     const { user_id, cursor } = valid(requestSchema.safeParse(req.query()));
     const [step, after] = readCursor(cursor, cursorSchema) ?? [steps[0], []];
@@ -68,7 +68,7 @@ export function verifyPoints(database: Database): Handler {
     const { checked, problems, last } = await checks[step](database, {
       userId: user_id,
       after,
-      limit: rowsAtOnce,
+      limit,
       auditedSince: dropped_until,
     });
     const next = steps[steps.indexOf(step) + 1];
