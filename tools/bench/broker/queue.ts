@@ -15,8 +15,8 @@ export const durable = "points-worker";
 const ackWaitMs = 10_000; // as the service that receives events
 const nanosecondsPerMs = 1_000_000;
 
-export const streamOf = (name: string) => `bench-${name}-due`;
-export const subjectOf = (name: string) => `bench.${name}.due`;
+export const streamOf = (name: string): string => `bench-${name}-due`;
+export const subjectOf = (name: string): string => `bench.${name}.due`;
 
 export async function makeQueue(
   connection: NatsConnection,
