@@ -1,7 +1,7 @@
 // The notification service with a database and stream names of its own, and access to its tables
 // and its consumer.
 import type { ConsumerInfo } from "nats";
-import { durable, type Place, requiredSettings } from "../../tools/load/stage.ts";
+import { durable, type Place, pointsDurable, requiredSettings } from "../../tools/load/stage.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { type FreshPlace, freshPlaceOf } from "./places.ts";
 import type { Event, Message } from "./events.ts";
@@ -24,13 +24,15 @@ export function settingsOf(place: Place): Settings {
   };
 }
 
-/** Starts one replica, and waits until it consumes. */
+/** Starts one replica, and waits until it consumes events of both kinds. */
 export async function startNotification(
   place: Place,
   more: Settings = {},
 ): Promise<ServiceProcess> {
   const service = await startService("notification", { ...settingsOf(place), ...more });
-  await until("it consumes", () => consumerInfo(place).then(() => true, () => false));
+  for (const name of [durable, pointsDurable]) {
+    await until("it consumes", () => consumerInfo(place, name).then(() => true, () => false));
+  }
   return service;
 }
 
