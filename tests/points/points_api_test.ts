@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { assertError, call } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
+import { untilAll } from "../support/outbox.ts";
 import {
   assertSums,
   cancel,
@@ -171,6 +172,8 @@ Deno.test("any text can name a user of points, whatever it means elsewhere", asy
     assert.equal(transactions.at(-1).reason, name);
   }
   await assertSums(kenri.database.ownerUrl);
+  const events = await untilAll(kenri.database.ownerUrl, "PUBLISHED");
+  assert.ok(events.every(({ attempt_count }) => attempt_count === 0));
 });
 
 Deno.test("each path refuses the methods that it does not have, and says which it has", async () => {
