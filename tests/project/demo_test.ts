@@ -8,6 +8,7 @@ import {
 } from "../../tools/servers/service_process.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
 import { serve } from "../support/fake_service.ts";
+import { requiredSettings } from "../../tools/load/stage.ts";
 import { root } from "../../tools/root.ts";
 import { countRows } from "../../tools/servers/asking.ts";
 
@@ -96,13 +97,11 @@ interface Stack extends AsyncDisposable {
 async function startStack(more: Settings = {}): Promise<Stack> {
   const entitlement = await startEntitlement();
   const database = await freshDatabase("notification");
+  const { stream, subject } = entitlement;
+  const place = { stream, subject, natsUrl, serviceUrl: database.serviceUrl };
   const notification = await startService("notification", {
-    NOTIFICATION_DATABASE_URL: database.serviceUrl,
-    NOTIFICATION_NATS_STREAM: entitlement.stream,
-    NOTIFICATION_NATS_SUBJECT: entitlement.subject,
-    NOTIFICATION_NATS_DURABLE: "notifications",
+    ...requiredSettings("notification", place),
     NOTIFICATION_DEBUG_ENABLED: "true",
-    NATS_URL: natsUrl,
     ...more,
   });
   return {
