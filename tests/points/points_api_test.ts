@@ -15,8 +15,8 @@ import {
   reserve,
   reserveRight,
   spendPoints,
-  untilAllAre,
 } from "../support/points.ts";
+import { until } from "../../tools/servers/wait.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -59,10 +59,9 @@ Deno.test("a decided reservation also has transaction_id, done_at, attempt_count
   const done = (await reserve(url, newUser())).json;
   const cancelled = (await reserve(url, { ...newUser(), execute_at: inMs(3_600_000) })).json;
   await cancel(url, cancelled.reservation_id);
-  await untilAllAre(kenri.database.ownerUrl, ["DONE", "CANCELLED", "PENDING"]);
-  for (let json = done; json.status !== "DONE";) {
-    json = (await find(url, done.reservation_id)).json;
-  }
+  await until("it is done", async () => {
+    return (await find(url, done.reservation_id)).json.status === "DONE";
+  });
   for (const [reserved, status] of [[done, "DONE"], [cancelled, "CANCELLED"]] as const) {
     const { json } = await find(url, reserved.reservation_id);
     const { transaction_id, done_at, attempt_count, last_error, ...rest } = json;
