@@ -5,6 +5,7 @@ import { type ServiceProcess, startService } from "../../tools/servers/service_p
 import { until } from "../../tools/servers/wait.ts";
 import { call } from "../support/api.ts";
 import { freshDatabase, ownDatabase } from "../support/databases.ts";
+import { waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
 import { ask, settingsOf } from "../support/entitlement.ts";
 import {
   assertOnTime,
@@ -60,6 +61,25 @@ Deno.test("P-111: with the database away across due times all are granted on its
   await assertSums(database.ownerUrl);
   const errors = service.log.filter(({ level }) => level === "error");
   assert.ok(errors.length <= 3, JSON.stringify(errors));
+});
+
+Deno.test("P-111: what a worker is carrying out when the database goes away is granted on its return, with attempts 0", async () => {
+  await using database = await ownDatabase();
+  const settings = {
+    ...settingsOf(database.serviceUrl),
+    ENTITLEMENT_RESERVATIONS_MAX_ATTEMPTS: "1",
+  };
+  await using service = await startService("entitlement", settings);
+  await untilReady(service);
+  await whileTableIsLocked(database.ownerUrl, "point_root", async () => {
+    assert.equal((await reserve(service.url)).status, 202);
+    await until("it is at it", async () => await waitingForLocks(database.ownerUrl) === 1);
+    await database.server.kill();
+  });
+  await database.server.start();
+  const [row] = await untilAllAre(database.ownerUrl, ["DONE"]);
+  assert.equal(row?.attempt_count, 0);
+  await assertSums(database.ownerUrl);
 });
 
 Deno.test("P-111: a start without the database waits for it, and grants what was due with attempts 0", async () => {
