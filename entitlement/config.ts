@@ -18,7 +18,7 @@ import {
   number,
   secretKeys,
 } from "@kenri/shared/process/setting_kinds.ts";
-import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import { environment, notSame, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { z } from "zod";
 import type { CommitOptions } from "./change_entitlement.ts";
 import type { PointsOptions } from "./points/change_points.ts";
@@ -84,6 +84,7 @@ export const schema = z.object({
   ...worker.checks("entitlement.outbox"),
   ...worker.checks("entitlement.reservations"),
   ...service.checks("entitlement"),
+  notSame("entitlement.points.subject", "entitlement.nats.subject"),
 );
 
 export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {

@@ -18,27 +18,41 @@ const publishedEvents = {
   attempts: "outbox_attempts",
 };
 
+// Those that FAILED stay: they are dead letters.
+const doneReservations = {
+  table: "point_reservations",
+  id: "id",
+  condition: `status in ('DONE', 'CANCELLED')
+         and done_at <= now() - make_interval(secs => $2::float8 / 1000)
+       order by done_at`,
+  attempts: "reservation_attempts",
+};
+
 const monthsAhead = 3; // so that even weeks of failing do no harm
 
 // Deletes what is past its retention, and makes the coming partitions of the audit ahead of time.
 export async function cleanEntitlement(
   database: Database,
-  { publishedTtlMs, auditMonths }: RetentionOptions,
+  { publishedTtlMs, doneReservationsTtlMs, auditMonths }: RetentionOptions,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
   const partitionsMade = await makeAuditPartitions(database);
   const keys = await deleteOldRows(database, expiredAnswers, [], signal);
   const events = await deleteOldRows(database, publishedEvents, [publishedTtlMs], signal);
+  const reservations = await deleteOldRows(
+    database,
+    doneReservations,
+    [doneReservationsTtlMs],
+    signal,
+  );
   const partitionsDropped = await dropAuditPartitions(database, auditMonths);
   await warnOfLongerAudit(database, auditMonths, log);
-  if (partitionsMade + keys + events + partitionsDropped > 0) {
-    log.info("Retention deleted {keys} idempotency keys and {events} published events", {
-      keys,
-      events,
-      partitionsMade,
-      partitionsDropped,
-    });
+  if (partitionsMade + keys + events + reservations + partitionsDropped > 0) {
+    log.info(
+      "Retention deleted {keys} idempotency keys, {events} published events and {reservations} reservations",
+      { keys, events, reservations, partitionsMade, partitionsDropped },
+    );
   }
 }
 

@@ -10,7 +10,7 @@ import {
   worker,
 } from "@kenri/shared/process/service_settings.ts";
 import { count, duration, flag, maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
-import { environment, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
+import { environment, notSame, parseSettings, prefixed } from "@kenri/shared/process/settings.ts";
 import { z } from "zod";
 import type { DeliveryOptions } from "./deliver_notifications.ts";
 import { program } from "./program.ts";
@@ -70,6 +70,8 @@ export const schema = z.object({
   ...service.checks("notification"),
   injectionNeedsPrefix,
   prefixNeedsInjection,
+  notSame("notification.nats.points.subject", "notification.nats.subject"),
+  notSame("notification.nats.points.durable", "notification.nats.durable"),
 );
 
 export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig, NotificationStreams {

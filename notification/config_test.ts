@@ -137,3 +137,14 @@ Deno.test("failure injection needs to be enabled, and needs a prefix", () => {
   const { failingUserIdPrefix } = configOf({ [enabled]: "true", [prefix]: "fail-" });
   assert.equal(failingUserIdPrefix, "fail-");
 });
+
+Deno.test("the events of points have a subject and a durable of their own", () => {
+  const same = {
+    NOTIFICATION_NATS_POINTS_SUBJECT: required["NOTIFICATION_NATS_SUBJECT"] ?? "",
+    NOTIFICATION_NATS_POINTS_DURABLE: required["NOTIFICATION_NATS_DURABLE"] ?? "",
+  };
+  assert.deepEqual(problemsOf(same), [
+    "NOTIFICATION_NATS_POINTS_SUBJECT must not be the same as NOTIFICATION_NATS_SUBJECT",
+    "NOTIFICATION_NATS_POINTS_DURABLE must not be the same as NOTIFICATION_NATS_DURABLE",
+  ]);
+});

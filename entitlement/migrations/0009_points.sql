@@ -222,7 +222,8 @@ create table erased_keys (
 );
 
 -- Erases a person from balances, transactions and reservations; returns how many rows of each.
--- The keys are replaced as well, because they often contain the id of a purchase.
+-- The keys are replaced as well, because they often contain the id of a purchase. No caller can have a
+-- key like the new ones.
 create function erase_points(operation uuid, person text) returns json
 language plpgsql security definer
 set search_path = public, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY'
@@ -254,13 +255,13 @@ begin
   get diagnostics roots = row_count;
 
   update point_transactions
-  set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased ' || id
+  set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased: ' || id
   where user_id = person;
   get diagnostics transactions = row_count;
 
   -- What is not finished is cancelled. A dead letter is, too: it could only be carried out for nobody.
   update point_reservations
-  set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased ' || id, last_error = null,
+  set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased: ' || id, last_error = null,
     aggregate_key = case kind
       when 'POINTS' then aggregate_key -- one of its own
       else aggregate_key_of(pseudonym, stock_keeping_unit) end,

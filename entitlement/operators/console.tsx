@@ -39,7 +39,7 @@ export const entitlementConsole: ServiceConsole<OutboxStatus, keyof typeof count
     CANCELLED: "The reservation was cancelled before it was carried out.",
     CHANGED: "The change was committed together with its event.",
   },
-  toneOfStates: { DONE: "good", CANCELLED: "muted", PENDING: "muted" },
+  toneOfStates: { DONE: "good", CANCELLED: "muted" },
   more: [
     { path: pointsPath, title: "Points", page: pointsPage },
     { path: reconciliationPath, title: "Reconciliation", page: reconciliationPage },

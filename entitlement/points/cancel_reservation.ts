@@ -2,7 +2,6 @@ import type { Decision } from "@kenri/shared/commands/answer.ts";
 import { refusal } from "@kenri/shared/commands/answer.ts";
 import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute, Sender } from "@kenri/shared/commands/route.ts";
-import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
@@ -16,6 +15,7 @@ import {
   reservationColumns,
   reservationPath,
   shown,
+  withoutReservation,
 } from "./reservation.ts";
 
 // A reservation is cancelled while it is PENDING: the row decides, so no key is needed, and a repeated
@@ -63,7 +63,7 @@ export function cancelRoute(
             },
           },
         },
-        404: errorAnswer("The caller has no such reservation", { NOT_FOUND: noReservation }),
+        ...withoutReservation,
       },
     },
     refusals: {

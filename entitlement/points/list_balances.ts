@@ -64,18 +64,25 @@ export function listBalances(database: Database): Handler {
     const { user_id, unit } = valid(
       requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),
     );
-    const balances = await query(
-      database,
-      sql`
-      select unit, balance, version,
-        to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as updated_at
-      from point_root
-      where user_id = ${user_id}${
-        unit === undefined ? nothing : sql`
-        and unit = ${unit}`
-      }
-      order by unit`,
-    );
-    return Response.json({ user_id, balances });
+    return Response.json({ user_id, balances: await findBalances(database, user_id, unit) });
   };
+}
+
+export function findBalances(
+  database: Database,
+  userId: string,
+  unit?: string,
+): Promise<z.output<typeof balancesSchema>["balances"]> {
+  return query(
+    database,
+    sql`
+    select unit, balance, version,
+      to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as updated_at
+    from point_root
+    where user_id = ${userId}${
+      unit === undefined ? nothing : sql`
+      and unit = ${unit}`
+    }
+    order by unit`,
+  );
 }

@@ -53,35 +53,39 @@ export const transactionsRoute: ScopedRoute = {
 
 export function listTransactions(database: Database): Handler {
   return async ({ req }) => {
-    const { user_id, unit, limit, cursor } = valid(
+    const request = valid(
       requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),
     );
-    const found = await query<Row>(
-      database,
-      unit === undefined
-        ? ofUser(user_id, readCursor(cursor, positionSchema) ?? end, limit + 1)
-        : ofUnit(user_id, unit, readCursor(cursor, z.tuple([z.int()]))?.[0], limit + 1),
-    );
-    const { rows, next_cursor } = pageOf(
-      found,
-      limit,
-      ({ created_at, transaction_id, version }) =>
-        unit === undefined ? [created_at, transaction_id] : [version],
-    );
-    const transactions = rows.map(({ reservation_id, ...row }) => ({
-      ...row,
-      ...(reservation_id ? { reservation_id } : {}),
-    }));
-    return Response.json({ transactions, next_cursor });
+    return Response.json(await findTransactions(database, request));
   };
 }
 
-interface Row extends Record<string, unknown> {
-  transaction_id: string;
-  version: number;
-  created_at: string;
-  reservation_id: string | null;
+export async function findTransactions(
+  database: Database,
+  { user_id, unit, limit, cursor }: z.output<typeof requestSchema>,
+): Promise<z.output<typeof transactionsSchema>> {
+  const found = await query<Row>(
+    database,
+    unit === undefined
+      ? ofUser(user_id, readCursor(cursor, positionSchema) ?? end, limit + 1)
+      : ofUnit(user_id, unit, readCursor(cursor, z.tuple([z.int()]))?.[0], limit + 1),
+  );
+  const { rows, next_cursor } = pageOf(
+    found,
+    limit,
+    ({ created_at, transaction_id, version }) =>
+      unit === undefined ? [created_at, transaction_id] : [version],
+  );
+  const transactions = rows.map(({ reservation_id, ...row }) => ({
+    ...row,
+    ...(reservation_id ? { reservation_id } : {}),
+  }));
+  return { transactions, ...(next_cursor ? { next_cursor } : {}) };
 }
+
+type Row = Omit<z.output<typeof transactionSchema>, "reservation_id"> & {
+  reservation_id: string | null;
+};
 
 const positionSchema = z.tuple([timeSchema(), z.uuid()]);
 const end: z.infer<typeof positionSchema> = [

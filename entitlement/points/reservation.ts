@@ -174,6 +174,13 @@ export const reservationPath = z.object({
   reservation_id: z.string().openapi({ example: exampleId }),
 });
 
+export const withoutReservation = {
+  400: errorAnswer("The reservation_id is invalid", {
+    BAD_REQUEST: "reservation_id must be percent-encoded UTF-8",
+  }),
+  404: errorAnswer("The caller has no such reservation", { NOT_FOUND: noReservation }),
+};
+
 export function reservationRoute(
   { path, tag, noun, operations, read, schema, example }: Family,
 ): ScopedRoute {
@@ -191,7 +198,7 @@ export function reservationRoute(
         description: "The reservation, and how it ended if it has ended",
         content: { "application/json": { schema, example } },
       },
-      404: errorAnswer("The caller has no such reservation", { NOT_FOUND: noReservation }),
+      ...withoutReservation,
     },
   };
 }

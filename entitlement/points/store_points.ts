@@ -18,10 +18,20 @@ export async function appendPoints(
 }
 
 // Returns the events that were written as leased.
-export async function storePointsEvents(
+export function storePointsEvents(
   tx: DatabaseTransaction,
   transactions: Transaction[],
   lease: NewLease | undefined,
+): Promise<OutboxRow[]> {
+  return announcePoints(tx, transactions.map(rowOf), lease);
+}
+
+type AnnouncedPoints = Omit<ReturnType<typeof rowOf>, "idempotency_key" | "request_id" | "caller">;
+
+export async function announcePoints(
+  tx: DatabaseTransaction,
+  rows: AnnouncedPoints[],
+  lease?: NewLease,
 ): Promise<OutboxRow[]> {
   const events = sql`select id as event_id, event_type, aggregate_key,
       jsonb_build_object(
@@ -30,7 +40,7 @@ export async function storePointsEvents(
         'version', version, 'source', source, 'source_id', source_id,
         'transaction_id', id, 'reservation_id', reservation_id, 'trace_id', trace_id) as payload,
       traceparent, created_at::timestamptz as created_at
-    from json_to_recordset(${JSON.stringify(transactions.map(rowOf))}) as entry (
+    from json_to_recordset(${JSON.stringify(rows)}) as entry (
       id uuid, event_type text, aggregate_key text, user_id text, unit text, point_amount bigint,
       balance bigint, version bigint, source text, source_id text, reservation_id uuid,
       trace_id text, traceparent text, created_at text)`;
@@ -53,7 +63,7 @@ function rowOf({ change, id, at, amount, balance, version }: Transaction) {
     version,
     source: change.source,
     source_id: change.sourceId,
-    reservation_id: change.reservation?.id,
+    reservation_id: change.reservation?.id ?? null,
     trace_id: change.traceId,
     traceparent: change.traceparent,
     created_at: at,

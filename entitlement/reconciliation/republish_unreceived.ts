@@ -53,27 +53,43 @@ export async function republishUnreceived(
   return rows.map(({ event_id }) => event_id);
 }
 
-// Events that the outbox has deleted are made again from their audit rows.
+// Events that the outbox has deleted are made again from their audit rows. Only the transaction has
+// the reservation of points.
 function eventsOfAudit(ids: string, times: string[]): Sql {
-  return sql`select audit_id as event_id, event_type,
-      aggregate_key_of(user_id, stock_keeping_unit) as aggregate_key,
+  return sql`select audit_id as event_id, event_type, aggregate_key,
       jsonb_build_object(
         'event_id', audit_id, 'event_type', event_type,
         'occurred_at',
         to_char(audit.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-        'user_id', user_id, 'stock_keeping_unit', stock_keeping_unit,
-        'source', source, 'source_id', source_id,
-        'version', detail->'version', 'trace_id', detail->'trace_id') as payload,
+        'user_id', audit.user_id, 'source', audit.source, 'source_id', audit.source_id,
+        'version', detail->'version', 'trace_id', detail->'trace_id') || about as payload,
       null as traceparent, audit.occurred_at as created_at
     from unnest(${ids}::uuid[], ${times}::timestamptz[]) as wanted (event_id, occurred_at)
     join entitlement_audit audit
       on audit.occurred_at = wanted.occurred_at
       and audit.audit_id = wanted.event_id
+    left join point_transactions points on points.id = audit.audit_id
     cross join lateral (
       select case audit.action
         when 'GRANT' then ${eventTypeOf.GRANT}::text
-        else ${eventTypeOf.REVOKE} end as event_type
+        when 'REVOKE' then ${eventTypeOf.REVOKE}
+        when 'POINTS_ADD' then 'PointsAdded'
+        else 'PointsTaken' end as event_type,
+      case when audit.action in ('GRANT', 'REVOKE') then audit.stock_keeping_unit end as right_to,
+      substr(audit.stock_keeping_unit, length('points:') + 1) as unit
     ) as named
+    cross join lateral (
+      select aggregate_key_of(audit.user_id, right_to) as aggregate_key,
+        jsonb_build_object('stock_keeping_unit', right_to) as about
+      where right_to is not null
+      union all
+      select points_key_of(audit.user_id, named.unit),
+        jsonb_build_object(
+          'unit', named.unit, 'point_amount', detail->'point_amount',
+          'balance', detail->'balance', 'transaction_id', audit_id,
+          'reservation_id', points.reservation_id)
+      where right_to is null
+    ) as subject
     where not exists (select from outbox_events row where row.event_id = wanted.event_id)
     order by wanted.event_id`;
 }

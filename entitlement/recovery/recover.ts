@@ -1,6 +1,6 @@
-// deno task recover: for an entitlement database that was restored from a backup. Changes that were
-// made after the backup and published are still in the stream. This command stores them again,
-// exactly as they were. The service must be stopped meanwhile. The command may be repeated: it
+// deno task recover: for an entitlement database that was restored from a backup. Changes and
+// transactions of points that were made after the backup and published are still in the stream. This
+// command stores them again, exactly as they were. The service must be stopped meanwhile. The command may be repeated: it
 // skips changes that are stored already.
 //
 // It is part of the entitlement service because it writes the tables of that service, with its
@@ -11,15 +11,15 @@
 // in the database. It lists the others; --accept EVENT_ID… or --accept all recovers them as well.
 import type { JetStreamClient } from "nats";
 import { z } from "zod";
-import type { EventFields } from "@kenri/proto/entitlement/decode.ts";
 import { type Database, openDatabase, transaction } from "@kenri/shared/postgres/postgres.ts";
 import { runCommand, withJetStream } from "@kenri/shared/process/command.ts";
 import { databaseUrl } from "@kenri/shared/process/server_urls.ts";
 import { environment, parseSettings } from "@kenri/shared/process/settings.ts";
 import { print } from "@kenri/shared/process/terminal.ts";
 import { readConfig } from "../config.ts";
-import { type Candidate, describe, examine } from "./examine.ts";
+import { type Candidate, describe, examine, isOfPoints, type Payload } from "./examine.ts";
 import { findLastChange, findNewer, refuseWhileServing, storeChange } from "./store_recovered.ts";
+import { storePoints } from "./store_recovered_points.ts";
 
 const perBatch = 500;
 const answerWithinMs = 5_000;
@@ -31,7 +31,7 @@ interface Recovery {
   stream: string;
   since: Date;
   keys: string[];
-  isAccepted: (event: EventFields) => boolean;
+  isAccepted: (event: Payload) => boolean;
 }
 
 interface Pass {
@@ -71,7 +71,7 @@ await runCommand(async () => {
   }
 });
 
-function acceptedBy(args: string[]): (event: EventFields) => boolean {
+function acceptedBy(args: string[]): (event: Payload) => boolean {
   const [flag, ...ids] = args;
   if (flag !== undefined && (flag !== "--accept" || ids.length === 0)) {
     throw new Error("Usage: deno task recover [--accept all | --accept EVENT_ID…]");
@@ -135,6 +135,9 @@ async function recoverChanges(
   return await transaction(database, (tx) =>
     Promise.all(events.map(({ payload, doubt }) => {
       const accepted = isAccepted(payload);
-      return doubt === undefined || accepted ? storeChange(tx, payload, accepted) : false;
+      if (doubt !== undefined && !accepted) return false;
+      return isOfPoints(payload)
+        ? storePoints(tx, payload, accepted)
+        : storeChange(tx, payload, accepted);
     })));
 }

@@ -33,9 +33,12 @@ export async function findNewer(database: Database, events: Candidate[]): Promis
     database,
     `select event.event_id
      from jsonb_to_recordset($1) as event (
-       event_id text, user_id text, stock_keeping_unit text, version bigint)
+       event_id text, user_id text, stock_keeping_unit text, unit text, version bigint)
      left join entitlements known using (user_id, stock_keeping_unit)
-     where event.version > coalesce(known.version, 0)`,
+     left join point_root root
+       on root.user_id = event.user_id
+       and root.unit = event.unit
+     where event.version > coalesce(known.version, root.version, 0)`,
     [JSON.stringify(events.map(({ payload }) => payload))],
   );
   const ids = new Set(newer.map(({ event_id }) => event_id));

@@ -3,7 +3,7 @@ import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { deadLayer, type SendBack } from "@kenri/shared/operators/send_back.ts";
-import { listOf, sql } from "@kenri/shared/postgres/sql.ts";
+import { listOf, type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 
 // The dead letters of the delivery: notifications that are FAILED.
@@ -51,9 +51,7 @@ async function sendBackDeliveries(
        update notifications row
        set status = 'PENDING', attempt_count = 0, next_retry_at = null, last_error = null,
          -- Before migration 0007 a notification could be stored under a key of the old form.
-         aggregate_key = coalesce(
-           aggregate_key_of(row.payload_json->>'user_id', row.payload_json->>'stock_keeping_unit'),
-           row.aggregate_key)
+         aggregate_key = coalesce(${keyOf(sql`row.payload_json`)}, row.aggregate_key)
        from dead
        where row.notification_id = dead.notification_id
          and row.status = 'FAILED'
@@ -61,8 +59,7 @@ async function sendBackDeliveries(
        insert into notifications
          (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
           payload_json)
-       select notification_id, event_id, payload_json->>'user_id',
-         aggregate_key_of(payload_json->>'user_id', payload_json->>'stock_keeping_unit'),
+       select notification_id, event_id, payload_json->>'user_id', ${keyOf(sql`payload_json`)},
          (payload_json->>'version')::bigint, payload_json->>'event_type',
          (payload_json->>'occurred_at')::timestamptz, payload_json
        from dead
@@ -76,4 +73,12 @@ async function sendBackDeliveries(
      select dlq_id::text as id from dead`,
   );
   return rows.map(({ id }) => id);
+}
+
+// The same as the keys in proto/: that of a balance, or that of an entitlement.
+function keyOf(payload: Sql): Sql {
+  return sql`case
+         when ${payload} ? 'unit' then
+           'points:' || aggregate_key_of(${payload}->>'user_id', '') || (${payload}->>'unit')
+         else aggregate_key_of(${payload}->>'user_id', ${payload}->>'stock_keeping_unit') end`;
 }

@@ -1,4 +1,6 @@
 import { isKeyOf, keyPrefixOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import { pointsKeyPrefixOf } from "@kenri/proto/points/aggregate_key.ts";
+import type { Inbox } from "@kenri/shared/inbox/inbox.ts";
 import {
   type Erased,
   eraseUserWith,
@@ -14,20 +16,22 @@ import {
   transaction,
 } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { readNotification } from "../notification.ts";
+import type { Notification } from "../notification.ts";
 
 // Erases a user from notifications, dead letters and the copies of dead messages.
 
-export function eraseUser(database: Database): Handler {
-  return eraseUserWith((erasure) => transaction(database, (tx) => erase(tx, erasure)));
+type Decode = Inbox<Notification>["decode"];
+
+export function eraseUser(database: Database, decode: Decode): Handler {
+  return eraseUserWith((erasure) => transaction(database, (tx) => erase(tx, erasure, decode)));
 }
 
-async function erase(tx: Transaction, erasure: Erasure): Promise<Erased> {
+async function erase(tx: Transaction, erasure: Erasure, decode: Decode): Promise<Erased> {
   await lockDeadLetters(tx, erasure.userId);
   const { waiting, notifications } = await countNotifications(tx, erasure.userId);
   if (waiting > 0) return { waiting, rows: {} };
   const copies = (await findCopies(tx, erasure.userId)).filter((copy) =>
-    isOf(copy, erasure.userId)
+    isOf(copy, erasure.userId, decode)
   );
   const deadLetters = await countDeadLetters(tx, erasure.userId);
   const rows = {
@@ -80,11 +84,13 @@ async function eraseNotifications(
     tx,
     `update notifications
      set user_id = $2,
-       aggregate_key = aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')),
+       aggregate_key = case
+         when payload_json ? 'unit' then $3 || (payload_json->>'unit')
+         else aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')) end,
        payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
      where user_id = $1
        and not unfinished -- those that just arrived belong to changes after the erasure`,
-    [userId, pseudonym],
+    [userId, pseudonym, pointsKeyPrefixOf(pseudonym)],
   );
 }
 
@@ -110,6 +116,7 @@ async function eraseDeadLetters(tx: Transaction, { userId, pseudonym }: Erasure)
 
 interface Copy {
   dlq_id: string;
+  subject: string | null;
   body: Uint8Array | null;
   key: string | null; // the aggregate key in the headers of the message
 }
@@ -118,22 +125,24 @@ interface Copy {
 function findCopies(tx: Transaction, userId: string): Promise<Copy[]> {
   return query<Copy & Record<string, unknown>>(
     tx,
-    `select dlq_id::text, message_body as body, message_headers->'aggregate_key'->>0 as key
+    `select dlq_id::text, message_subject as subject, message_body as body, message_headers->'aggregate_key'->>0 as key
      from notification_nats_dlq
      where position(convert_to($1, 'UTF8') in message_body) > 0
-       or starts_with(message_headers->'aggregate_key'->>0, $2)`,
-    [userId, keyPrefixOf(userId)],
+       or starts_with(message_headers->'aggregate_key'->>0, $2)
+       or starts_with(message_headers->'aggregate_key'->>0, $3)`,
+    [userId, keyPrefixOf(userId), pointsKeyPrefixOf(userId)],
   );
 }
 
-function isOf({ body, key }: Copy, userId: string): boolean {
+function isOf({ subject, body, key }: Copy, userId: string, decode: Decode): boolean {
   try {
-    if (body) return readNotification(body).user_id === userId;
+    const message = { subject: subject ?? "", header: () => undefined };
+    if (body) return decode({ ...message, data: body }).user_id === userId;
   } catch {
     // A copy that can't be read and has no key may contain the user anywhere.
     if (key === null) return true;
   }
-  return key !== null && isKeyOf(userId, key);
+  return key !== null && (isKeyOf(userId, key) || key.startsWith(pointsKeyPrefixOf(userId)));
 }
 
 // Marks the event as received. Otherwise the reconciliation would republish it with the user in it.

@@ -30,5 +30,5 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   addRoute(app, statusRoute, status(database, tables, link, inboxes));
   addRoute(app, eventsRoute, timeline(database));
   addDeadLetterRoutes(app, "notification", database, tables);
-  addRoute(app, eraseUserRoute("notification"), eraseUser(database));
+  addRoute(app, eraseUserRoute("notification"), eraseUser(database, inboxes[0].decode));
 }

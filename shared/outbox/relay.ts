@@ -34,6 +34,7 @@ export interface RelayParts<Row extends EventRow> {
 }
 
 const watchMs = 5_000;
+const refusedMs = 5_000; // until an event is tried again whose subject NATS does not permit
 
 // Publishes the events of a source. Each connection to NATS begins a round, and so does each sign
 // that the stream was replaced or has lost messages: the relay creates or checks the stream,
@@ -72,11 +73,13 @@ interface Round<Row extends EventRow> {
 async function relayRound<Row extends EventRow>(
   parts: RelayParts<Row>,
   options: RelayOptions,
-  { connection, signal }: Session,
+  { connection, signal, refused }: Session,
   round: Round<Row>,
 ): Promise<void> {
   const { source, generation } = round;
+  const { stream, types } = options;
   const publisher = openPublisher(connection, parts.link.name);
+  const publishing = { publisher, types, generation, waits: waitsFor(stream, refused, parts.log) };
   const streamChanged = new AbortController();
   const until = AbortSignal.any([signal, streamChanged.signal]);
   const worker = new Worker<Row, Published>(
@@ -84,18 +87,17 @@ async function relayRound<Row extends EventRow>(
       name: "relay",
       ...options,
       claim: (limit, context) => source.claim(limit, context),
-      work: (row, traceparent) =>
-        publishRow(publisher, row, options.types, generation, traceparent),
+      work: (row, traceparent) => publishRow(publishing, row, traceparent),
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
-      step: { name: `publish ${options.stream.subjects.join(", ")}`, kind: "producer" },
+      step: { name: `publish ${stream.subjects.join(", ")}`, kind: "producer" },
       traceparentOf: (row) => row.content.traceparent,
       about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),
     },
     parts.log,
     parts.abandon,
   );
-  const watching = watchStream(round, options.stream.name, publisher, until)
+  const watching = watchStream(round, stream, publisher, until)
     .then(() => streamChanged.abort());
   await worker.run(parts.toRelay, until);
   publisher.close();
@@ -103,11 +105,16 @@ async function relayRound<Row extends EventRow>(
   await watching;
 }
 
+interface Publishing {
+  publisher: Publisher;
+  types: EventTypes;
+  generation: number;
+  waits(subject: string): boolean;
+}
+
 async function publishRow(
-  publisher: Publisher,
+  { publisher, types, generation, waits }: Publishing,
   row: EventRow,
-  types: EventTypes,
-  generation: number,
   traceparent?: string,
 ): Promise<Outcome<Published>> {
   const { event_type } = row.content;
@@ -124,6 +131,7 @@ async function publishRow(
     return { kind: "failed", error: error.message };
   }
   const result = await publisher.publish(message);
+  if (result.kind !== "acked" && waits(type.subject)) return { kind: "later", delayMs: refusedMs };
   switch (result.kind) {
     case "acked":
       return {
@@ -137,11 +145,30 @@ async function publishRow(
   }
 }
 
-// Returns when the stream was created anew, or when its last sequence is below one that it has
-// acknowledged. Both can happen without the connection being lost.
+// Whether the events of a subject wait because NATS does not permit to publish to it. The events of
+// the other subjects must not wait with them.
+function waitsFor(
+  { subjects }: WantedStream,
+  refused: ReadonlySet<string>,
+  log: Log,
+): (subject: string) => boolean {
+  const reported = new Set<string>();
+  return (subject) => {
+    if (!refused.has(subject) || subjects.every((one) => refused.has(one))) return false;
+    if (!reported.has(subject)) {
+      log.warn("Events wait because NATS does not permit to publish to {subject}", { subject });
+    }
+    reported.add(subject);
+    return true;
+  };
+}
+
+// Returns when the stream was created anew, when its last sequence is below one that it has
+// acknowledged, or when it lacks a subject, which a replica of an earlier release may have removed.
+// All of that can happen without the connection being lost.
 async function watchStream<Row extends EventRow>(
   { source, manager, createdAt }: Round<Row>,
-  stream: string,
+  stream: WantedStream,
   publisher: Publisher,
   until: AbortSignal,
 ): Promise<void> {
@@ -150,8 +177,9 @@ async function watchStream<Row extends EventRow>(
     if (until.aborted) return;
     const acked = publisher.lastSequence();
     try {
-      const info = await manager.streams.info(stream);
-      if (String(info.created) !== createdAt || info.state.last_seq < acked) return;
+      const { created, state, config } = await manager.streams.info(stream.name);
+      if (String(created) !== createdAt || state.last_seq < acked) return;
+      if (!stream.subjects.every((subject) => config.subjects.includes(subject))) return;
     } catch {
       return;
     }

@@ -76,3 +76,14 @@ export function notAbove(
 function isAbove(low: unknown, high: unknown): boolean {
   return typeof low === "number" && typeof high === "number" && low > high;
 }
+
+// Two settings that must have different values.
+export function notSame(
+  one: string,
+  other: string,
+): z.core.$ZodCheck<Record<string, unknown>> {
+  return z.refine<Record<string, unknown>>(
+    (value) => value[one] === undefined || value[one] !== value[other],
+    { path: [one], message: `must not be the same as ${environmentName(other)}`, when: () => true },
+  );
+}

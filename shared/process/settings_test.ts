@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { environmentName } from "./program.ts";
-import { notAbove, parseSettings, prefixed, SettingsError } from "./settings.ts";
+import { notAbove, notSame, parseSettings, prefixed, SettingsError } from "./settings.ts";
 import {
   duration,
   flag,
@@ -107,6 +107,21 @@ Deno.test("two settings with a bound between them may be the same", () => {
     .check(notAbove("low", "high"));
   const given: Record<string, string> = { LOW: "3", HIGH: "3" };
   assert.deepEqual(parseSettings(schema, (name) => given[name]), { low: 3, high: 3 });
+});
+
+Deno.test("two settings that must differ are compared, unless one of them is missing", () => {
+  const schema = z.object({ one: text().optional(), other: text().optional() })
+    .check(notSame("one", "other"));
+  const problems = (given: Record<string, string>) => {
+    try {
+      return parseSettings(schema, (name) => given[name]) && [];
+    } catch (error) {
+      return (error as SettingsError).problems;
+    }
+  };
+  assert.deepEqual(problems({ ONE: "a", OTHER: "b" }), []);
+  assert.deepEqual(problems({}), []);
+  assert.deepEqual(problems({ ONE: "a", OTHER: "a" }), ["ONE must not be the same as OTHER"]);
 });
 
 Deno.test("a missing required setting is named", () => {

@@ -6,6 +6,7 @@ import { deleteBatchSize } from "../../shared/process/retention.ts";
 import { withClient } from "../../tools/servers/asking.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { ask } from "../support/entitlement.ts";
+import { insertReservations } from "../support/points.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { collectingLog } from "../support/relays.ts";
 
@@ -48,6 +49,41 @@ Deno.test("only events that were published a day ago are deleted from the outbox
     kept.map(({ aggregate_key }) => aggregate_key),
     [2, 3, 4, 5, 6, 7].map((i) => `user-${i}:sku`),
   );
+});
+
+Deno.test("only reservations that were done or cancelled long ago are deleted, with their attempts", async () => {
+  await using place = await freshTables();
+  const ids = await insertReservations(place.ownerUrl, {
+    ...{ count: 8, users: 1, fromMs: 0, overMs: 0 },
+  });
+  await ask(
+    place.ownerUrl,
+    `update point_reservations reservation
+     set status = aged.status, done_at = now() - aged.age, created_at = now() - interval '90 days',
+       transaction_id = case aged.status when 'DONE' then gen_random_uuid() end
+     from unnest($1::uuid[]) with ordinality as wanted (id, i)
+     join (values
+       (1, 'DONE', interval '30 days'),
+       (2, 'CANCELLED', interval '31 days'),
+       (3, 'DONE', interval '29 days 23 hours'),
+       (4, 'CANCELLED', interval '0'),
+       (5, 'PENDING', null),
+       (6, 'PROCESSING', null),
+       (7, 'FAILED', null)
+     ) as aged (i, status, age) using (i)
+     where reservation.id = wanted.id`,
+    [ids],
+  );
+  await ask(
+    place.ownerUrl,
+    "insert into reservation_attempts (id, outcome) select id, 'RETRIED' from point_reservations",
+  );
+  const lines = await clean(place.database);
+  assert.match(lines.join(), /and 2 reservations/);
+  for (const table of ["point_reservations", "reservation_attempts"]) {
+    const kept = await ask<{ id: string }>(place.ownerUrl, `select id from ${table}`);
+    assert.deepEqual(kept.map(({ id }) => ids.indexOf(id)).sort(), [2, 3, 4, 5, 6, 7], table);
+  }
 });
 
 Deno.test("two replicas delete old keys and events in batches, each row once, and pass over locked rows", async () => {

@@ -9,10 +9,19 @@ import { playOut } from "./crash/play.ts";
 import { playOutMigration } from "./crash/play_migration.ts";
 import { receivePoints } from "./crash/receive_points.ts";
 import { openReminders, reminderPoints } from "./crash/reminder_points.ts";
+import { reservationPoints } from "./crash/reservation_points.ts";
 import { retentionPoints } from "./crash/retention_points.ts";
 import { openStage } from "./crash/stage.ts";
 
-for (const point of [...changePoints, ...receivePoints, ...deliveryPoints, ...retentionPoints]) {
+for (
+  const point of [
+    ...changePoints,
+    ...receivePoints,
+    ...deliveryPoints,
+    ...reservationPoints,
+    ...retentionPoints,
+  ]
+) {
   Deno.test(`${point.of} dies ${point.dies}`, () => playOut(point, openStage));
 }
 

@@ -59,6 +59,14 @@ const explorations: Exploration[] = [
     scope: { ...noEvents, reminders: [0, 1, 2], firers: 2, faults: 2 },
   },
   {
+    name: "Granting points",
+    scope: { ...noEvents, reservations: [0, 3], granters: 2, asks: ["grant", "spend"], faults: 1 },
+  },
+  {
+    name: "Granting points, with two faults",
+    scope: { ...noEvents, reservations: [0, 3], granters: 2, asks: ["spend"], faults: 2 },
+  },
+  {
     name: "End to end",
     scope: { events: [0, 1], relays: 2, consumers: 1, deliverers: 1, faults: 1 },
     habits: { claimsBeside: false },
@@ -102,11 +110,13 @@ Deno.test("the model finds what is broken on purpose", async (t) => {
 
 function rowOf(
   name: string,
-  { events, reminders = [], relays, consumers, deliverers, firers = 0, faults }: Scope,
+  { events, reminders = [], reservations = [], ...scope }: Scope,
   { states, transitions }: Omit<Explored, "found">,
 ): string {
-  const rows = events.length + reminders.length;
-  const cells = [rows, relays, consumers, deliverers, firers, faults, states, transitions];
+  const { relays, consumers, deliverers, firers = 0, granters = 0, asks = [], faults } = scope;
+  const rows = events.length + reminders.length + reservations.length + asks.length;
+  const processes = [relays, consumers, deliverers, firers, granters];
+  const cells = [rows, ...processes, faults, states, transitions];
   return `| ${[name, ...cells.map((cell) => cell.toLocaleString("en"))].join(" | ")} |`;
 }
 

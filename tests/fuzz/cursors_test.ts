@@ -21,7 +21,11 @@ const written: unknown[] = [
     [time, id, text],
   ]),
   ...[[time, id], [time, id, time], [id], ["1"], ["9".repeat(18)], ["9".repeat(40)]],
-  ...[[1, 2], [null], [[]], [{}], [], {}, "\0", 7, null, { 0: "\0", 1: "x", length: 2 }],
+  ...[[7], [-1], [0.5], [2 ** 53], [1, 2], [null], [[]], [{}], [], {}, "\0", 7, null, {
+    0: "\0",
+    1: "x",
+    length: 2,
+  }],
   ...fc.sample(fc.array(fc.oneof(anyText, anyTime, fc.constant(id)), { maxLength: 3 }), 60),
 ];
 

@@ -50,6 +50,15 @@ export const anyTime: fc.Arbitrary<string> = fc.oneof(
   anyText,
 );
 
+const most = Number.MAX_SAFE_INTEGER;
+
+/** Numbers near the bounds of amounts, and what no amount can be. */
+export const anyNumber: fc.Arbitrary<number> = fc.oneof(
+  fc.constantFrom(0, 1, -1, 0.5, 1.5, most - 1, most, most + 1, -most, 2 ** 63, 1e300, 1e-300),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+);
+
 /** All that a header can contain: Latin-1 without control characters. */
 export const headerText: fc.Arbitrary<string> = fc.string({
   unit: fc.integer({ min: 0x20, max: 0xff }).filter((code) => code !== 0x7f)

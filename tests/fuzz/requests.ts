@@ -1,12 +1,12 @@
 // Requests generated from a route's description: valid ones, valid ones with one defect, and
 // garbage.
 import fc from "fast-check";
-import { anyText, anyTime, headerText } from "./fuzz.ts";
+import { anyNumber, anyText, anyTime, headerText } from "./fuzz.ts";
 import type { Parameter, Route, Schema } from "./openapi.ts";
 
 export interface FuzzRequest {
   route: string; // its name
-  path: string; // with its query
+  path: string; // with its query; "{name}" is to be replaced by a value that a service has answered
   method: string;
   headers: Record<string, string>;
   body: BodyInit | undefined;
@@ -28,7 +28,9 @@ interface Parts {
 function goodParts({ parameters, body }: Route): fc.Arbitrary<Parts> {
   const values = parameters.map((parameter) => {
     const text = parameter.in === "header" ? goodHeader : goodText;
-    const value = goodValue(parameter.schema, text).map(String);
+    const known = fc.constant(`{${parameter.name}}`);
+    const good = goodValue(parameter.schema, text).map(String);
+    const value = parameter.in === "path" ? fc.oneof(good, known) : good;
     return parameter.required ? value : seldom(value);
   });
   return fc.record({
@@ -104,7 +106,8 @@ function toRequest({ name, path, method }: Route, { values, body }: Parts): Fuzz
   let filled = path;
   for (const [parameter, value] of values) {
     if (parameter.in === "path") {
-      filled = filled.replace(`{${parameter.name}}`, escaped(value ?? ""));
+      const place = `{${parameter.name}}`;
+      if (value !== place) filled = filled.replace(place, () => escaped(value ?? ""));
     } else if (value === undefined) continue;
     else if (parameter.in === "header") headers[parameter.name] = value;
     else query.push(`${parameter.name}=${escaped(value)}`);
@@ -125,13 +128,13 @@ const goodText = fc.oneof(
     .map((text) => `a${text.replaceAll(/\p{Cc}/gu, "")}`),
 );
 
-const goodTime = fc.date({
-  min: new Date("2026-01-01"),
-  max: new Date("2027-01-01"),
-  noInvalidDate: true,
-})
-  .map((date) => date.toISOString());
-const goodHeader = fc.stringMatching(/^[\x21-\x7e]{1,60}$/);
+const yearMs = 365 * 86_400_000;
+const goodTime = fc.integer({ min: -yearMs, max: yearMs })
+  .map((ms) => new Date(Date.now() + ms).toISOString());
+const goodHeader = fc.oneof(
+  { weight: 1, arbitrary: fc.constantFrom("key-1", "key-2", "key-3") },
+  { weight: 4, arbitrary: fc.stringMatching(/^[\x21-\x7e]{1,60}$/) },
+);
 
 function goodValue(schema: Schema, text = goodText): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum);
@@ -142,13 +145,18 @@ function goodValue(schema: Schema, text = goodText): fc.Arbitrary<unknown> {
       return fc.array(goodValue(schema.items ?? {}), { minLength: 1, maxLength: 5 });
     case "integer":
     case "number":
-      return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1_000 });
+      return goodNumber(schema);
     case "boolean":
       return fc.boolean();
   }
   if (schema.format === "date-time") return goodTime;
   if (schema.format === "uuid") return fc.uuid();
   return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : text;
+}
+
+function goodNumber({ minimum: min = 0, maximum: max = 1_000 }: Schema): fc.Arbitrary<number> {
+  const small = fc.integer({ min, max: Math.min(max, min + 100) });
+  return fc.oneof(small, fc.integer({ min, max }), fc.constantFrom(min, max));
 }
 
 function goodObject(
@@ -186,8 +194,9 @@ function brokenValue(schema: Schema): fc.Arbitrary<unknown> {
     .map(([good, [name, value]]) => ({ ...good, [name]: value }));
 }
 
-function brokenMember({ format }: Schema = {}): fc.Arbitrary<unknown> {
-  const ofItsKind = format === "date-time" ? anyTime : anyText;
+function brokenMember({ format, type }: Schema = {}): fc.Arbitrary<unknown> {
+  const isNumber = type === "integer" || type === "number";
+  const ofItsKind = format === "date-time" ? anyTime : isNumber ? anyNumber : anyText;
   const ofAnother = fc.oneof(fc.jsonValue(), fc.constant(undefined));
   return fc.oneof({ weight: 2, arbitrary: ofItsKind }, { weight: 1, arbitrary: ofAnother });
 }

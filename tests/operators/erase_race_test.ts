@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type Handler, Hono } from "hono";
 import { eraseUser } from "../../entitlement/operators/erase_user.ts";
 import { eraseUser as eraseNotified } from "../../notification/operators/erase_user.ts";
+import { readNotification } from "../../notification/notification.ts";
 import { type AskReceiver, receiverOver } from "../../entitlement/reconciliation/ask.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { getLogger } from "@logtape/logtape";
@@ -96,7 +97,7 @@ for (const isDeleted of [false, true]) {
         : "update notifications set status = 'PENDING', next_retry_at = now() + interval '1 hour'",
     ];
     const database = openDatabase(place.serviceUrl, "erase");
-    const erase = () => answerOf(eraseNotified(database));
+    const erase = () => answerOf(eraseNotified(database, ({ data }) => readNotification(data)));
     try {
       assert.equal(await whileAnother(place.ownerUrl, sendBack, erase), "WAITING");
     } finally {
@@ -120,7 +121,7 @@ Deno.test("an erasure is refused while a captured message of the user is sent ba
        values ('${event.eventId}', '${event.eventId}', 'ann', 'ann:x', 1, 'type', now(), '{}',
          now() + interval '1 hour')`,
     ];
-    const erase = () => answerOf(eraseNotified(database));
+    const erase = () => answerOf(eraseNotified(database, ({ data }) => readNotification(data)));
     await assert.rejects(whileAnother(place.ownerUrl, sendBack, erase), /arrived in the meantime/);
     const ofCopy = "select from notification_nats_dlq where message_body is not null";
     assert.equal((await ask(place.ownerUrl, ofCopy)).length, 1);

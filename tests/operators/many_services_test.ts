@@ -143,7 +143,10 @@ Deno.test("the dead letters of every service are listed, shown and sent back, an
   const { dead_letters: [{ id }] } = JSON.parse(output);
   assert.match((await ops(three, "dead", "show", "parcel", id)).output, /torn\n\n"ann"/);
   const wrong = await ops(three, "dead", "show", "letter", id);
-  assert.match(wrong.errors, /^LAYER must be one of outbox, delivery, advisory, parcel, not/);
+  assert.match(
+    wrong.errors,
+    /^LAYER must be one of outbox, reservation, delivery, advisory, parcel, not/,
+  );
   const help = await ops(three, "dead", "list", "--help");
   assert.match(help.output, /^ +parcel +Parcels that nobody could pack\.$/m);
 
@@ -204,7 +207,7 @@ Deno.test("each service answers the routes that it declares, and no two the same
       assert.equal(await answers(`/debug/${name}/${path}`), has ? 200 : 404, `${name} ${path}`);
     }
     for (const by of looks.timeline?.by ?? []) {
-      const value = by === "event_id" ? crypto.randomUUID() : "x";
+      const value = ["event_id", "reservation_id"].includes(by) ? crypto.randomUUID() : "x";
       assert.equal(await answers(`/debug/${name}/timeline?${by}=${value}`), 200, `${name} ${by}`);
     }
     const erases = await answers(`/operations/${name}/erase-user`); // a GET changes nothing

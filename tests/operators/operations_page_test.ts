@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
 import { countsOf, startNotification, untilAllAcked, untilSent } from "../support/notification.ts";
+import { inMs, reserve } from "../support/points.ts";
 import { ops } from "./ops.ts";
 import { failingSends, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -44,6 +45,7 @@ Deno.test("each transcript in docs/operations.md is what the command prints", as
   for (const [block, command = "", expected = ""] of text.matchAll(transcript)) {
     if (/send-back .*--reason/.test(command)) after.use(await repair());
     if (command.includes("reconcile --since 1h --dry-run")) await lose(stack);
+    if (command === "deno task ops points") await reservePoints(stack);
     const args = argumentsOf(command).map((word) => ids.get(word) ?? word);
     const { output } = await ops(stack, ...args);
     if (/send-back .*--reason/.test(command)) await untilSent(place, 3);
@@ -73,6 +75,14 @@ function normal(output: string): string {
     .replaceAll(/\b\d+ (ms|s|min|h|d)\b/g, "AGE")
     .replaceAll(/\(worker \S+,/g, "(worker W,")
     .replaceAll(/ +/g, " ");
+}
+
+/** One reservation is done, and one is to come. */
+async function reservePoints({ entitlement, place }: Stack): Promise<void> {
+  const zoe = { user_id: "zoe", reason: "campaign" };
+  await reserve(entitlement.url, { ...zoe, source_id: "summer" }, "summer-zoe");
+  await reserve(entitlement.url, { ...zoe, source_id: "autumn", execute_at: inMs(3_600_000) });
+  await untilSent(place, 3); // zoe's notification is in the place of the one that was lost
 }
 
 /** Makes it look as if Ann's event had never been received. */

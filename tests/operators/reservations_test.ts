@@ -2,7 +2,9 @@
 // and their dead letters.
 import assert from "node:assert/strict";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
-import { look, operate } from "../support/stack.ts";
+import { untilSent } from "../support/notification.ts";
+import { look, operate, startStack } from "../support/stack.ts";
+import { ops } from "./ops.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { cancel, grantPoints, inMs, reserve, reserveRight } from "../support/points.ts";
 
@@ -92,6 +94,33 @@ Deno.test("the timeline of points leads from the reservation to their event, by 
     const events = await timelineOf(kenri, by ?? "", value ?? "");
     assert.deepEqual(events.map(withoutSteps), [withoutSteps(found)], by);
   }
+});
+
+Deno.test("ops follows a reservation from the request to the inbox, and shows the points of its user", async () => {
+  await using stack = await startStack();
+  const { entitlement, place } = stack;
+  const { json } = await reserve(entitlement.url, { point_amount: 7 }, "campaign-1");
+  const { json: next } = await reserve(entitlement.url, { execute_at: inMs(hour) });
+  await untilSent(place, 1);
+  const said = async (...args: string[]) => {
+    const { code, output, errors } = await ops(stack, ...args);
+    assert.deepEqual([code, errors], [0, ""], output);
+    return output;
+  };
+  const way = /RESERVED[^]*DUE[^]*DONE[^]*CHANGED[^]*PUBLISHED[^]*RECEIVED[^]*SENT/;
+  assert.match(await said("timeline", "--reservation", json.reservation_id), way);
+  assert.match(await said("timeline", "--key", "campaign-1"), way);
+  const ofUser = await said("timeline", "--user", "ann");
+  assert.match(ofUser, new RegExp(`reserved ${next.reservation_id} .* PENDING +-$`, "m"));
+  assert.match(ofUser, /points:points +1 +PointsAdded +PUBLISHED +SENT$/m);
+  const points = await said("points", "--user", "ann");
+  assert.match(points, /^points +7 +1 /m);
+  assert.match(points, new RegExp(`${next.reservation_id} +ann +\\+10 points +PENDING`));
+  assert.match(points, /\+7 points +7 +1 +reservation/);
+  assert.match(await said("points", "next"), new RegExp(next.reservation_id));
+  assert.match(await said("points", "late"), /Nothing is waiting/);
+  assert.match(await said("points"), /reservations to come +1\n[^]*All is well/);
+  assert.equal((await ops(stack, "points", "--user", "nobody")).code, 1);
 });
 
 Deno.test("a scheduled right leads to its event, or shows its refusal", async () => {

@@ -140,9 +140,13 @@ Deno.test("a refused key has an answer and no event, and an invalid request is r
     assert.deepEqual(await look(entitlement.url, `${path}?${query}`), { events: [] });
   }
   const cases: [string, string][] = [
-    ["", "exactly one of event_id, user_id, idempotency_key is required"],
-    ["?user_id=a&event_id=b", "exactly one of event_id, user_id, idempotency_key is required"],
+    ["", "exactly one of event_id, user_id, idempotency_key, reservation_id is required"],
+    [
+      "?user_id=a&event_id=b",
+      "exactly one of event_id, user_id, idempotency_key, reservation_id is required",
+    ],
     ["?event_id=x", "event_id must be UUIDs, separated by commas"],
+    ["?reservation_id=x", "reservation_id must be a UUID"],
     [`?event_id=${Array(101).fill(unknown)}`, "event_id must be at most 100"],
     ["?user_id=%20", "user_id is required"],
   ];

@@ -132,10 +132,11 @@ Deno.test("each unit of a user has a balance of its own, and unit chooses one", 
   }
   const { json } = await listOf(url, user.user_id, "points");
   assert.equal(json.user_id, user.user_id);
-  const balances = new Map(
+  assert.deepEqual(
     json.balances.map(({ unit, balance }: Record<string, unknown>) => [unit, balance]),
+    units.map((unit, i) => [unit, i + 1]).sort(),
+    "they are in the order of their units",
   );
-  assert.deepEqual(balances, new Map(units.map((unit, i) => [unit, i + 1])));
   for (const balance of json.balances) {
     assert.deepEqual(Object.keys(balance), ["unit", "balance", "version", "updated_at"]);
     assert.match(balance.updated_at, inUtc);

@@ -1,6 +1,7 @@
 // A balance is spent to 0 and not further, however many spend at once: P-113.
 import assert from "node:assert/strict";
 import { type Answer, assertError } from "../support/api.ts";
+import { transactionsIn } from "../support/changes.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import {
   assertSums,
@@ -68,4 +69,6 @@ Deno.test("spends race grants and due reservations of the same balance, and the 
   const sum = changed.reduce((sum, { json }) => sum + json.transaction.point_amount, 40 * 3);
   assert.equal(await balanceOf(kenri.url, "ann"), sum);
   await assertSums(ownerUrl);
+  await Promise.all([kenri.service.stop(), other.stop()]);
+  assert.deepEqual(await transactionsIn(ownerUrl), { rolledBack: 0, deadlocks: 0 });
 });

@@ -42,6 +42,8 @@ export const deliveries = (result: string): string =>
   `notification_delivery_total{${notification},result="${result}"}`;
 export const received = (outcome: string): string =>
   `notification_receive_total{${notification},outcome="${outcome}"}`;
+export const pending = (events: string): string =>
+  `notification_stream_pending_current{${notification},events="${events}"}`;
 export const dead = (layer: string): string =>
   `notification_dlq_current{${notification},layer="${layer}"}`;
 export const reads = (le: string, all: number, inTime: number): Series =>
@@ -85,7 +87,8 @@ export const healthy: Series = {
   [dead("advisory")]: always(0),
   ...sent("30", 10, 10),
   [`notification_backlog_age_seconds{${notification}}`]: always(0),
-  [`notification_stream_pending_current{${notification}}`]: always(3),
+  [pending("entitlements")]: always(3),
+  [pending("points")]: always(3),
   [`notification_overdue_current{${notification}}`]: always(0),
   [`entitlement_unreceived_current{${entitlement},state="MISSING"}`]: always(0),
   [`entitlement_proven_until_timestamp_seconds{${entitlement}}`]: `60+60x${samples}`,

@@ -10,6 +10,7 @@ import {
   from,
   list,
   notification,
+  pending,
   perSecond,
   published,
   reads,
@@ -46,7 +47,8 @@ export const scenarios: Record<string, Scenario> = {
       [commands("applied")]: always(0),
       [received("handled")]: always(0),
       [deliveries("sent")]: always(0),
-      [`notification_stream_pending_current{${notification}}`]: always(0),
+      [pending("entitlements")]: always(0),
+      [pending("points")]: always(0),
     },
   },
 

@@ -6,6 +6,7 @@ import {
   entitlement,
   from,
   notification,
+  pending,
   perSecond,
   published,
   received,
@@ -78,7 +79,7 @@ export const eventScenarios: Record<string, Scenario> = {
   },
   "less is received than published": {
     fires: ["StreamWaits"],
-    but: { [`notification_stream_pending_current{${notification}}`]: perSecond(10) },
+    but: { [pending("points")]: perSecond(10) },
   },
   "a message can't be stored": {
     fires: ["ReceivesFail"],

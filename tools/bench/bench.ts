@@ -2,11 +2,15 @@
 // measured in turns with its limit, in the same run.
 import { startServers } from "../servers/servers.ts";
 import { startList, startReplay } from "./answers.ts";
-import { startCommit } from "./commit.ts";
+import { besideDueOf } from "./beside_due.ts";
+import { startCommit, startReserve } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
+import { startDue } from "./due.ts";
+import { startBrokerDrain, startDueDrain } from "./due_drain.ts";
+import { startBrokerExact, startDueExact } from "./due_exact.ts";
 import { makeWalFiles } from "./database.ts";
 import { startDeliver, startDeliverDrain } from "./deliver.ts";
-import { fullOf, heldOf, hotOf, replicasOf } from "./growth.ts";
+import { beforeFutureOf, fullOf, heldOf, hotOf, insteadOf, replicasOf } from "./growth.ts";
 import { startLatency } from "./latency.ts";
 import { machineFacts } from "./machine.ts";
 import { plotOf } from "./plot.ts";
@@ -45,9 +49,18 @@ const works: Record<string, StartWork> = {
   "relay-hot-wiped": hotOf(startRelayDrain, "relay_hot_wiped", { wiped: true }),
   "deliver-hot": hotOf(startDeliverDrain, "deliver_hot"),
   "deliver-hot-3": hotOf(startDeliverDrain, "deliver_hot_3", { replicas: 3 }),
+  reserve: startReserve,
+  due: startDue,
+  "due-future": beforeFutureOf(startDueDrain, "due"),
+  "due-hot": hotOf(startDueDrain, "due_hot"),
+  "commit-due": besideDueOf("commit_due"),
+  "commit-due-hot": besideDueOf("commit_due_hot", 40),
+  "due-exact": startDueExact,
+  "due-exact-broker": startBrokerExact,
+  "due-broker": insteadOf(startBrokerDrain, startDueDrain, "due_broker"),
   soak: startSoak,
 };
-const onlyWhenNamed = ["soak"];
+const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker"];
 
 interface Options {
   quick: boolean;

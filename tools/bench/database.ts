@@ -26,6 +26,13 @@ export async function countOf(owner: pg.Client, from: string): Promise<number> {
   return row?.count ?? 0;
 }
 
+export async function hasRow(owner: pg.Client, from: string): Promise<boolean> {
+  const { rows: [row] } = await owner.query<{ found: boolean }>(
+    `select exists (select from ${from}) as found`,
+  );
+  return row?.found ?? false;
+}
+
 /** Fails unless the `from` clause has this many rows. */
 export async function expectRows(
   { ownerUrl }: DatabaseUrls,

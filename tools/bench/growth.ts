@@ -15,11 +15,32 @@ export function fullOf(start: StartDrain, name: string): StartWork {
   };
 }
 
+export function beforeFutureOf(start: StartDrain, name: string): StartWork {
+  return async (bench) => {
+    const future = bench.quick ? 100_000 : 1_000_000;
+    const beside = await start(bench, { name: `${name}_future`, future });
+    const alone = await start(bench, { name: `${name}_alone` });
+    return compare(() => beside.run(), () => alone.run(), "the same without them", 0.9, [
+      beside,
+      alone,
+    ]);
+  };
+}
+
 export function replicasOf(start: StartDrain, name: string, replicas: number): StartWork {
   return async (bench) => {
     const many = await start(bench, { name: `${name}_by_${replicas}`, replicas });
     const one = await start(bench, { name: `${name}_beside_${replicas}` });
     return compare(() => many.run(), () => one.run(), "the same by one", 0.9, [many, one]);
+  };
+}
+
+/** The other way to do the same work; neither is wanted faster, so nothing is required. */
+export function insteadOf(start: StartDrain, usual: StartDrain, name: string): StartWork {
+  return async (bench) => {
+    const other = await start(bench, { name });
+    const drain = await usual(bench, { name: `${name}_usual` });
+    return compare(() => other.run(), () => drain.run(), "the same without", 0, [other, drain]);
   };
 }
 

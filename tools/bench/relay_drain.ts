@@ -9,7 +9,7 @@ import { connectTo } from "../servers/nats_client.ts";
 import { until } from "../servers/wait.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { settingsOf } from "./both.ts";
-import { expectRows, uuidOfRow } from "./database.ts";
+import { expectRows, hasRow, uuidOfRow } from "./database.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
 
 export const batchSize = 200; // the service's own default
@@ -132,13 +132,6 @@ const isWaiting = "outbox_events where unfinished";
 async function drained(owner: pg.Client): Promise<void> {
   await owner.query("set enable_seqscan = off"); // among many finished rows by the index, as the service
   while (await hasRow(owner, isWaiting)) await new Promise((again) => setTimeout(again, 10));
-}
-
-async function hasRow(owner: pg.Client, from: string): Promise<boolean> {
-  const { rows: [row] } = await owner.query<{ found: boolean }>(
-    `select exists (select from ${from}) as found`,
-  );
-  return row?.found ?? false;
 }
 
 export function assertPublished(database: DatabaseUrls, events: number): Promise<void> {

@@ -44,6 +44,7 @@ export function itemsOfDrain({ quick }: Bench): number {
 export interface DrainOptions {
   name: string;
   finished?: number; // number of old finished rows in the tables
+  future?: number; // number of rows that are due next year
   replicas?: number;
   items?: number;
   pollInterval?: string;

@@ -102,6 +102,8 @@ class Story {
   }
 
   next(): Step[] {
+    const cancel = this.#points.cancelSoon();
+    if (cancel) return [{ kind: "change", isSole: false, request: cancel }];
     const chance = this.random.next();
     if (chance < 0.12) return this.#repeat();
     if (chance < 0.17) return this.#keyConflict();

@@ -23,6 +23,7 @@ export class PointsStory {
   readonly #newRequest: NewRequest;
   readonly #user: () => string;
   #reserved: CancelRequest[] = []; // not cancelled yet, by this client
+  #soon: CancelRequest | undefined; // before anything else
 
   constructor(random: Random, newRequest: NewRequest, user: () => string) {
     this.#random = random;
@@ -33,11 +34,18 @@ export class PointsStory {
   /** `isSole`: it can't be refused. */
   next(): { request: AnyRequest; isSole: boolean } {
     const chance = this.#random.next();
-    const earlier = chance < 0.25 ? this.#cancel() : undefined;
+    const earlier = chance < 0.15 ? this.#cancel() : undefined;
     if (earlier) return { request: earlier, isSole: false };
     if (chance < 0.65) return { request: this.#reserve(), isSole: true };
     const action = chance < 0.8 ? "POINTS_ADD" : "POINTS_TAKE";
     return { request: this.#change(action), isSole: action === "POINTS_ADD" };
+  }
+
+  /** Often a reservation is cancelled right after it was accepted, before it is due. */
+  cancelSoon(): CancelRequest | undefined {
+    const soon = this.#soon;
+    this.#soon = undefined;
+    return soon;
   }
 
   note(request: AnyRequest, answer: string | undefined): void {
@@ -45,10 +53,11 @@ export class PointsStory {
     const { reservation_id: reservation } = JSON.parse(answer);
     const isOfRight = "sku" in request.what;
     const { user } = request;
-    this.#reserved.push({
+    const cancel: CancelRequest = {
       ...{ action: "CANCEL", key: `cancel-${reservation}`, user, reservation, isOfRight },
-    });
-    this.#reserved = this.#reserved.slice(-5);
+    };
+    if (this.#random.next() < 0.3) this.#soon = cancel;
+    else this.#reserved = [...this.#reserved.slice(-4), cancel];
   }
 
   #cancel(): CancelRequest | undefined {

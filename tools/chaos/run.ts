@@ -1,6 +1,6 @@
 // One run: the stack and its clients, the faults of the plan, quiet, and then the check.
 import { pause } from "../../shared/process/signals.ts";
-import { durable } from "../load/stage.ts";
+import { durable, pointsDurable } from "../load/stage.ts";
 import type { OwnerUrls } from "./invariants/invariants.ts";
 import { readAllTables, unrest } from "./invariants/tables.ts";
 import { check } from "./checker.ts";
@@ -106,6 +106,7 @@ async function heal(
       const left = poison.filter(({ kind }) => kind === "refused").length;
       return unread(stack, { stream, durable, left });
     },
+    () => unread(stack, { stream, durable: pointsDurable }),
   ]);
   load.abandon();
   await finished;

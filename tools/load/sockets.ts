@@ -4,12 +4,13 @@
 // each other. Arguments: url, and the loop as JSON. Prints one line of JSON.
 import { fileURLToPath } from "node:url";
 import { grant, toHttp } from "./change_request.ts";
-import { type HttpRequest, toBytes } from "./http_request.ts";
+import { command, type HttpRequest, toBytes } from "./http_request.ts";
 
 // What a load asks for as request number `number`.
 const kinds = {
   change: changeOf,
   replay: (number, users) => changeOf(number % 10_000, users),
+  reserve: reservationOf,
   list: (number, users) => ({ path: `/v1/users/user-${number % (users ?? 1)}/entitlements` }),
 } satisfies Record<string, (number: number, users?: number) => HttpRequest>;
 
@@ -53,7 +54,7 @@ export interface Times {
   max: number;
 }
 
-/** Fails unless every answer is a 200. */
+/** Fails unless every answer is a 200 or 202. */
 export function runLoad(
   url: string,
   kind: LoadKind,
@@ -106,7 +107,7 @@ async function closedLoop(url: URL, { kind, first, count, users }: ClosedLoop) {
       const from = performance.now();
       const answer = await ask(requests[index] as Uint8Array);
       latencies[index] = performance.now() - from;
-      if (statusOf(answer) !== 200) throw new Error(`Not answered with 200: ${answer}`);
+      if (![200, 202].includes(statusOf(answer))) throw new Error(`Not accepted: ${answer}`);
     }
     close();
   };
@@ -201,6 +202,16 @@ function changeOf(number: number, users?: number): HttpRequest {
     : [`user-${number % users}`, `premium-${Math.floor(number / users)}`];
   const [key, purchase] = [`key-${number}`, `purchase-${number}`];
   return toHttp(grant({ key, user, sku, reason: "purchase", purchase }));
+}
+
+/** Each reservation is of a new user. */
+function reservationOf(number: number): HttpRequest {
+  const fields = { user_id: `user-${number}`, point_amount: 10, execute_at: inOneYear() };
+  return command("/v1/points/reservations", `key-${number}`, fields);
+}
+
+export function inOneYear(): string {
+  return new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
 }
 
 if (import.meta.main) {

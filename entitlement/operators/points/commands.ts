@@ -135,8 +135,8 @@ function reservationTable(reservations: ReservationLook[]): string {
     "DUE": ({ due_at }) => time(due_at),
     "RESERVATION_ID": ({ reservation_id }) => reservation_id,
     "USER": ({ user_id }) => user_id,
-    "WHAT": ({ kind, item, point_amount }) =>
-      kind === "POINTS" ? `+${point_amount} ${item}` : `${kind} ${item}`,
+    "WHAT": ({ kind, unit, point_amount, stock_keeping_unit }) =>
+      kind === "POINTS" ? `+${point_amount} ${unit}` : `${kind} ${stock_keeping_unit}`,
     "STATUS": ({ status }) => status,
     "ATTEMPTS": ({ attempt_count }) => attempt_count,
     "LAST ERROR": ({ last_error }) => last_error,

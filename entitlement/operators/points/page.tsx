@@ -6,6 +6,7 @@ import {
   Facts,
   NextPage,
   type Site,
+  State,
   Status,
   Table,
   When,
@@ -164,9 +165,11 @@ function ReservationTable({ site, label, reservations, none }: TableParts): JSX.
         <When at={row.due_at} />,
         <a href={`${pointsPath}${queryOf({ user_id: row.user_id })}`}>{row.user_id}</a>,
         row.kind === "POINTS"
-          ? `+${whole(row.point_amount ?? 0)} ${row.item}`
-          : `${row.kind} ${row.item}`,
-        <Status site={site} status={row.status} />,
+          ? `+${whole(row.point_amount ?? 0)} ${row.unit}`
+          : `${row.kind} ${row.stock_keeping_unit}`,
+        row.status === "PENDING" && row.attempt_count === 0
+          ? <State tone="muted" word="PENDING" />
+          : <Status site={site} status={row.status} />,
         row.attempt_count,
         <TimelineLink of={row} />,
         <span class="error">{row.last_error ?? "–"}</span>,

@@ -7,8 +7,9 @@ export const reservationSchema = z.object({
   reservation_id: z.uuid(),
   kind: z.enum(["POINTS", "GRANT", "REVOKE"]),
   user_id: z.string(),
-  item: z.string().openapi({ description: "The stock keeping unit, or `points:` and the unit" }),
+  unit: z.string().nullable(),
   point_amount: z.int().nullable(),
+  stock_keeping_unit: z.string().nullable(),
   due_at: z.string(),
   execute_at: z.string(),
   status: z.string(),
@@ -20,6 +21,6 @@ export type ReservationLook = z.infer<typeof reservationSchema>;
 
 // Of the table point_reservations.
 export const reservationColumns = `id as reservation_id, kind, user_id,
-       coalesce(stock_keeping_unit, 'points:' || unit) as item, point_amount,
+       unit, point_amount, stock_keeping_unit,
        ${utc("point_reservations.due_at")} as due_at,
        ${utc("point_reservations.execute_at")} as execute_at, status, attempt_count, last_error`;

@@ -28,8 +28,8 @@ export const pointsVerify: OwnCommand = {
 
 Each balance must be the sum of its transactions and its version their number, none may be negative,
 each transaction must have its audit row, and each reservation of points that is done its transaction.
-With --user the audit chains of the user are verified as well; \`ops audit verify\` verifies those of
-all users. It reads every row, a page at a time, and changes may continue meanwhile.
+Then the audit chains are verified, as by \`ops audit verify\`. It reads every row, a page at a time,
+and changes may continue meanwhile.
 Exit code 1 if something does not agree.`,
   async run(service, call) {
     const user_id = text(call.values["user"]);
@@ -41,10 +41,10 @@ Exit code 1 if something does not agree.`,
       sum["reservations done"] += page.reservations;
       problems.push(...page.problems);
     }
-    const chains = user_id === undefined ? undefined : await auditVerify.run(service, call);
+    const chains = await auditVerify.run(service, call);
     return {
-      problem: problems.length > 0 || chains?.problem === true,
-      json: { ...sum, problems, audit: chains?.json },
+      problem: problems.length > 0 || chains.problem,
+      json: { ...sum, problems, audit: chains.json },
       text: [
         list(sum),
         "",
@@ -52,7 +52,8 @@ Exit code 1 if something does not agree.`,
         problems.length > 0
           ? `The points do not agree: ${count(problems.length, "problem")} found.`
           : "All points agree.",
-        ...(chains ? ["", chains.text] : []),
+        "",
+        chains.text,
       ].join("\n"),
     };
   },

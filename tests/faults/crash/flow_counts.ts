@@ -7,7 +7,13 @@ export const countsOf = {
   union all
   select 'outbox ' || status, count(*)::int from outbox_events group by status
   union all
-  select 'outbox attempts', coalesce(sum(attempt_count), 0)::int from outbox_events`,
+  select 'outbox attempts', coalesce(sum(attempt_count), 0)::int from outbox_events
+  union all
+  select 'transactions', count(*)::int from point_transactions
+  union all
+  select 'reservations ' || status, count(*)::int from point_reservations group by status
+  union all
+  select 'reservation attempts', coalesce(sum(attempt_count), 0)::int from point_reservations`,
   notification: `
   select 'processed' as what, count(*)::int from processed_events
   union all

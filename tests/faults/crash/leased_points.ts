@@ -20,12 +20,13 @@ export interface LeasedWork<Service extends string, On> {
     worked: string; // and as a participle
   };
   add(on: On): Promise<unknown>; // adds a row that is due
+  isOneCommit?: boolean; // the work and what marks its row as done
   withholds?: string; // a statement of a later step, which would change what is left behind
   before: Counts; // what exists besides the row before the work
   adds: Counts; // what the work adds to that
   finished: Result; // when nothing is left to do
   again: Partial<Result> & { next: string }; // if the work is done twice
-  settled: { next: string; also?: Also };
+  settled: { next: string; also?: Also; counts?: Counts };
   gaveUp: Omit<Result, "ends"> & { also?: Also }; // after the last attempt
   fails?: Failing<On>; // absent: this work can't fail, and only leases expire
 }
@@ -41,20 +42,23 @@ interface Also {
 
 interface Failing<On> {
   ownSettings?: Settings; // the work fails with these,
-  begin?(on: On): Promise<void>; // or after this, which needs the service
+  begin?(on: On): Promise<void>; // or after this, which needs the service,
+  end?(on: On): Promise<void>; // and until this
 }
 
 export function leasedPoints<Service extends string, On extends System<Service>>(
   on: LeasedWork<Service, On>,
 ): CrashPoint<Service, On>[] {
-  const { of, add, before, adds, finished, settled, words: { row, work } } = on;
+  const { of, add, before, adds, finished, settled, isOneCommit, words: { row, work } } = on;
   const { status } = on.table.description.done;
-  const { claim, done } = statementsOf(on);
+  const { claim, done, commit } = statementsOf(on);
   const counts = countsOf(on);
   const common = { of, before: add, ...finished };
   const beforeSettle = {
     ...common,
-    dies: `after the ${work}, before the settle`,
+    dies: isOneCommit
+      ? `in the commit of the ${work}, before ${status}`
+      : `after the ${work}, before the settle`,
     at: done("before"),
     leaves: { ...counts.claimed, ...adds },
     ends: counts.takenOver,
@@ -73,9 +77,12 @@ export function leasedPoints<Service extends string, On extends System<Service>>
     ...(settled.also ? [within(beforeSettle, status, settled.also, add)] : []),
     {
       ...common,
-      dies: "after the settle",
-      at: done("after"),
-      leaves: { ...before, ...adds, [`${on.words.rows} ${status}`]: 1, ...settled.also?.counts },
+      dies: isOneCommit ? `after the commit of the ${work}` : "after the settle",
+      at: isOneCommit ? commit : done("after"),
+      leaves: {
+        ...{ ...before, ...adds, [`${on.words.rows} ${status}`]: 1 },
+        ...{ ...settled.also?.counts, ...settled.counts },
+      },
       next: settled.next,
     },
     ...(on.fails ? failures(on, on.fails) : [{
@@ -89,7 +96,7 @@ export function leasedPoints<Service extends string, On extends System<Service>>
 
 function failures<Service extends string, On extends System<Service>>(
   on: LeasedWork<Service, On>,
-  { ownSettings = {}, begin }: Failing<On>,
+  { ownSettings = {}, begin, end }: Failing<On>,
 ): CrashPoint<Service, On>[] {
   const { of, finished, gaveUp: { also }, words: { work, worked } } = on;
   const { retry, failed } = statementsOf(on);
@@ -98,7 +105,11 @@ function failures<Service extends string, On extends System<Service>>(
     await begin?.(system);
     await on.add(system);
   };
-  const common = { ...(begin ? { meanwhile: add } : { before: add }), ownSettings };
+  const common = {
+    ...(begin ? { meanwhile: add } : { before: add }),
+    ...(end ? { afterwards: end } : {}),
+    ownSettings,
+  };
   const lastFailure = {
     ...lastAttempt(on),
     ...common,
@@ -147,11 +158,13 @@ function lastAttempt<Service extends string, On>(on: LeasedWork<Service, On>) {
 
 function statementsOf({ table: { description }, withholds }: LeasedWork<string, never>) {
   const { name, working, done } = description;
+  const also = withholds === undefined ? {} : { withholds };
   const at = (text: string) => (when: FaultPoint["when"]) => ({
     ...statement(when, `update ${name} row\n  set status = ${text}`),
-    ...(withholds === undefined ? {} : { withholds }),
+    ...also,
   });
   return {
+    commit: { ...statement("after", "commit"), ...also },
     claim: at(`'${working}'`),
     done: at(`'${done.status}'`),
     retry: at("'PENDING',\n    attempt_count = row.attempt_count + 1"),

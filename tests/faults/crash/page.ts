@@ -6,6 +6,7 @@ import type { Counts } from "./observer.ts";
 import { migrationPoints } from "./migration_points.ts";
 import { receivePoints } from "./receive_points.ts";
 import { reminderPoints } from "./reminder_points.ts";
+import { reservationPoints } from "./reservation_points.ts";
 import { retentionPoints } from "./retention_points.ts";
 
 export const page = new URL("../../../docs/reliability/crash-matrix.md", import.meta.url);
@@ -22,6 +23,7 @@ export function tables(): string {
     ...["## From the change to the stream", tableOf(changePoints)],
     ...["## From the stream to the notification", tableOf(receivePoints)],
     ...["## Delivery", tableOf(deliveryPoints)],
+    ...["## Points and reservations", tableOf(reservationPoints)],
     ...["## The small service", tableOf(reminderPoints)],
     ...["## Retention", tableOf(retentionPoints)],
     ...["## Migrations", tableOf(migrationPoints)],

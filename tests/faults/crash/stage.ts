@@ -11,6 +11,11 @@ import {
   checkInvariants,
   untilAtRest,
 } from "../../../tools/chaos/invariants/invariants.ts";
+import { reserveCommand } from "../../../entitlement/points/reserve.ts";
+import type { Answer } from "../../../shared/commands/answer.ts";
+import { commit } from "../../../shared/commands/command.ts";
+import { type AnyRequest, type ReserveRequest, toHttp } from "../../../tools/load/any_request.ts";
+import { attempt } from "../../../tools/load/repeating_client.ts";
 import { type ChangeRequest, grant } from "../../../tools/load/change_request.ts";
 import { type BothPlaces, durable, type FlowService } from "../../../tools/load/stage.ts";
 import {
@@ -19,7 +24,6 @@ import {
   startService,
 } from "../../../tools/servers/service_process.ts";
 import { runArguments } from "../../../tools/services.ts";
-import { sendChange } from "../../support/changes.ts";
 import { storedEvents, untilAll } from "../../support/outbox.ts";
 import { freshBoth } from "../../support/places.ts";
 import { startRelay } from "../../support/relays.ts";
@@ -34,7 +38,10 @@ const quick: Settings = {
   NOTIFICATION_NATS_ACK_WAIT: "1s",
   NOTIFICATION_DELIVERY_POLL_INTERVAL: "50ms",
   ENTITLEMENT_OUTBOX_POLL_INTERVAL: "50ms",
+  ENTITLEMENT_RESERVATIONS_POLL_INTERVAL: "50ms",
 };
+
+const reserving = reserveCommand({ idempotencyTtlMs: 3_600_000, pollIntervalMs: 1_000 });
 
 export async function openStage(): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
@@ -52,10 +59,14 @@ export class Stage implements System<FlowService> {
   readonly place: BothPlaces;
   readonly observer: Observer;
   readonly settings: Settings;
-  readonly shortLeases = { ENTITLEMENT_OUTBOX_LEASE: "1s", NOTIFICATION_DELIVERY_LEASE: "1s" };
+  readonly shortLeases = {
+    ENTITLEMENT_OUTBOX_LEASE: "1s",
+    ENTITLEMENT_RESERVATIONS_LEASE: "1s",
+    NOTIFICATION_DELIVERY_LEASE: "1s",
+  };
   readonly answered: Answered[] = [];
   readonly #opened: AsyncDisposableStack;
-  #unanswered: ChangeRequest | undefined;
+  #unanswered: AnyRequest | undefined;
 
   constructor(place: BothPlaces, observer: Observer, opened: AsyncDisposableStack) {
     this.place = place;
@@ -109,12 +120,24 @@ export class Stage implements System<FlowService> {
       "ENTITLEMENT",
       (database) => commitChanges(database, changes, { idempotencyTtlMs: 3_600_000 }),
     );
-    answers.forEach((answer, i) =>
-      this.answered.push({
-        request: requests[i] as ChangeRequest,
-        answer: { ...answer, replayed: answer.outcome === "replayed" },
-      })
+    answers.forEach((answer, i) => this.#note(requests[i] as ChangeRequest, answer));
+  }
+
+  /** Accepts a reservation, as a replica does that carries none out. Returns its id. */
+  async reserve(request: ReserveRequest): Promise<string> {
+    const { result: [answer] } = await this.#with(
+      "ENTITLEMENT",
+      (database) => commit(database, reserving, [reserveOf(request)]),
     );
+    if (answer) this.#note(request, answer);
+    return JSON.parse(answer?.body ?? "{}").reservation_id;
+  }
+
+  #note(request: AnyRequest, answer: Answer): void {
+    this.answered.push({
+      request,
+      answer: { ...answer, replayed: answer.outcome === "replayed" },
+    });
   }
 
   /** Publishes all events, as a relay does. */
@@ -133,15 +156,15 @@ export class Stage implements System<FlowService> {
   }
 
   /** Sends a request over HTTP. */
-  async ask(url: string, request: ChangeRequest): Promise<void> {
-    const { answer } = await sendChange(url, request);
+  async ask(url: string, request: AnyRequest): Promise<void> {
+    const { answer } = await attempt(url, toHttp(request));
     if (!answer) throw new Error("No answer");
     this.answered.push({ request, answer });
   }
 
   /** The client gets no answer. */
-  async askInVain(url: string, request: ChangeRequest = grant()): Promise<void> {
-    const { answer } = await sendChange(url, request);
+  async askInVain(url: string, request: AnyRequest = grant()): Promise<void> {
+    const { answer } = await attempt(url, toHttp(request));
     assert.equal(answer, undefined);
     this.#unanswered = request;
   }
@@ -166,4 +189,15 @@ export class Stage implements System<FlowService> {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
   }
+}
+
+function reserveOf({ key, user, reason, purchase, at, what }: ReserveRequest) {
+  const [kind, unit, pointAmount, stockKeepingUnit] = "unit" in what
+    ? ["POINTS" as const, what.unit, what.amount, null]
+    : [what.change, null, null, what.sku];
+  return {
+    ...{ kind, userId: user, unit, pointAmount, stockKeepingUnit, source: reason },
+    ...{ sourceId: purchase, executeAt: new Date(at).toISOString() },
+    ...{ caller: "", idempotencyKey: key, traceId: "t", traceparent: null },
+  };
 }

@@ -56,7 +56,11 @@ export function leasedCalls<Tables extends LeasedTables, Content, Result>(
       ),
     keep: (tables, held) =>
       real.after(tables, `keep ${held.map(nameOf)}`, async (database) => {
-        const kept = await keep(database, held.map(asClaimed<Content>), lease.leaseMs);
+        const kept = await keep(
+          database,
+          held.map((row) => asClaimed<Content>(row)),
+          lease.leaseMs,
+        );
         return [...kept].map(eventOf);
       }, { view: views.ofClaims }),
     settle: (tables, held, killedBefore) =>
@@ -79,15 +83,18 @@ function nameOf({ event, leased }: Held): string {
 }
 
 // The row as its holder knows it, even if the lease is lost.
-function asClaimed<Content>({ event, leased }: Held): LeasedRow<Content> {
+export function asClaimed<Content>(
+  { event, leased }: Held,
+  content: Content = {} as Content,
+): LeasedRow<Content> {
   return {
     id: idOf(event),
     key: events[event]?.key ?? "",
-    attempts: 0, // which only the worker reads, as takenOver and content
+    attempts: 0, // which only the worker reads, as takenOver
     takenOver: false,
     token: leased ? tokenOf(event) : staleToken,
     claimedAt: performance.now(),
-    content: {} as Content,
+    content,
   };
 }
 

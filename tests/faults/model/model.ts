@@ -6,8 +6,10 @@ import { delivererSteps } from "./deliverer_steps.ts";
 import type { System } from "./explore.ts";
 import { firerSteps } from "./firer_steps.ts";
 import { type FiringCalls, firingCalls } from "./firing_calls.ts";
+import { granterSteps } from "./granter_steps.ts";
 import { type InboxCalls, inboxCalls } from "./inbox_calls.ts";
 import { type OutboxCalls, outboxCalls } from "./outbox_calls.ts";
+import { type PointsCalls, pointsCalls, type RequestName } from "./points_calls.ts";
 import type { Rewrite } from "./real_calls.ts";
 import { reconcileSteps } from "./reconcile_steps.ts";
 import { relaySteps } from "./relay_steps.ts";
@@ -21,6 +23,9 @@ export interface Scope {
   deliverers: number;
   reminders?: Event[]; // of the small service; events with these numbers are their names
   firers?: number;
+  reservations?: Event[]; // likewise
+  granters?: number;
+  asks?: RequestName[]; // of the balance that the reservations have, too
   faults: number; // in total, of any kind
   reconciles?: boolean;
 }
@@ -29,6 +34,7 @@ export interface Model extends AsyncDisposable {
   outbox: OutboxCalls;
   inbox: InboxCalls;
   firing: FiringCalls;
+  granting: PointsCalls;
   habits: Habits;
 }
 
@@ -39,6 +45,7 @@ export function openModel(
     outbox: outboxCalls(rewrite),
     inbox: inboxCalls(rewrite),
     firing: firingCalls(rewrite),
+    granting: pointsCalls(rewrite),
   };
   return {
     ...calls,
@@ -65,8 +72,8 @@ const usual: Habits = {
   forgetsRows: false,
 };
 
-export function callsOf({ outbox, inbox, firing }: Model): number {
-  return outbox.real.count + inbox.real.count + firing.real.count;
+export function callsOf({ outbox, inbox, firing, granting }: Model): number {
+  return [outbox, inbox, firing, granting].reduce((sum, { real }) => sum + real.count, 0);
 }
 
 // Behaviour that depends on the code and not on a statement.
@@ -99,6 +106,7 @@ export function systemOf(model: Model, scope: Scope): System<State> {
       ...await consumerSteps(state, model),
       ...await delivererSteps(state, model),
       ...scope.reminders ? await firerSteps(state, model, scope.reminders) : [],
+      ...scope.reservations ? await granterSteps(state, model, scope) : [],
       ...scope.reconciles ? await reconcileSteps(state, model) : [],
     ],
   };
@@ -131,6 +139,10 @@ function initialState(scope: Scope): State {
       tables: { rows: events.map(() => null), processed: none },
     },
     firing: { workers: idle(scope.firers ?? 0), tables: { rows: events.map(() => null) } },
+    granting: {
+      workers: idle(scope.granters ?? 0),
+      tables: { rows: events.map(() => null), transactions: [], roots: [], answers: [] },
+    },
     missing: [],
     history: {
       faultsLeft: scope.faults,
@@ -138,6 +150,7 @@ function initialState(scope: Scope): State {
       sent: none,
       fired: none,
       unawaited: none,
+      acknowledged: [],
     },
   };
 }

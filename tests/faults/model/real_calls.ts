@@ -28,6 +28,7 @@ export interface Changed<Tables, Returned> {
 export interface Circumstances {
   locked?: Event | undefined; // another session has locked this row
   killedBefore?: RegExp | undefined; // the process ends before it sends this statement
+  meanwhile?: { before: RegExp; call(database: Database): Promise<unknown> } | undefined;
 }
 
 /** The parts of the tables that a call reads. The rest are stand-ins, which must not affect it. */
@@ -35,6 +36,8 @@ export interface View<Tables> {
   of(tables: Tables): Tables;
   unread: RegExp; // no statement of the call contains these words
 }
+
+const lockNotAvailable = "55P03";
 
 export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
   count = 0;
@@ -100,22 +103,52 @@ export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
     return { tables, endedLeases, returned };
   }
 
-  // The service's pool, which sends one statement after the other.
+  // The service's pool, which sends one statement after the other. A process that is killed sends
+  // nothing more, and PostgreSQL rolls back what it had not committed.
   #serviceIn(
     service: Database,
-    { killedBefore, unread }: Circumstances & { unread?: RegExp },
+    circumstances: Circumstances & { unread?: RegExp },
   ): Database {
+    const { killedBefore, unread, meanwhile } = circumstances;
     let last: Promise<unknown> = Promise.resolve();
-    const query = (config: pg.QueryConfig) =>
-      last = last.then(() => {
-        const text = this.#rewrite(config.text, killedBefore !== undefined);
-        if (killedBefore?.test(text)) throw new Interrupted();
-        if (unread?.test(config.text)) throw new Error(`It reads more: ${config.text}`);
-        const isSame = text === config.text; // else the statement that is prepared is another one
-        return service.query(isSame ? config : { text, values: config.values ?? [] });
-      });
-    const session = { query, release: () => {} };
-    return { ...session, connect: () => Promise.resolve(session) } as unknown as Database;
+    let isKilled = false;
+    const send = async (on: Database | pg.PoolClient, config: pg.QueryConfig | string) => {
+      const original = typeof config === "string" ? config : config.text;
+      const text = this.#rewrite(original, killedBefore !== undefined);
+      isKilled ||= killedBefore?.test(text) === true;
+      if (isKilled && original !== "rollback") throw new Interrupted();
+      if (unread?.test(original)) throw new Error(`It reads more: ${original}`);
+      if (meanwhile?.before.test(original)) await this.#unlessLocked(service, meanwhile.call);
+      const isSame = text === original; // else the statement that is prepared is another one
+      if (isSame) return await on.query(config as pg.QueryConfig);
+      return await on.query(text, typeof config === "string" ? [] : config.values ?? []);
+    };
+    const inTurn = (on: Database | pg.PoolClient) => (config: pg.QueryConfig | string) =>
+      last = last.catch(() => {}).then(() => send(on, config));
+    const connect = async () => {
+      const client = await service.connect();
+      return { query: inTurn(client), release: () => client.release() };
+    };
+    return { ...service, query: inTurn(service), connect } as unknown as Database;
+  }
+
+  // Another process does something at the same time, if no lock keeps it waiting.
+  async #unlessLocked(
+    service: Database,
+    call: (database: Database) => Promise<unknown>,
+  ): Promise<void> {
+    const client = await service.connect();
+    try {
+      await client.query("set lock_timeout = 1");
+      const connect = () => Promise.resolve({ query: client.query.bind(client), release() {} });
+      await call(this.#serviceIn({ connect } as unknown as Database, {}));
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== lockNotAvailable) throw error;
+    } finally {
+      await client.query("reset lock_timeout");
+      client.release();
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,11 +1,13 @@
 // The invariants of the design, as rules about a state and about a step.
 import { maxAttempts } from "./hand.ts";
+import { requests } from "./points_calls.ts";
 import {
   type Event,
   events,
   type Held,
   type LeasedTables,
   type Outbox,
+  type Points,
   type Row,
   type State,
 } from "./state.ts";
@@ -29,13 +31,20 @@ export const rules = {
   missing: "only a PUBLISHED event is republished because it was not received",
   redelivered: "an event that the stream will deliver again does not count as missing",
   awaits: "only a notification that was never claimed waits for its predecessor",
+  grantedOnce: "a reservation is DONE if and only if it has one transaction",
+  askedOnce: "a request has one transaction if it was answered with 200, and never two",
+  adds:
+    "a balance is the sum of its transactions, its version their number, and it is not negative",
+  recorded: "a transaction has one event and one audit row",
+  cancels: "a reservation whose cancel was acknowledged stays CANCELLED",
+  cancelsOnly: "a cancel changes only what is PENDING",
 };
 
 export function brokenIn(state: State, faults: number): string | undefined {
-  const { publishing, sending, firing, stream, history } = state;
+  const { publishing, sending, firing, granting, stream, history } = state;
   const [outbox, inbox] = [publishing.tables.rows, sending.tables.rows];
   const reminders = firing.tables.rows;
-  const rows: (Row | null)[] = [...outbox, ...inbox, ...reminders];
+  const rows: (Row | null)[] = [...outbox, ...inbox, ...reminders, ...granting.tables.rows];
   // Each restart of the broker was a fault, but it did not affect a row.
   const ownFaults = faults - history.faultsLeft - (stream.run - 1);
   const broken: Partial<Record<keyof typeof rules, boolean>> = {
@@ -54,9 +63,49 @@ export function brokenIn(state: State, faults: number): string | undefined {
     awaits: inbox.some((row) =>
       row?.awaitsPredecessor && (row.status !== "PENDING" || row.attempts > 0)
     ),
+    ...brokenInPoints(granting.tables, history.acknowledged),
   };
   const rule = Object.keys(broken).find((name) => broken[name as keyof typeof rules]);
   return rule && rules[rule as keyof typeof rules];
+}
+
+function brokenInPoints(
+  { rows, transactions, roots }: Points,
+  acknowledged: string[],
+): Partial<Record<keyof typeof rules, boolean>> {
+  const sums = transactions.map((_, i) =>
+    transactions.slice(0, i + 1).reduce((sum, { amount }) => sum + amount, 0)
+  );
+  const of = (name = "") => transactions.filter((one) => one.of === name).length;
+  const [root = { balance: 0, version: 0 }] = roots;
+  return {
+    grantedOnce: rows.some((row, event) =>
+      of(events[event]?.name) !== Number(row?.status === "DONE")
+    ),
+    askedOnce: Object.keys(requests).some((name) =>
+      of(name) > 1 || of(name) < Number(acknowledged.includes(name))
+    ),
+    adds: root.balance !== (sums.at(-1) ?? 0) || root.version !== transactions.length ||
+      transactions.some(({ balance, version }, i) =>
+        balance !== sums[i] || version !== i + 1 || balance < 0
+      ),
+    recorded: transactions.some(({ events, audits }) => events !== 1 || audits !== 1),
+    cancels: rows.some((row, event) =>
+      acknowledged.includes(cancelOf(event)) && row?.status !== "CANCELLED"
+    ),
+  };
+}
+
+export function cancelOf(event: Event): string {
+  return `cancel ${events[event]?.name}`;
+}
+
+/** Checks a cancel. */
+export function cancelsWrongly(event: Event, before: Points, after: Points): string | undefined {
+  const row = before.rows[event];
+  return row?.status !== "PENDING" && differ(row, after.rows[event])
+    ? rules.cancelsOnly
+    : undefined;
 }
 
 export function changesWithoutLease(
@@ -113,14 +162,14 @@ export function comesTooEarly(
 
 // In a quiet state all work is finished. One must be reachable from every state.
 export function isQuiet(
-  { publishing, stream, consumers, sending, firing, missing }: State,
-  expected: { events: Event[]; reminders?: Event[] },
+  { publishing, stream, consumers, sending, firing, granting, missing }: State,
+  expected: { events: Event[]; reminders?: Event[]; reservations?: Event[] },
 ): boolean {
   const inbox = sending.tables;
   const has = (event: Event) => stream.messages.some((message) => message.event === event);
   const arrived = (event: Event) =>
     consumers.length > 0 ? isOneOf(inbox.rows[event]?.status, "SENT", "FAILED") : has(event);
-  const workers = [...publishing.workers, ...sending.workers, ...firing.workers];
+  const workers = [publishing, sending, firing, granting].flatMap((work) => work.workers);
   return [...workers, ...consumers].every(({ held }) => held.length === 0) &&
     workers.every(({ flight }) => flight.length === 0) &&
     missing.length === 0 &&
@@ -131,6 +180,9 @@ export function isQuiet(
     inbox.rows.every((row) => row === null || isOneOf(row.status, "SENT", "FAILED")) &&
     (expected.reminders ?? []).every((event) =>
       isOneOf(firing.tables.rows[event]?.status, "FIRED", "FAILED")
+    ) &&
+    (expected.reservations ?? []).every((event) =>
+      isOneOf(granting.tables.rows[event]?.status, "DONE", "FAILED", "CANCELLED")
     );
 }
 

@@ -17,6 +17,7 @@ export interface State {
   consumers: Consumer[];
   sending: Work<Inbox>; // the deliverers and their table
   firing: Work<Reminders>; // the workers of the small service and their table
+  granting: Work<Points>; // the workers that carry out reservations, and the tables of points
   missing: Event[]; // found by the reconciliation and not republished yet
   history: History;
 }
@@ -45,6 +46,14 @@ export interface Reminders {
   rows: (ReminderRow | null)[]; // null until it is created
 }
 
+// A reservation has the number of an event, too. All are of one balance.
+export interface Points {
+  rows: (ReservationRow | null)[]; // null until it is accepted
+  transactions: PointsTransaction[]; // by version
+  roots: { balance: number; version: number }[]; // none before the first transaction
+  answers: StoredPointsAnswer[]; // to requests other than reservations, while they are valid
+}
+
 export interface Row {
   status: string;
   attempts: number;
@@ -64,6 +73,24 @@ export interface NotificationRow extends Row {
 export interface ReminderRow extends Row {
   early: boolean; // its time is in the future
   announced: number; // events of it in the outbox
+}
+
+export interface ReservationRow extends Row {
+  early: boolean; // its time is in the future
+}
+
+export interface PointsTransaction {
+  of: string; // a reservation or a request
+  amount: number;
+  balance: number; // after it
+  version: number;
+  events: number;
+  audits: number;
+}
+
+export interface StoredPointsAnswer {
+  of: string;
+  status: number;
 }
 
 export interface Place {
@@ -92,7 +119,7 @@ export interface Message {
   acked: boolean; // by the durable consumer
 }
 
-// A relay, a deliverer or a firer.
+// A relay, a deliverer, a firer or a granter.
 export interface Worker {
   held: Held[]; // in the order in which they joined
   flight: Held[]; // what a claim has leased, beside rows in hand, before its answer is handled
@@ -143,6 +170,7 @@ export interface History {
   sent: boolean[]; // it was given to the channel
   fired: boolean[]; // a firer has worked on it without a failure
   unawaited: boolean[]; // the wait for its predecessor has ended without it
+  acknowledged: string[]; // requests that were answered with 200; "cancel e1" for a cancel
 }
 
 // Equal parts get equal numbers, so that keys stay short and each part is serialized once.
@@ -162,13 +190,14 @@ export function numberOf(part: object): number {
 
 // States that differ only in the order of equal processes are the same.
 export function keyOf(
-  { publishing, stream, consumers, sending, firing, missing, history }: State,
+  { publishing, stream, consumers, sending, firing, granting, missing, history }: State,
 ): string {
+  const tables = [publishing, sending, firing, granting].map((work) => work.tables);
   return [
     missing,
-    [publishing.tables, sending.tables, firing.tables, stream, history].map(numberOf),
-    ...[publishing.workers, consumers, sending.workers, firing.workers].map((processes) =>
-      processes.map(numberOf).sort((a, b) => a - b)
-    ),
+    [...tables, stream, history].map(numberOf),
+    ...[publishing, { workers: consumers }, sending, firing, granting].map((
+      { workers: processes },
+    ) => processes.map(numberOf).sort((a, b) => a - b)),
   ].join(";");
 }

@@ -16,12 +16,20 @@ const oneRelay = { events: [0, 1], relays: 1, consumers: 0, deliverers: 0, fault
 const twoRelays = { ...oneRelay, relays: 2, faults: 2 };
 const wholeWay = { ...oneRelay, consumers: 1, deliverers: 1 };
 const firing = { ...oneRelay, events: [], relays: 0, reminders: [0], firers: 1 };
+const granting = { ...firing, reminders: [], firers: 0, reservations: [0], granters: 1 };
 const received = { ...wholeWay, relays: 0 };
 
 const token = /(\w+)\.claim_token = \w+\.token/g;
 const noFence: Rewrite = (text) => text.replace(token, "$1.claim_token is not null");
 const noLeaseCheck: Rewrite = (text) =>
   text.replace(token, "true").replaceAll("row.locked_at +", "coalesce(row.locked_at, now()) +");
+
+const leasedByToken = /\(id, claim_token\) in \(\s+select \* from unnest\(([^)]*)\)\)/;
+const noCommandFence: Rewrite = (text, killed) =>
+  noFence(text, killed).replace(
+    leasedByToken,
+    "claim_token is not null and id in (select id from unnest($1) as held (id, token))",
+  );
 
 const isClaim = (text: string) => text.includes("skip locked");
 const withoutEarlier = (text: string) => text.replaceAll("earlier.unfinished::int = 1", "false");
@@ -158,5 +166,54 @@ export const variants: Variant[] = [
     scope: { ...firing, faults: 0 },
     rewrite: (text) => isClaim(text) ? text.replaceAll("row.due_at <= now()", "true") : text,
     breaks: rules.due,
+  },
+  {
+    name: "A due reservation is carried out without its token",
+    scope: { ...granting, granters: 2 },
+    rewrite: noCommandFence,
+    breaks: rules.fence,
+  },
+  {
+    name: "DONE and the transaction of a reservation are two commits",
+    scope: granting,
+    rewrite: (text, killed) => killed && text === "rollback" ? "commit" : text,
+    breaks: rules.grantedOnce,
+  },
+  {
+    name: "A claim takes reservations that are not due",
+    scope: { ...granting, faults: 0 },
+    rewrite: (text) => isClaim(text) ? text.replaceAll("row.due_at <= now()", "true") : text,
+    breaks: rules.due,
+  },
+  {
+    name: "A reservation is cancelled while it is carried out",
+    scope: { ...granting, faults: 0 },
+    rewrite: (text) =>
+      text.includes("for update")
+        ? text.replace(" status,", " replace(status, 'PROCESSING', 'PENDING') as status,")
+        : text,
+    breaks: rules.cancelsOnly,
+  },
+  {
+    name: "Transactions need no key of their own",
+    scope: { ...granting, reservations: [], granters: 0, asks: ["grant"], faults: 0 },
+    rewrite: (text) =>
+      text.replace("on known.idempotency_key = wanted.stored_key", "on false").replace(
+        "append_points($1)",
+        () =>
+          `append_points(
+             replace($1, '"idempotency_key":"', '"idempotency_key":"' || random() || ' ')::json)`,
+      ),
+    breaks: rules.askedOnce,
+  },
+  {
+    name: "A balance is read before it is locked",
+    scope: { ...granting, asks: ["grant"], faults: 0 },
+    rewrite: (text) =>
+      text.replace("pg_advisory_xact_lock(number)", "number").replace(
+        "append_points($1)",
+        "$& from (select pg_advisory_xact_lock(1)) as locked",
+      ),
+    breaks: rules.ownAttempts,
   },
 ];

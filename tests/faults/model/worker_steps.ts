@@ -1,4 +1,4 @@
-// The queue organ (shared/queue/worker.ts): relays, deliverers and firers claim, keep and settle rows of
+// The queue organ (shared/queue/worker.ts): relays, deliverers, firers and granters claim, keep and settle rows of
 // their tables while time passes. Each defines what its work on a row is.
 import type { Step } from "./explore.ts";
 import { finish, giveBack, goesBack, isUsedUp, join, joinable, nextOfEachKey } from "./hand.ts";
@@ -26,7 +26,7 @@ import {
 } from "./state.ts";
 
 export interface Side<Tables> {
-  name: "relay" | "deliverer" | "firer";
+  name: "relay" | "deliverer" | "firer" | "granter";
   work: Work<Tables>;
   calls: LeasedCalls<Tables>;
   habits: Habits;
