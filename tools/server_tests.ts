@@ -32,6 +32,7 @@ export const ofVersions = [
   "tests/queue/due_time_test.ts",
   "tests/queue/hot_keys_test.ts",
   "tests/queue/lanes_test.ts",
+  "tests/receiving/points_events_test.ts",
   "tests/receiving/pull_test.ts",
   "tests/receiving/receive_broker_test.ts",
   "tests/reconciliation/reconcile_test.ts",

@@ -1,7 +1,7 @@
 // Keeps a copy of all entitlements in a SQLite file, from the stream:
 //
 //   NATS_URL=nats://user:password@127.0.0.1:4222 \
-//     deno run -A docs/examples/mirror.ts entitlement-events mirror rights.db
+//     deno run -A docs/examples/mirror.ts entitlement-events entitlement.events mirror rights.db
 //
 // The url comes from the environment, because every user of a machine can see the arguments of programs.
 // The program can be killed at any time and run twice at once, and events may arrive twice or in any order.
@@ -15,7 +15,7 @@ import { AckPolicy, connect, type JsMsg, nanos } from "nats";
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 
-const [stream = "", durable = "", file = ""] = process.argv.slice(2);
+const [stream = "", subject = "", durable = "", file = ""] = process.argv.slice(2);
 const { host, username, password } = new URL(process.env["NATS_URL"] ?? "nats://127.0.0.1:4222");
 
 const database = new DatabaseSync(file, { timeout: 5_000 });
@@ -67,6 +67,7 @@ const connection = await connect({
 const manager = await connection.jetstreamManager();
 await manager.consumers.add(stream, {
   durable_name: durable,
+  filter_subject: subject, // the stream also has events of other types
   ack_policy: AckPolicy.Explicit,
   ack_wait: nanos(5_000), // after that, the messages of a killed process are redelivered
 });

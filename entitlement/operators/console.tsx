@@ -55,26 +55,27 @@ function stagesOf(
   return [
     flowStage(rates, {
       title: "Requests",
-      about: "Grants and revokes that clients ask for.",
+      about: "Changes that clients ask for.",
       counter: "requests",
       unit: "requests/s",
       trouble: failed ? "failing" : undefined,
       facts: [["repeated", perSecond(rates.rate("replays"))], ["failed", perSecond(failed)]],
     }),
+    {
+      ...queueStage(reservationQueue, status),
+      about: "Changes waiting for their time.",
+      flow: { unit: "done/s", rate: rates.rate("carriedOut"), rates: rates.rates("carriedOut") },
+    },
     flowStage(rates, {
       title: "Changes",
       about: "Committed, each with its event.",
       counter: "changes",
       unit: "changes/s",
     }),
-    {
-      ...queueStage(reservationQueue, status),
-      flow: { unit: "done/s", rate: rates.rate("carriedOut"), rates: rates.rates("carriedOut") },
-    },
     queueStage(outboxQueue, status),
     flowStage(rates, {
       title: "Relay",
-      about: "Publishes events to the stream, in order.",
+      about: "Publishes events in their order.",
       counter: "done",
       unit: "events/s",
       trouble: status?.nats === false ? "NATS down" : undefined,

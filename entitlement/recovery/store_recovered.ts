@@ -1,6 +1,8 @@
 import type { EventFields } from "@kenri/proto/entitlement/decode.ts";
 import { type Database, query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { sql } from "@kenri/shared/postgres/sql.ts";
 import { auditHash } from "../audit/hash.ts";
+import { eventTypeOf, statusAfter } from "../entitlement.ts";
 import { announceChanges } from "../store_changes.ts";
 import type { Candidate } from "./examine.ts";
 
@@ -104,6 +106,38 @@ export async function storeChange(
     [JSON.stringify(event), maySkipVersions],
   );
   if (stored.length === 0) return false;
+  await finishReservation(tx, event);
   await announceChanges(tx, [{ fields: event, traceparent: null }]);
   return true;
+}
+
+// A change that was reserved has the trace id of its reservation. If the backup has the reservation,
+// it must not be carried out again: the right may have changed since.
+async function finishReservation(tx: Transaction, event: EventFields): Promise<void> {
+  const action = event.event_type === eventTypeOf.GRANT ? "GRANT" : "REVOKE";
+  const { user_id, stock_keeping_unit, version, occurred_at: updated_at } = event;
+  const body = { user_id, stock_keeping_unit, status: statusAfter[action], version, updated_at };
+  await query(
+    tx,
+    sql`
+    update point_reservations
+    set status = 'DONE',
+      outcome = ${JSON.stringify({ status: 200, body })}::json,
+      claim_token = null,
+      updated_at = ${updated_at}::timestamptz,
+      done_at = ${updated_at}::timestamptz
+    where id = (
+      select id
+      from point_reservations
+      where user_id = ${user_id}
+        and stock_keeping_unit = ${stock_keeping_unit}
+        and kind = ${action}
+        and source = ${event.source}
+        and source_id = ${event.source_id}
+        and trace_id = ${event.trace_id}
+        and status not in ('DONE', 'CANCELLED')
+        and execute_at <= ${updated_at}::timestamptz
+      order by position
+      limit 1)`,
+  );
 }

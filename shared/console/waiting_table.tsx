@@ -31,7 +31,7 @@ export function WaitingTable({ noun, rows }: { noun: string; rows: WaitingRow[] 
         <When at={row.next_retry_at} />,
         row.last_error ?? "–",
       ])}
-      none="Nothing is waiting."
+      none={`No ${noun} is waiting.`}
     />
   );
 }

@@ -33,6 +33,9 @@ function pages(): string[] {
       `${url}/console/operations`,
     ]),
     `${entitlement.url}/console/timeline?by=idempotency_key&q=purchase-of-unlucky-bob`,
+    `${entitlement.url}/console/points`,
+    `${entitlement.url}/console/points?user_id=ann`,
+    `${entitlement.url}/console/dead-letters?layer=reservation`,
     `${entitlement.url}/console/reconciliation`,
     `${entitlement.url}/console/dead-letters`,
     `${notification.url}/console/inbox?user_id=ann`,
@@ -179,6 +182,7 @@ const pictures: [string, () => string, TabOptions][] = [
     () => `${consoles.stack.notification.url}/console/timeline?by=event_id&q=${eventId}`,
     {},
   ],
+  ["points", () => `${consoles.stack.entitlement.url}/console/points?user_id=ann`, {}],
   ["dead-letters", () => `${consoles.stack.notification.url}/console/dead-letters`, {}],
   [
     "dead-letters-phone",

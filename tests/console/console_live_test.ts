@@ -69,7 +69,7 @@ Deno.test("a listener gets the new figures of every live element of the page", a
   );
   const { oldest = "" } = await figuresUntil(
     listener,
-    ({ oldest = "" }) => !oldest.includes("Nothing is waiting"),
+    ({ oldest = "" }) => !oldest.includes("No event is waiting"),
   );
   assert.match(oldest, /&lt;b&gt;:x[^]*&lt;i&gt;/);
 });

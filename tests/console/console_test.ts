@@ -9,7 +9,7 @@ import { failingSends, look, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const pagesOf = {
-  entitlement: ["", "/timeline", "/reconciliation", "/dead-letters", "/operations"],
+  entitlement: ["", "/timeline", "/points", "/reconciliation", "/dead-letters", "/operations"],
   notification: ["", "/timeline", "/inbox", "/dead-letters", "/operations"],
 };
 const error = "Failure injected for this user";

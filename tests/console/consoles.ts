@@ -1,6 +1,7 @@
 import { freePort } from "../../tools/servers/free_port.ts";
 import { grant, revoke } from "../support/api.ts";
 import { countsOf, untilSent } from "../support/notification.ts";
+import { grantPoints, inMs, reserve, spendPoints, untilAllAre } from "../support/points.ts";
 import { failingSends, look, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -10,6 +11,7 @@ export async function startConsoles(): Promise<{ stack: Stack; eventId: string }
   const stack = await startStack({
     entitlement: {
       ENTITLEMENT_HTTP_PORT: `${first}`,
+      ENTITLEMENT_POINTS_MAX_BALANCE: "1000",
       ENTITLEMENT_CONSOLE_PEER_URL: `notification=http://127.0.0.1:${second}`,
     },
     notification: {
@@ -24,10 +26,25 @@ export async function startConsoles(): Promise<{ stack: Stack; eventId: string }
   }
   for (const change of [grant, revoke, grant]) await change(entitlement.url, { user_id: "ann" });
   await untilSent(place, 3);
+  await givePoints(stack);
   await until("there are dead letters", async () => (await countsOf(place)).notification_dlq === 3);
   const { events: [event] } = await look(
     notification.url,
     "/debug/notification/timeline?user_id=unlucky-bob",
   );
   return { stack, eventId: event.event_id };
+}
+
+/** For each state of a reservation one that has it, except for those that are being carried out. */
+async function givePoints({ entitlement: { url, database }, place }: Stack): Promise<void> {
+  const ann = { user_id: "ann", reason: "campaign", source_id: "summer" };
+  await grantPoints(url, { ...ann, point_amount: 500 });
+  await spendPoints(url, { ...ann, point_amount: 20, reason: "purchase" });
+  await reserve(url, { ...ann, execute_at: inMs(0) });
+  await reserve(url, { ...ann, point_amount: 900, execute_at: inMs(0) }); // over the limit
+  await untilAllAre(database.ownerUrl, ["DONE", "FAILED"]);
+  await untilSent(place, 6);
+  for (const user_id of ["ann", `unlucky-${"long".repeat(40)}`]) {
+    await reserve(url, { ...ann, user_id, execute_at: inMs(3_600_000) });
+  }
 }

@@ -4,18 +4,20 @@ import type { DescField } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
+import { PointsEventSchema } from "../../proto/gen/points/v1/points_event_pb.ts";
 import { grant, list, revoke } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { publish } from "../support/events.ts";
+import { grantPoints } from "../support/points.ts";
 import { natsUrl, readStream, withNats } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
 const page = await Deno.readTextFile(`${root}docs/events.md`);
 
-/** Returns the cells of the table whose first column has this name. */
-function tableOf(column: string): string[][] {
-  const lines = page.split("\n");
+/** Returns the cells of the first table after this text whose first column has this name. */
+function tableOf(column: string, after = ""): string[][] {
+  const lines = page.slice(page.indexOf(after)).split("\n");
   const head = lines.findIndex((line) => new RegExp(`^\\| ${column} `).test(line));
   const rows = lines.slice(head + 2);
   const end = rows.findIndex((line) => !line.startsWith("|"));
@@ -27,21 +29,22 @@ function tableOf(column: string): string[][] {
 Deno.test("docs/events.md names exactly the headers of an event", async () => {
   await using kenri = await startEntitlement({ ENTITLEMENT_SEAL_KEY: "k".repeat(32) });
   await grant(kenri.url);
+  await grantPoints(kenri.url);
   const events = () => readStream(natsUrl, kenri.stream);
-  await until("it is published", async () => (await events()).length === 1);
-  const [event] = await events();
+  await until("both are published", async () => (await events()).length === 2);
   const named = tableOf("header").map(([name = ""]) => name);
-  assert.deepEqual(named.toSorted(), event?.header.keys().toSorted());
+  for (const { header } of await events()) {
+    assert.deepEqual(named.toSorted(), header.keys().toSorted());
+  }
 });
 
-Deno.test("docs/events.md names the fields of an event as the schema does", () => {
-  const fields = EntitlementEventSchema.fields.map((field) => [
-    `${field.number}`,
-    field.name,
-    typeOf(field),
-  ]);
-  assert.deepEqual(tableOf("number").map((cells) => cells.slice(0, 3)), fields);
-});
+for (const schema of [EntitlementEventSchema, PointsEventSchema]) {
+  Deno.test(`docs/events.md names the fields of ${schema.typeName} as the schema does`, () => {
+    const fields = schema.fields.map((field) => [`${field.number}`, field.name, typeOf(field)]);
+    const table = tableOf("number", `\`${schema.typeName}\`:`);
+    assert.deepEqual(table.map((cells) => cells.slice(0, 3)), fields);
+  });
+}
 
 function typeOf(field: DescField): string {
   if (field.message) return field.message.typeName;
@@ -59,7 +62,15 @@ Deno.test("the example consumer ends with the current state after crashes and du
   const file = `${folder}/rights.db`;
   const mirror = () =>
     new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", `${root}docs/examples/mirror.ts`, kenri.stream, "mirror", file],
+      args: [
+        "run",
+        "-A",
+        `${root}docs/examples/mirror.ts`,
+        kenri.stream,
+        kenri.subject,
+        "mirror",
+        file,
+      ],
       env: { NATS_URL: natsUrl },
       stdout: "null",
     }).spawn();
@@ -69,16 +80,19 @@ Deno.test("the example consumer ends with the current state after crashes and du
     await until("it has begun", async () => (await rightsIn(file)).length > 0);
     running.kill("SIGKILL");
     await running.status;
+    for (const user_id of users) await grantPoints(kenri.url, { user_id });
     await changeAll(revoke);
     await changeAll(grant);
     await until("all is published", async () => {
-      return (await readStream(natsUrl, kenri.stream)).length === 3 * users.length;
+      return (await readStream(natsUrl, kenri.stream)).length === 4 * users.length;
     });
     // All events again, the newest first, without the id by which JetStream would drop duplicates.
     const again = (await readStream(natsUrl, kenri.stream)).toReversed();
     const junk = new TextEncoder().encode("no event");
     await publish(natsUrl, kenri.subject, [
-      ...again.map(({ data }) => ({ body: data })),
+      ...again.filter(({ subject }) => subject === kenri.subject).map(({ data }) => ({
+        body: data,
+      })),
       { body: junk },
       { body: new Uint8Array() },
     ]);

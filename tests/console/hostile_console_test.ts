@@ -5,7 +5,8 @@ import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
 import { inBrowser } from "./browser.ts";
 import { chromiumStack } from "./chromium_stack.ts";
-import { ask, startEntitlement } from "../support/entitlement.ts";
+import { startEntitlement } from "../support/entitlement.ts";
+import { pagesOfPoints, spoilTables } from "./hostile_rows.ts";
 import { startIssuer } from "../access/issuer.ts";
 import { countsOf } from "../support/notification.ts";
 import { servePages } from "./sites.ts";
@@ -64,45 +65,8 @@ async function startHostile(): Promise<Stack> {
     });
   }
   await until("all are dead letters again", dead);
-  await spoilTables(stack);
+  await spoilTables(stack, hostile);
   return stack;
-}
-
-/** Writes what a channel, a broker or another release could have written. */
-async function spoilTables({ entitlement: { database }, place }: Stack): Promise<void> {
-  for (const [i, text] of hostile.entries()) {
-    await ask(
-      place.ownerUrl,
-      `with numbered as (
-         select notification_id, row_number() over (order by dlq_id) as number
-         from notification_dlq)
-       update notification_dlq dead set error_message = $1
-       from numbered
-       where numbered.notification_id = dead.notification_id and number = $2`,
-      [`${text}\u0001\u001b[2J`, i + 1],
-    );
-    await ask(
-      database.ownerUrl,
-      `insert into outbox_events
-         (event_id, event_type, aggregate_key, payload, status, last_error, locked_by)
-       values (gen_random_uuid(), $1, $1, jsonb_build_object($1::text, $1), 'FAILED', $1, $1)`,
-      [text],
-    );
-    await ask(
-      database.ownerUrl,
-      `insert into outbox_events
-         (event_id, event_type, aggregate_key, payload, next_retry_at, last_error)
-       values (gen_random_uuid(), $1, $1, '{}', now() + interval '1 h', $1)`,
-      [text],
-    );
-    await ask(
-      database.ownerUrl,
-      `insert into unreceived_events
-         (event_id, occurred_at, user_id, stock_keeping_unit, version, state)
-       values (gen_random_uuid(), now(), $1, $1, 1, 'MISSING')`,
-      [text],
-    );
-  }
 }
 
 /** An idempotency key of visible ASCII characters. */
@@ -135,6 +99,7 @@ function pagesWith(text: string, i: number): string[] {
     ...together,
     ...(i === 0 ? ["/console/reconciliation"] : []),
     `/console/timeline${query({ by: "idempotency_key", q: keyOf(i, text) })}`,
+    ...pagesOfPoints(query, text),
     `/console/dead-letters${query({ error: text })}`,
     `/console/dead-letters/send-back${query({ layer: "outbox", error: text })}`,
     `/debug/entitlement/timeline${query({ user_id: `unlucky${text}` })}`,

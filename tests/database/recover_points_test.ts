@@ -8,7 +8,7 @@ import { type ServiceProcess, startService } from "../../tools/servers/service_p
 import { until } from "../../tools/servers/wait.ts";
 import { runShell } from "../operators/runbook.ts";
 import { ops } from "../operators/ops.ts";
-import { grant } from "../support/api.ts";
+import { grant, revoke } from "../support/api.ts";
 import { freshDatabase, ownDatabase } from "../support/databases.ts";
 import { ask, settingsOf } from "../support/entitlement.ts";
 import {
@@ -16,6 +16,7 @@ import {
   grantPoints,
   inMs,
   reserve,
+  reserveRight,
   spendPoints,
   statusesOf,
   transactionRows,
@@ -41,13 +42,15 @@ Deno.test("transactions after the backup are recovered, and no reservation is ca
   const due = { ids: [await reserved(before, {}), await reserved(before, { unit: "gold" })] };
   const lost = await reserved(before, { user_id: "bob", execute_at: inMs(1_500) });
   const later = await reserved(before, { execute_at: inMs(3_600_000) });
+  await reserveRight(before.url, { user_id: "eve" });
   await untilPublished(ownerUrl);
   await before.stop();
   await using backup = await backUp(place.server);
 
   const after = await startService("entitlement", settings);
   due.ids.push(await reserved(after, { user_id: "cid" })); // the backup does not have it
-  await until("they are done", async () => (await statusesOf(ownerUrl))["DONE"] === 4);
+  await until("they are done", async () => (await statusesOf(ownerUrl))["DONE"] === 5);
+  await revoke(after.url, { user_id: "eve" });
   await spendPoints(after.url, { point_amount: 5 });
   await grantPoints(after.url, { user_id: "dan", point_amount: 3 }, "dans-key");
   await grant(after.url, { user_id: "ann", stock_keeping_unit: "points:gold" });
@@ -61,11 +64,11 @@ Deno.test("transactions after the backup are recovered, and no reservation is ca
   await backup.restore();
   assert.equal((await transactionRows(ownerUrl)).length, 1);
   const said = await runShell("deno task --quiet recover", settings, 0);
-  assert.match(said, /, 7 changes were recovered/);
+  assert.match(said, /, 9 changes were recovered/);
   assert.deepEqual(await transactionRows(ownerUrl), transactions);
   assert.deepEqual(await balancesIn(ownerUrl), balances);
   assert.deepEqual(await eventsIn(ownerUrl), events);
-  assert.deepEqual(await statusesOf(ownerUrl), { DONE: 3, PENDING: 1 });
+  assert.deepEqual(await statusesOf(ownerUrl), { DONE: 4, PENDING: 1 });
   // Nobody knows any more who reserved it.
   await ask(ownerUrl, "update point_transactions set reservation_id = null where user_id = 'cid'");
   await assertSums(ownerUrl);
@@ -86,10 +89,12 @@ Deno.test("transactions after the backup are recovered, and no reservation is ca
      where id = any($1)`,
     [[lost, due.ids[0]]],
   );
-  await until("they are done", async () => (await statusesOf(ownerUrl))["DONE"] === 3);
+  await until("they are done", async () => (await statusesOf(ownerUrl))["DONE"] === 4);
   assert.deepEqual(await transactionRows(ownerUrl), transactions);
   const { json } = await grantPoints(again.url, { user_id: "dan" }, "dans-key");
   assert.equal(json.balance, 13, "the keys of requests are not in the stream");
+  const rights = await ask(ownerUrl, "select status, version::int from entitlements order by 1");
+  assert.deepEqual(rights, [{ status: "ACTIVE", version: 1 }, { status: "REVOKED", version: 2 }]);
   const [waiting] = await ask<{ id: string }>(
     ownerUrl,
     "select id from point_reservations where status = 'PENDING'",

@@ -1,21 +1,23 @@
-// Every message on the subject of the notification service ends as a notification, as a duplicate
+// Every message on the subjects of the notification service ends as a notification, as a duplicate
 // or as a dead letter, and all valid ones arrive.
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { readNotification } from "../../notification/notification.ts";
+import { readNotification, readPointsNotification } from "../../notification/notification.ts";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
+import { PointsEventSchema } from "../../proto/gen/points/v1/points_event_pb.ts";
 import { ask } from "../support/entitlement.ts";
-import { bodyOf, eventOf, type Message } from "../support/events.ts";
+import { bodyOf, eventOf, type Message, publish } from "../support/events.ts";
 import {
   advisoriesSent,
+  type AdvisoryKind,
   countsOf,
   freshPlace,
-  publishRaw,
   startNotification,
   untilAllAcked,
 } from "../support/notification.ts";
-import type { Place } from "../../tools/load/stage.ts";
+import { pointsEventOf, pointsMessageOf } from "../support/points_events.ts";
+import { durable, type Place, pointsDurable, pointsSubjectOf } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { anyText, fuzz, headerText, longMs, mutated } from "./fuzz.ts";
 
@@ -30,7 +32,7 @@ const text = fc.oneof(
 
 const int64 = fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.bigInt(-3n, 3n));
 
-const hostile: fc.Arbitrary<Uint8Array> = fc.record({
+const common = {
   eventId: fc.oneof(
     { weight: 4, arbitrary: fc.uuid() },
     { weight: 1, arbitrary: fc.uuid().map((id) => id.toUpperCase()) },
@@ -46,34 +48,62 @@ const hostile: fc.Arbitrary<Uint8Array> = fc.record({
     { nil: undefined },
   ),
   userId: text,
-  stockKeepingUnit: text,
   source: text,
   sourceId: text,
   version: int64,
   traceId: text,
-}).map(({ occurredAt, ...fields }) =>
-  toBinary(
-    EntitlementEventSchema,
-    create(EntitlementEventSchema, { ...fields, ...(occurredAt ? { occurredAt } : {}) } as never),
-  )
-);
+};
 
-const good = fc.constant(0).map(() => {
-  const eventId = crypto.randomUUID(); // and never the same twice, as that would be a duplicate
-  return bodyOf(eventOf({ eventId, userId: eventId }));
-});
+const hostileOf = (schema: DescMessage, more: Record<string, fc.Arbitrary<unknown>>) =>
+  fc.record({ ...common, ...more }).map(({ occurredAt, ...fields }) =>
+    toBinary(schema, create(schema, { ...fields, ...(occurredAt ? { occurredAt } : {}) } as never))
+  );
 
-const kinds = fc.oneof(
-  fc.record({ isGood: fc.constant(true), body: good }),
-  fc.record({ isGood: fc.constant(false), body: hostile }),
-  fc.record({ isGood: fc.constant(false), body: mutated(good) }),
-  fc.record({ isGood: fc.constant(false), body: fc.uint8Array({ maxLength: 300 }) }),
-);
+// A kind of event: its subject, its codec, and an event whose id is never the same twice, as that
+// would be a duplicate.
+interface Kind {
+  subjectOf(place: Place): string;
+  read(body: Uint8Array): { event_id: string };
+  good(id: string): Uint8Array;
+  hostile: fc.Arbitrary<Uint8Array>;
+}
+
+const entitlements: Kind = {
+  subjectOf: ({ subject }) => subject,
+  read: readNotification,
+  good: (eventId) => bodyOf(eventOf({ eventId, userId: eventId })),
+  hostile: hostileOf(EntitlementEventSchema, { stockKeepingUnit: text }),
+};
+const points: Kind = {
+  subjectOf: pointsSubjectOf,
+  read: readPointsNotification,
+  good: (event_id) => pointsMessageOf(pointsEventOf({ event_id, user_id: event_id })).body,
+  hostile: hostileOf(PointsEventSchema, {
+    ...{ unit: text, pointAmount: int64, balance: int64, transactionId: text, reservationId: text },
+  }),
+};
+
+const bodies = (kind: Kind) => {
+  const good = fc.constant(0).map(() => kind.good(crypto.randomUUID()));
+  return fc.oneof(
+    fc.record({ kind: fc.constant(kind), isGood: fc.constant(true), body: good }),
+    fc.record({ kind: fc.constant(kind), isGood: fc.constant(false), body: kind.hostile }),
+    fc.record({ kind: fc.constant(kind), isGood: fc.constant(false), body: mutated(good) }),
+    fc.record({
+      ...{ kind: fc.constant(kind), isGood: fc.constant(false) },
+      body: fc.uint8Array({ maxLength: 300 }),
+    }),
+  );
+};
 const headers = fc.dictionary(
   fc.constantFrom("trace_id", "traceparent", "event_type", "aggregate_key", "occurred_at", "X-Any"),
   headerText,
 );
-const anyMessage = fc.record({ kind: kinds, headers, times: fc.constantFrom(1, 1, 1, 2) });
+const anyMessage = fc.record({
+  sent: fc.oneof(bodies(entitlements), bodies(points)),
+  headers,
+  times: fc.constantFrom(1, 1, 1, 2),
+});
 
 Deno.test("any message becomes a notification, a duplicate or a dead letter, and valid ones arrive", async () => {
   await using place = await freshPlace();
@@ -88,24 +118,26 @@ Deno.test("any message becomes a notification, a duplicate or a dead letter, and
   let published = 0;
   await fuzz(
     fc.asyncProperty(fc.array(anyMessage, { minLength: 50, maxLength: 50 }), async (messages) => {
-      const all = messages.flatMap(({ kind: { body }, headers, times }): Message[] =>
-        Array.from({ length: times }, () => ({ body, headers }))
-      );
-      await publishRaw(place, all);
-      published += all.length;
-      unreadable += all.filter(({ body }) => idOf(body) === undefined).length;
-      for (const { kind } of messages) {
-        const id = idOf(kind.body);
-        if (kind.isGood && id) goodIds.add(id);
+      for (const kind of [entitlements, points]) {
+        const ofKind = messages.filter(({ sent }) => sent.kind === kind);
+        const all = ofKind.flatMap(({ sent: { body }, headers, times }): Message[] =>
+          Array.from({ length: times }, () => ({ body, headers }))
+        );
+        await publish(place.natsUrl, kind.subjectOf(place), all);
+        published += all.length;
+        unreadable += all.filter(({ body }) => idOf(kind, body) === undefined).length;
+        for (const { sent } of ofKind) {
+          const id = idOf(kind, sent.body);
+          if (sent.isGood && id) goodIds.add(id);
+        }
       }
     }),
     40,
   );
-  await untilAllAcked(place, longMs);
+  for (const name of [durable, pointsDurable]) await untilAllAcked(place, longMs, name);
   await until("all dead messages are stored", async () => {
-    const sent = await advisoriesSent(place);
-    const { notification_nats_dlq } = await countsOf(place);
-    return notification_nats_dlq === sent.MAX_DELIVERIES + sent.MSG_TERMINATED;
+    const { MAX_DELIVERIES, MSG_TERMINATED } = await advisoriesOfBoth(place);
+    return (await countsOf(place)).notification_nats_dlq === MAX_DELIVERIES + MSG_TERMINATED;
   }, longMs);
   await until("all is sent", async () => {
     const { notifications, sent } = await countsOf(place);
@@ -114,7 +146,7 @@ Deno.test("any message becomes a notification, a duplicate or a dead letter, and
   const { processed_events, notifications, notification_dlq } = await countsOf(place);
   assert.equal(processed_events, notifications);
   assert.equal(notification_dlq, 0);
-  const { MAX_DELIVERIES, MSG_TERMINATED } = await advisoriesSent(place);
+  const { MAX_DELIVERIES, MSG_TERMINATED } = await advisoriesOfBoth(place);
   assert.equal(MSG_TERMINATED, unreadable);
   assert.ok(notifications + MAX_DELIVERIES + MSG_TERMINATED <= published);
   assert.ok(MAX_DELIVERIES > 0 && unreadable > 0);
@@ -127,9 +159,20 @@ Deno.test("any message becomes a notification, a duplicate or a dead letter, and
   );
 });
 
-function idOf(body: Uint8Array): string | undefined {
+async function advisoriesOfBoth(place: Place): Promise<Record<AdvisoryKind, number>> {
+  const [one, other] = await Promise.all([
+    advisoriesSent(place),
+    advisoriesSent(place, pointsDurable),
+  ]);
+  return {
+    MAX_DELIVERIES: one.MAX_DELIVERIES + other.MAX_DELIVERIES,
+    MSG_TERMINATED: one.MSG_TERMINATED + other.MSG_TERMINATED,
+  };
+}
+
+function idOf(kind: Kind, body: Uint8Array): string | undefined {
   try {
-    return readNotification(body).event_id;
+    return kind.read(body).event_id;
   } catch {
     return undefined;
   }

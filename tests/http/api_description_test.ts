@@ -1,6 +1,6 @@
 // Both services describe their API completely, in /openapi.json and on a page.
 import assert from "node:assert/strict";
-import { type Answer, call, grant, post, someFields } from "../support/api.ts";
+import { type Answer, call, command, grant, post, someFields } from "../support/api.ts";
 import { describedBy, type Json } from "./described.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { freshPlace, startNotification } from "../support/notification.ts";
@@ -77,6 +77,26 @@ Deno.test("the examples of a change are the answers that the service gives", asy
   const { examples } = granting.responses[409].content["application/json"];
   assert.deepEqual(conflict.json, examples.IDEMPOTENCY_KEY_CONFLICT.value);
 });
+
+Deno.test("the example of each command is accepted, and answered as its example says", async () => {
+  const [url = ""] = urls;
+  const { operations } = await describedBy(url);
+  for (const { name, path, described } of operations) {
+    const example = described.requestBody?.content["application/json"].example;
+    if (example === undefined || !path.startsWith("/v1/")) continue;
+    const user_id = path.startsWith("/v1/points/") ? "points" : crypto.randomUUID();
+    const { status, json, text } = await command(url + path, { ...example, user_id }, path);
+    const expected = described.responses[status]?.content["application/json"].example;
+    assert.ok(status < 300 && expected, `${name}: ${text}`);
+    assert.deepEqual(kindsOf(json), kindsOf(expected), name);
+  }
+});
+
+/** The same value with the kind of each text and number in its place. */
+function kindsOf(json: Json): Json {
+  if (typeof json !== "object") return typeof json;
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, kindsOf(value)]));
+}
 
 Deno.test("the page shows every operation with its fields and answers, and every link has a target", async () => {
   for (const url of urls) {

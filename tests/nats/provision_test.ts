@@ -95,6 +95,10 @@ Deno.test("a missing permission, a wrong password and contradictory settings end
       { NATS_PROVISION_URL: url, NOTIFICATION_NATS_DUPLICATE_WINDOW: "5m" },
       /NOTIFICATION_NATS_DUPLICATE_WINDOW must be that of ENTITLEMENT_NATS_DUPLICATE_WINDOW/,
     ],
+    [
+      { NATS_PROVISION_URL: url, ENTITLEMENT_POINTS_SUBJECT: "shop.points" },
+      /want stream ".*" with different subjects: .*, shop.points; entitlement.events, points.events/,
+    ],
     [{}, /NATS_PROVISION_URL is required, or NATS_URL/],
   ];
   for (const [settings, reason] of attempts) {

@@ -32,24 +32,27 @@ Deno.test("a reservation is cancelled, and repeated that gets the same bytes", a
   const { url } = kenri;
   const reserved = await reserve(url, ahead());
   const { status: _, ...same } = reserved.json;
-  const cancelled = await cancel(url, reserved.json.reservation_id);
+  const id: string = reserved.json.reservation_id;
+  const cancelled = await cancel(url, id.toUpperCase());
   assert.equal(cancelled.status, 200, cancelled.text);
   for (const [name, value] of Object.entries(same)) assert.deepEqual(cancelled.json[name], value);
   assert.equal(cancelled.json.status, "CANCELLED");
   assert.equal(typeof cancelled.json.done_at, "string");
-  const again = await cancel(url, reserved.json.reservation_id);
+  const again = await cancel(url, id);
   assert.deepEqual([again.status, again.text], [200, cancelled.text]);
-  assert.deepEqual((await find(url, reserved.json.reservation_id)).json, cancelled.json);
+  assert.deepEqual((await find(url, id)).json, cancelled.json);
+  assert.deepEqual((await find(url, id.toUpperCase())).json, cancelled.json);
 });
 
 Deno.test("a cancelled reservation is never carried out, and its request gets its first answer", async () => {
   await using kenri = await startEntitlement();
   const { url, database: { ownerUrl } } = kenri;
-  const body = { execute_at: inMs(800) };
+  const body = ahead();
   const key = newKey();
   const reserved = await reserve(url, body, key);
   await cancel(url, reserved.json.reservation_id);
   await reserve(url, { ...body, user_id: "bob" });
+  await kenri.rows("update point_reservations set execute_at = now()");
   await untilAllAre(ownerUrl, ["DONE", "CANCELLED"]);
   assert.equal((await reserve(url, body, key)).text, reserved.text);
   assert.deepEqual((await transactionRows(ownerUrl)).map(({ user_id }) => user_id), ["bob"]);
@@ -142,7 +145,7 @@ async function assertExclusive(kenri: Entitlement, done: number): Promise<void> 
 Deno.test("a cancel that comes while the worker commits waits for it or is refused, and never wins too", async () => {
   await using kenri = await startEntitlement();
   const { url, database: { ownerUrl } } = kenri;
-  const { reservation_id } = (await reserve(url, { execute_at: inMs(300) })).json;
+  const { reservation_id } = (await reserve(url, { execute_at: inMs(2_000) })).json;
   const answer = await whileTableIsLocked(ownerUrl, "point_root", async (release) => {
     await until("the worker is at it", async () => await waitingForLocks(ownerUrl) === 1);
     const cancelling = cancel(url, reservation_id);

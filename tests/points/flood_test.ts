@@ -11,6 +11,7 @@ import {
   reserve,
   spendPoints,
   statusesOf,
+  untilAllAre,
 } from "../support/points.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -58,5 +59,17 @@ Deno.test("P-109: many that are due in one second are granted once each by two r
   assert.deepEqual(flood, { granted: count, reservations: count });
   const attempts = await kenri.rows("select from point_reservations where attempt_count > 0");
   assert.equal(attempts.length, 0);
+  await assertSums(ownerUrl);
+});
+
+Deno.test("a replica that is stopped in a flood gives back what it has claimed, and no attempt is counted", async () => {
+  await using kenri = await startEntitlement();
+  const { database: { ownerUrl } } = kenri;
+  await using _other = await startService("entitlement", kenri.settings);
+  await insertReservations(ownerUrl, { count: 4_000, users: 50, fromMs: 300, overMs: 500 });
+  await until("they are being granted", async () => "DONE" in await statusesOf(ownerUrl));
+  assert.equal(await kenri.service.stop(), 0);
+  const rows = await untilAllAre(ownerUrl, ["DONE"]);
+  assert.ok(rows.every(({ attempt_count }) => attempt_count === 0));
   await assertSums(ownerUrl);
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { assertError, call } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
+import { untilAll } from "../support/outbox.ts";
 import {
   assertSums,
   cancel,
@@ -14,8 +15,8 @@ import {
   reserve,
   reserveRight,
   spendPoints,
-  untilAllAre,
 } from "../support/points.ts";
+import { until } from "../../tools/servers/wait.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -58,10 +59,9 @@ Deno.test("a decided reservation also has transaction_id, done_at, attempt_count
   const done = (await reserve(url, newUser())).json;
   const cancelled = (await reserve(url, { ...newUser(), execute_at: inMs(3_600_000) })).json;
   await cancel(url, cancelled.reservation_id);
-  await untilAllAre(kenri.database.ownerUrl, ["DONE", "CANCELLED", "PENDING"]);
-  for (let json = done; json.status !== "DONE";) {
-    json = (await find(url, done.reservation_id)).json;
-  }
+  await until("it is done", async () => {
+    return (await find(url, done.reservation_id)).json.status === "DONE";
+  });
   for (const [reserved, status] of [[done, "DONE"], [cancelled, "CANCELLED"]] as const) {
     const { json } = await find(url, reserved.reservation_id);
     const { transaction_id, done_at, attempt_count, last_error, ...rest } = json;
@@ -171,6 +171,8 @@ Deno.test("any text can name a user of points, whatever it means elsewhere", asy
     assert.equal(transactions.at(-1).reason, name);
   }
   await assertSums(kenri.database.ownerUrl);
+  const events = await untilAll(kenri.database.ownerUrl, "PUBLISHED");
+  assert.ok(events.every(({ attempt_count }) => attempt_count === 0));
 });
 
 Deno.test("each path refuses the methods that it does not have, and says which it has", async () => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { grant, list, revoke } from "../support/api.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
 import { cancel, find, inMs, paths, reserveRight, untilAllAre } from "../support/points.ts";
+import { startService } from "../../tools/servers/service_process.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -25,8 +26,8 @@ const untilDone = () => untilAllAre(kenri.database.ownerUrl, ["DONE", "CANCELLED
 
 Deno.test("a reserved grant and revoke are changes of their time, with event and audit", async () => {
   const user = newUser();
-  const granting = await reserved({ ...user, execute_at: inMs(300) });
-  const revoking = await reserved({ ...user, action: "REVOKE", execute_at: inMs(600) });
+  const granting = await reserved({ ...user, execute_at: inMs(2_000) });
+  const revoking = await reserved({ ...user, action: "REVOKE", execute_at: inMs(2_300) });
   assert.equal((await shown(granting)).status, "PENDING");
   assert.deepEqual((await list(url, user.user_id)).json.entitlements, []);
   await untilDone();
@@ -82,27 +83,33 @@ Deno.test("P-112: a reserved grant of an active right is done, with the refusal 
   assert.equal(entitlement.version, 1);
 });
 
-Deno.test("P-112: grants and revokes of one right keep their order, also those that are due together", async () => {
+Deno.test("P-112: grants and revokes of one right keep their order, also those that are due together and with several workers", async () => {
+  const few = { ...kenri.settings, ENTITLEMENT_RESERVATIONS_BATCH_SIZE: "3" };
+  await using _second = await startService("entitlement", few);
+  await using _third = await startService("entitlement", few);
   const user = newUser();
-  const times = [inMs(700), inMs(700), inMs(800), inMs(800), inMs(1_000), inMs(1_000)];
-  const ids: string[] = [];
-  for (const [i, execute_at] of times.entries()) {
-    ids.push(await reserved({ ...user, action: i % 2 === 0 ? "GRANT" : "REVOKE", execute_at }));
-  }
-  // Other rights between them, so that they are claimed in several batches.
-  await Promise.all(
-    times.map((execute_at, i) => reserved({ ...user, stock_keeping_unit: `${i}`, execute_at })),
-  );
+  const dueMs = Date.now() + 2_000;
+  const rights = await Promise.all(Array.from({ length: 8 }, async (_, right) => {
+    const ids: string[] = [];
+    for (let i = 0; i < 8; i++) {
+      const execute_at = new Date(dueMs + Math.floor(i / 4) * 100).toISOString();
+      const action = i % 2 === 0 ? "GRANT" : "REVOKE";
+      ids.push(await reserved({ ...user, stock_keeping_unit: `${right}`, action, execute_at }));
+    }
+    return ids;
+  }));
   await untilDone();
-  const outcomes = await Promise.all(ids.map(async (id) => (await shown(id)).outcome));
-  assert.deepEqual(outcomes.map(({ status }) => status), [200, 200, 200, 200, 200, 200]);
-  assert.deepEqual(outcomes.map(({ body }) => body.version), [1, 2, 3, 4, 5, 6]);
+  for (const ids of rights) {
+    const outcomes = await Promise.all(ids.map(async (id) => (await shown(id)).outcome));
+    assert.deepEqual(outcomes.map(({ status }) => status), ids.map(() => 200));
+    assert.deepEqual(outcomes.map(({ body }) => body.version), [1, 2, 3, 4, 5, 6, 7, 8]);
+  }
 });
 
 Deno.test("a revoke that was reserved first and is due later acts later", async () => {
   const user = newUser();
-  await reserved({ ...user, action: "REVOKE", execute_at: inMs(900) });
-  await reserved({ ...user, action: "GRANT", execute_at: inMs(400) });
+  await reserved({ ...user, action: "REVOKE", execute_at: inMs(1_900) });
+  await reserved({ ...user, action: "GRANT", execute_at: inMs(1_400) });
   await untilDone();
   const [entitlement] = (await list(url, user.user_id)).json.entitlements;
   assert.deepEqual([entitlement.status, entitlement.version], ["REVOKED", 2]);
@@ -126,9 +133,13 @@ Deno.test("a request and a due reservation of one right follow one another", asy
 
 Deno.test("a cancelled right is never granted", async () => {
   const user = newUser();
-  const id = await reserved({ ...user, execute_at: inMs(400) });
+  const execute_at = inMs(3_600_000);
+  const id = await reserved({ ...user, execute_at });
   assert.equal((await cancel(url, id, {}, paths.reserveRight)).status, 200);
-  await reserved({ ...user, stock_keeping_unit: "song", execute_at: inMs(600) });
+  await reserved({ ...user, stock_keeping_unit: "song", execute_at });
+  await kenri.rows("update point_reservations set execute_at = now() where execute_at = $1", [
+    execute_at,
+  ]);
   await untilDone();
   const { entitlements } = (await list(url, user.user_id)).json;
   assert.deepEqual(

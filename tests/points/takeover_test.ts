@@ -85,7 +85,7 @@ Deno.test("P-108: another replica takes over what a dead one has claimed, within
   const working = { ...brief, ENTITLEMENT_RESERVATIONS_ENABLED: "true" };
   await using dead = await replicaOf(kenri, working);
   await using replicas = new AsyncDisposableStack();
-  await reserve(kenri.url, { execute_at: inMs(1_000) });
+  await reserve(kenri.url, { execute_at: inMs(2_000) });
   const diedAt = await whileTableIsLocked(ownerUrl, "point_root", async (release) => {
     await until("it is at it", async () => await waitingForLocks(ownerUrl) === 1);
     replicas.use(await replicaOf(kenri, working));
@@ -111,7 +111,7 @@ Deno.test("P-102: a replica that was suspended for longer than its lease grants 
   const { ownerUrl } = kenri.database;
   const working = { ...brief, ENTITLEMENT_RESERVATIONS_ENABLED: "true" };
   await using sleeper = await replicaOf(kenri, working);
-  await reserve(kenri.url, { execute_at: inMs(1_000) });
+  await reserve(kenri.url, { execute_at: inMs(2_000) });
   await whileTableIsLocked(ownerUrl, "point_root", async (release) => {
     await until("it is at it", async () => await waitingForLocks(ownerUrl) === 1);
     sleeper.signal("SIGSTOP");

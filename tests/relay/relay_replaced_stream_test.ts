@@ -5,7 +5,11 @@ import { insertEvents, manyEvents, outboxRows, storedEvents, untilAll } from "..
 import type { FreshPlace } from "../support/places.ts";
 import { freshPlace, startRelay } from "../support/relays.ts";
 import { snapshotOf } from "./stream_snapshot.ts";
-import { withNats } from "../support/streams.ts";
+import { readStream, withNats } from "../support/streams.ts";
+import { ask } from "../../tools/servers/asking.ts";
+import { decodePointsEvent, type PointsEventFields } from "../../proto/points/decode.ts";
+import { pointsEventOf } from "../support/points_events.ts";
+import { pointsSubjectOf } from "../../tools/load/stage.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("a stream that loses its end without a reconnect gets those events again", async () => {
@@ -75,4 +79,34 @@ function untilStored({ natsUrl, stream }: FreshPlace, ids: string[]): Promise<vo
     const stored = await storedEvents(natsUrl, stream);
     return ids.every((id) => stored.some((event) => event.id === id));
   });
+}
+
+Deno.test("a subject that a replica of an earlier release removes is added again, and no event fails for it", async () => {
+  await using place = await freshPlace();
+  await using relay = startRelay(place);
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
+  await untilAll(place.ownerUrl, "PUBLISHED");
+  await withNats(place.natsUrl, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    await streams.update(place.stream, { subjects: [place.subject] });
+  });
+  const event = pointsEventOf();
+  await insertPoints(place.ownerUrl, event);
+  await insertEvents(place.ownerUrl, manyEvents({ keys: 3, versions: 1 }));
+  const rows = await untilAll(place.ownerUrl, "PUBLISHED");
+  assert.ok(rows.every(({ attempt_count }) => attempt_count === 0));
+  const stored = await readStream(place.natsUrl, place.stream);
+  const [found] = stored.filter(({ subject }) => subject === pointsSubjectOf(place));
+  assert.deepEqual(decodePointsEvent(found?.data ?? new Uint8Array()), event);
+  assert.equal(found?.header.get("event_type"), "PointsAdded");
+  assert.ok(relay.log.every((line) => !line.startsWith("error")));
+});
+
+function insertPoints(ownerUrl: string, event: PointsEventFields): Promise<unknown> {
+  return ask(
+    ownerUrl,
+    `insert into outbox_events (event_id, event_type, aggregate_key, payload, created_at)
+     values ($1, 'PointsAdded', 'points:ann:points', $2, now() - interval '2 days')`,
+    [event.event_id, JSON.stringify(event)],
+  );
 }

@@ -1,7 +1,7 @@
 // The notification service with a database and stream names of its own, and access to its tables
 // and its consumer.
 import type { ConsumerInfo } from "nats";
-import { durable, type Place, requiredSettings } from "../../tools/load/stage.ts";
+import { durable, type Place, pointsDurable, requiredSettings } from "../../tools/load/stage.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { type FreshPlace, freshPlaceOf } from "./places.ts";
 import type { Event, Message } from "./events.ts";
@@ -24,13 +24,15 @@ export function settingsOf(place: Place): Settings {
   };
 }
 
-/** Starts one replica, and waits until it consumes. */
+/** Starts one replica, and waits until it consumes events of both kinds. */
 export async function startNotification(
   place: Place,
   more: Settings = {},
 ): Promise<ServiceProcess> {
   const service = await startService("notification", { ...settingsOf(place), ...more });
-  await until("it consumes", () => consumerInfo(place).then(() => true, () => false));
+  for (const name of [durable, pointsDurable]) {
+    await until("it consumes", () => consumerInfo(place, name).then(() => true, () => false));
+  }
   return service;
 }
 
@@ -110,9 +112,13 @@ export function consumerInfo(
 }
 
 /** Waits until every message of the stream is delivered and acknowledged. */
-export function untilAllAcked(place: Place, withinMs?: number): Promise<void> {
+export function untilAllAcked(
+  place: Place,
+  withinMs?: number,
+  name: string = durable,
+): Promise<void> {
   return until("all is acked", async () => {
-    const { num_ack_pending, num_pending } = await consumerInfo(place);
+    const { num_ack_pending, num_pending } = await consumerInfo(place, name);
     return num_ack_pending === 0 && num_pending === 0;
   }, withinMs);
 }
@@ -127,8 +133,12 @@ export async function outcomesOf({ url }: ServiceProcess, outcome: string): Prom
 export type AdvisoryKind = "MAX_DELIVERIES" | "MSG_TERMINATED";
 
 /** The stream that keeps the advisories of one kind, with its default name. */
-export function advisoryStream({ stream }: Place, kind: AdvisoryKind): string {
-  return `${stream}-${durable}-${kind.toLowerCase().replace("_", "-")}`;
+export function advisoryStream(
+  { stream }: Place,
+  kind: AdvisoryKind,
+  name: string = durable,
+): string {
+  return `${stream}-${name}-${kind.toLowerCase().replace("_", "-")}`;
 }
 
 export function advisorySubject({ stream }: Place, kind: AdvisoryKind): string {
@@ -136,11 +146,14 @@ export function advisorySubject({ stream }: Place, kind: AdvisoryKind): string {
 }
 
 /** How many advisories the server has sent about this consumer so far. */
-export function advisoriesSent(place: Place): Promise<Record<AdvisoryKind, number>> {
+export function advisoriesSent(
+  place: Place,
+  name: string = durable,
+): Promise<Record<AdvisoryKind, number>> {
   return withNats(place.natsUrl, async (connection) => {
     const { streams } = await connection.jetstreamManager();
     const sent = async (kind: AdvisoryKind) =>
-      (await streams.info(advisoryStream(place, kind))).state.last_seq;
+      (await streams.info(advisoryStream(place, kind, name))).state.last_seq;
     return {
       MAX_DELIVERIES: await sent("MAX_DELIVERIES"),
       MSG_TERMINATED: await sent("MSG_TERMINATED"),

@@ -142,6 +142,14 @@ export async function untilAllAre(
   return await reservationRows(ownerUrl);
 }
 
+/** Done when they were due, and not when somebody happened to look. */
+export function assertOnTime(rows: ReservationRow[]): void {
+  for (const { late_ms, attempt_count } of rows) {
+    assert.ok(late_ms >= 0 && late_ms < 2_000, `${late_ms} ms late`);
+    assert.equal(attempt_count, 0);
+  }
+}
+
 export interface NewReservations {
   count: number;
   users: number;

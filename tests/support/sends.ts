@@ -1,6 +1,7 @@
 // What the channel of the notification service has sent, read from the log.
 import assert from "node:assert/strict";
 import { aggregateKeyOf } from "../../proto/entitlement/aggregate_key.ts";
+import { pointsKeyOf } from "../../proto/points/aggregate_key.ts";
 import type { SendRecord } from "../../tools/chaos/invariants/invariants.ts";
 import type { LogLine } from "../../tools/servers/service_process.ts";
 
@@ -15,8 +16,10 @@ export interface SendLine extends KeyAndVersion {
 
 export function sendsIn(log: LogLine[]): SendLine[] {
   return log.filter(({ message }) => message.startsWith("Notification "))
-    .map(({ user_id, stock_keeping_unit, version, time }) => ({
-      key: aggregateKeyOf(String(user_id), String(stock_keeping_unit)),
+    .map(({ user_id, stock_keeping_unit, unit, version, time }) => ({
+      key: typeof unit === "string"
+        ? pointsKeyOf(String(user_id), unit)
+        : aggregateKeyOf(String(user_id), String(stock_keeping_unit)),
       version: Number(version),
       time: Date.parse(String(time)),
     }));

@@ -115,6 +115,7 @@ function OfUser(
         site={site}
         label={`Reservations of ${user_id} since yesterday, the soonest first`}
         reservations={reservations}
+        ofOneUser
         none="Nothing is reserved for this user, and nothing was due since yesterday."
       />
       <h2>Statement{unit && ` in ${unit}`}</h2>
@@ -154,16 +155,20 @@ interface TableParts {
   label: string;
   reservations: ReservationLook[];
   none: string;
+  ofOneUser?: boolean;
 }
 
-function ReservationTable({ site, label, reservations, none }: TableParts): JSX.Element {
+function ReservationTable(
+  { site, label, reservations, none, ofOneUser = false }: TableParts,
+): JSX.Element {
+  const user = <Cell,>(shown: Cell) => ofOneUser ? [] : [shown];
   return (
     <Table
       label={label}
-      columns={["Due", "User", "What", "State", "Attempts", "Reservation", "Error"]}
+      columns={["Due", ...user("User"), "What", "State", "Attempts", "Reservation", "Error"]}
       rows={reservations.map((row) => [
         <When at={row.due_at} />,
-        <a href={`${pointsPath}${queryOf({ user_id: row.user_id })}`}>{row.user_id}</a>,
+        ...user(<a href={`${pointsPath}${queryOf({ user_id: row.user_id })}`}>{row.user_id}</a>),
         row.kind === "POINTS"
           ? `+${whole(row.point_amount ?? 0)} ${row.unit}`
           : `${row.kind} ${row.stock_keeping_unit}`,

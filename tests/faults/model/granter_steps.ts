@@ -64,6 +64,10 @@ async function reservationSteps(
       }
       continue;
     }
+    if (row.status === "FAILED") {
+      const next = put(withTables(work, await granting.sendBack(tables, event)));
+      steps.push({ label: `an operator sends ${name} back`, next });
+    }
     const changed = await granting.cancel(tables, event);
     if (isSame(tables, changed.tables)) continue;
     const next = put(withTables(work, changed));

@@ -1,4 +1,8 @@
 // Reservations and a balance of points, and the real functions that change them.
+import { deadReservations } from "../../../entitlement/operators/dead_reservations.ts";
+import type { DeadLetter } from "../../../shared/operators/dead_letters.ts";
+import { newOperation } from "../../../shared/operators/operations.ts";
+import { Wakeup } from "../../../shared/process/signals.ts";
 import { cancelCommand } from "../../../entitlement/points/cancel_reservation.ts";
 import { carryingOut } from "../../../entitlement/points/carry_out.ts";
 import { pointsCommand } from "../../../entitlement/points/change_points.ts";
@@ -32,6 +36,7 @@ export interface PointsCalls extends LeasedCalls<Points> {
   reserve(points: Points, event: Event, early: boolean): Promise<Changed<Points, number>>;
   cancel(points: Points, event: Event): Promise<Changed<Points, number>>;
   ask(points: Points, request: RequestName): Promise<Changed<Points, number>>;
+  sendBack(points: Points, event: Event): Promise<Changed<Points, unknown>>;
   /** Returns the outcome for the worker; undefined if it was killed before DONE. */
   carryOut(
     points: Points,
@@ -96,6 +101,12 @@ export function pointsCalls(rewrite?: Rewrite): PointsCalls {
       }, { view: onlyRow(event) }),
     ask: (points, name) =>
       after(points, `ask ${name}`, (database) => ask(database, name), { view: onlyBalance }),
+    sendBack: (points, event) =>
+      after(points, `send ${event} back`, (database) => {
+        const dead = [{ id: idOf(event) }] as DeadLetter[];
+        const operation = newOperation({ who: "ann", reason: "mended" });
+        return deadReservations(database, new Wakeup()).sendBack(dead, operation);
+      }, { view: onlyRow(event) }),
     carryOut: (points, held, { killed, meanwhile }) =>
       after(
         points,

@@ -31,7 +31,7 @@ export const pointsAccess: TableAccess<Points> = {
   freshDatabase: () => freshDatabase("entitlement"),
   names: [
     ...["point_reservations", "reservation_attempts", "point_transactions", "point_root"],
-    ...["entitlement_audit", "outbox_events", "idempotency_keys"],
+    ...["entitlement_audit", "outbox_events", "idempotency_keys", "operations"],
   ],
   tokenOf,
   load: ({ rows, transactions, roots, answers }) =>
@@ -42,7 +42,7 @@ export const pointsAccess: TableAccess<Points> = {
           aggregate_key, position, created_at, updated_at, done_at, transaction_id, ${leasedColumns})
        select id, 'POINTS', '', id, ${ofBalance}, 1,
          now() + case when early then interval '1 hour' else interval '-1 hour' end, 't', id, id,
-         now(), now(), now(), id, ${leasedValues}
+         now(), now(), case when status in ('DONE', 'CANCELLED') then now() end, id, ${leasedValues}
        from ${asRecords(rows, "early boolean")}`,
       ...loadTransactions(transactions),
       ...roots.map((root) =>
