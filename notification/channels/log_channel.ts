@@ -10,8 +10,8 @@ export function logChannel(log: Log): Channel {
         event_id,
         user_id,
         type,
-        stock_keeping_unit: payload["stock_keeping_unit"], // of an entitlement
-        unit: payload["unit"], // of points
+        stock_keeping_unit: payload["stock_keeping_unit"], // if it is about a right
+        unit: payload["unit"], // if it is about points
         point_amount: payload["point_amount"],
         version: payload["version"],
         trace_id: payload["trace_id"],

@@ -75,7 +75,7 @@ async function sendBackDeliveries(
   return rows.map(({ id }) => id);
 }
 
-// The same as the keys in proto/: that of a balance, or that of an entitlement.
+// The same as the keys in proto/: that of a balance, or that of an item.
 function keyOf(payload: Sql): Sql {
   return sql`case
          when ${payload} ? 'unit' then

@@ -4,7 +4,7 @@ import { natsTlsIsUsed, tlsSettings, tlsSource } from "../../shared/postgres/tls
 import { environmentName } from "../../shared/process/program.ts";
 import { natsUrls } from "../../shared/process/server_urls.ts";
 import { number } from "../../shared/process/setting_kinds.ts";
-import { parseSettings, prefixed } from "../../shared/process/settings.ts";
+import { parseSettings, prefixed, SettingsError } from "../../shared/process/settings.ts";
 import { z } from "zod";
 import { streams as all } from "./services.ts";
 
@@ -82,6 +82,29 @@ export function readConfig(
 ): ProvisionConfig {
   const settings = parseSettings(schemaOf(services), read);
   const urls = settings["nats.provision.url"] ?? settings["nats.url"] ?? "";
-  const uses = Object.entries(services).map(([name, { natsUse }]) => [name, natsUse(settings)]);
-  return { nats: { urls, tls: tlsSource("nats", settings) }, uses: Object.fromEntries(uses) };
+  const uses = Object.fromEntries(
+    Object.entries(services).map(([name, { natsUse }]) => [name, natsUse(settings)]),
+  );
+  const problems = differingSubjects(uses);
+  if (problems.length > 0) throw new SettingsError(problems);
+  return { nats: { urls, tls: tlsSource("nats", settings) }, uses };
+}
+
+// A stream may have subjects from several settings, so those of all services are compared as a whole.
+function differingSubjects(uses: Record<string, NatsUse>): string[] {
+  const wanted = Object.values(uses).flatMap(({ streams = [], inboxes = [] }) => [
+    ...streams,
+    ...inboxes.map(({ stream }) => stream),
+  ]);
+  return [...Map.groupBy(wanted, ({ name }) => name)].flatMap(([name, streams]) => {
+    const subjects = streams.map(({ subjects, newSubjects = [] }) =>
+      [...subjects, ...newSubjects].toSorted().join(", ")
+    );
+    const different = [...new Set(subjects)];
+    return different.length === 1 ? [] : [
+      `The services want stream ${JSON.stringify(name)} with different subjects: ${
+        different.join("; ")
+      }`,
+    ];
+  });
 }
