@@ -6,8 +6,6 @@ import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
 import { call, grant } from "../support/api.ts";
 import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
-import { bodyOf, eventOf } from "../support/events.ts";
-import { grantPoints } from "../support/points.ts";
 import {
   names,
   nameSettings,
@@ -60,10 +58,9 @@ Deno.test("the command makes all streams and consumers, and changes nothing if t
   const ofConsumers = [durable, `${durable}-points`].flatMap((name) =>
     ["max-deliveries", "msg-terminated"].map((kind) => `${stream}-${name}-${kind}`)
   );
-  const consumersOf = new Map(made.map(({ config, consumers }) => [config.name, consumers.length]));
   assert.deepEqual(
-    consumersOf,
-    new Map([[stream, 2], ...ofConsumers.map((name) => [name, 1] as const)]),
+    Object.fromEntries(made.map(({ config, consumers }) => [config.name, consumers.length])),
+    { [stream]: 2, ...Object.fromEntries(ofConsumers.map((name) => [name, 1])) },
   );
   assert.deepEqual(await run(settings), first);
   assert.deepEqual(await infoOf(nats), made);
@@ -229,7 +226,6 @@ Deno.test("other names work with the users that the command prints for them", as
     NOTIFICATION_NATS_STREAM: "rights",
     NOTIFICATION_NATS_SUBJECT: "shop.rights",
     NOTIFICATION_NATS_POINTS_SUBJECT: "shop.points",
-    NOTIFICATION_NATS_POINTS_DURABLE: "points-mail",
     NOTIFICATION_NATS_DURABLE: "mail",
     NOTIFICATION_NATS_ADVISORY_STREAM: "given-up",
     NOTIFICATION_NATS_ADVISORY_DURABLE: "keeper",
@@ -252,86 +248,3 @@ Deno.test("other names work with the users that the command prints for them", as
     return (await ask(place.owners.notification, sent)).length === 1;
   });
 });
-
-Deno.test("on the stream of a release without points notification works, and names the command for points", async () => {
-  await using nats = await startGuardedNats();
-  await provisionBefore(nats);
-  await using place = await freshBoth(nats.url);
-  await using entitlement = await start("entitlement", place, nats);
-  assert.equal(await inTime("it ends", entitlement.exited), 1);
-  assert.match(
-    entitlement.log.map(({ message }) => message).join("\n"),
-    /subjects is \["entitlement.events"\], not .*"points.events".*: run `deno task provision`/,
-  );
-  await using notification = await start("notification", place, nats);
-  const sent = () =>
-    ask(place.owners.notification, "select type from notifications where status = 'SENT'");
-  await withUser(
-    "operator",
-    nats,
-    (connection) => connection.jetstream().publish(names.subject, bodyOf(eventOf())),
-  );
-  await until("it is sent", async () => (await sent()).length === 1);
-  const named = () =>
-    notification.log.filter(({ message }) =>
-      /^Events can't be consumed.*run `deno task provision`/.test(message)
-    );
-  await until("it says what points need", () => named().length === 1);
-  const { status, json } = await call(`${notification.url}/readyz`);
-  assert.deepEqual([status, /NATS lacks a stream or consumer/.test(json.message)], [503, true]);
-  await provisionOn(nats);
-  await until("it is ready", async () => (await call(`${notification.url}/readyz`)).status === 200);
-  await using again = await start("entitlement", place, nats);
-  assert.equal((await grantPoints(again.url)).status, 200);
-  await until("the points are sent", async () => (await sent()).length === 2);
-  assert.equal(named().length, 1);
-});
-
-Deno.test("events of points wait for a permission that is missing, and others do not wait with them", async () => {
-  await using nats = await startGuardedNats((users) =>
-    users.replace(`"${names.pointsSubject}"\n`, "")
-  );
-  await provisionOn(nats);
-  await using place = await freshBoth(nats.url);
-  await using service = await start("entitlement", place, nats);
-  for (let i = 0; i < 300; i++) await grantPoints(service.url); // more than the relay takes at once
-  await until(
-    "it says so",
-    () =>
-      service.log.some(({ message }) => /^Events wait because NATS does not permit/.test(message)),
-  );
-  await grant(service.url);
-  const rows = () =>
-    ask(
-      place.owners.entitlement,
-      "select distinct event_type, status, attempt_count from outbox_events order by event_type",
-    );
-  await until(
-    "the grant is published",
-    async () => JSON.stringify(await rows()).includes("PUBLISHED"),
-  );
-  const [granted, points, ...others] = await rows() as Record<string, unknown>[];
-  assert.deepEqual([granted?.["status"], points?.["event_type"], points?.["attempt_count"]], [
-    "PUBLISHED",
-    "PointsAdded",
-    0,
-  ]);
-  assert.ok(others.every(({ attempt_count }) => attempt_count === 0));
-});
-
-/** The streams and consumers as the command of the release before makes them. */
-async function provisionBefore(nats: NatsServer): Promise<void> {
-  await provisionOn(nats);
-  await withUser("operator", nats, async (connection) => {
-    const { streams, consumers } = await connection.jetstreamManager();
-    const { config } = await consumers.info(stream, durable);
-    delete config.filter_subject;
-    await consumers.update(stream, durable, config);
-    const made = `${durable}-points`;
-    await consumers.delete(stream, made);
-    for (const kind of ["max-deliveries", "msg-terminated"]) {
-      await streams.delete(`${stream}-${made}-${kind}`);
-    }
-    await streams.update(stream, { subjects: [names.subject] });
-  });
-}
