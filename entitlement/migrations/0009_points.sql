@@ -49,8 +49,8 @@ create table point_reservations (
     check (status in ('PENDING', 'PROCESSING', 'DONE', 'FAILED', 'CANCELLED')),
   -- No index depends on status, so a claim can update a row without touching any index.
   unfinished boolean not null generated always as (status in ('PENDING', 'PROCESSING')) stored,
-  -- Changes of one right keep the order of their times, and at one time that of their ids. Every
-  -- reservation of points has a key of its own: points may be added in any order.
+  -- Changes of one right keep the order of their times, and at one time that of their requests.
+  -- Every reservation of points has a key of its own: points may be added in any order.
   aggregate_key text collate "C" not null,
   position text collate "C" not null,
   attempt_count integer not null default 0 check (attempt_count >= 0),

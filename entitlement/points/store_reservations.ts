@@ -66,6 +66,7 @@ export async function storeReservations(
     trace_id: sender.traceId,
     traceparent: sender.traceparent,
     aggregate_key: keyOf(reservation),
+    position: positionOf(reservation),
   }));
   await query(
     tx,
@@ -76,16 +77,23 @@ export async function storeReservations(
        created_at, updated_at)
     select id, kind, caller, idempotency_key, user_id, unit, point_amount, stock_keeping_unit,
       source, source_id, execute_at::timestamptz, trace_id, traceparent, aggregate_key,
-      execute_at || ' ' || id, case when execute_at::timestamptz <= now() then now() end,
+      position, case when execute_at::timestamptz <= now() then now() end,
       created_at, created_at
     from json_to_recordset(${JSON.stringify(rows)}) as accepted (
       id uuid, kind text, caller text, idempotency_key text, user_id text, unit text,
       point_amount bigint, stock_keeping_unit text, source text, source_id text, execute_at text,
-      trace_id text, traceparent text, aggregate_key text, created_at timestamptz)`,
+      trace_id text, traceparent text, aggregate_key text, position text,
+      created_at timestamptz)`,
   );
   return effects.some(({ isSoon }) => isSoon) ? [] : undefined;
 }
 
 function keyOf({ id, user_id, stock_keeping_unit }: Reservation): string {
   return stock_keeping_unit === null ? id : aggregateKeyOf(user_id, stock_keeping_unit);
+}
+
+// Changes of one right that are due together follow the clock of the database, because ids follow
+// the clocks of the replicas that made them.
+function positionOf({ execute_at, created_at, id }: Reservation): string {
+  return `${execute_at} ${created_at} ${id}`;
 }

@@ -38,17 +38,22 @@ Deno.test("chains of points are verified, over many pages and long chains", asyn
 const root = (set: string): Tampering => (user) =>
   `update point_root set ${set} where user_id = '${user}'`;
 
-/** Changes a row, and makes all hashes of the chain agree with it. */
-const resealed = (version: number, set: string): Tampering => (user) =>
-  `${row(version, set)(user)};
-   ${row(version, `hash = ${auditHash("entitlement_audit")}`)(user)};
-   update entitlement_audit later set previous_hash = earlier.hash
+const sealed = (version: number) => row(version, `hash = ${auditHash("entitlement_audit")}`);
+
+/** Makes the last row follow this one, and all hashes agree with that. */
+const relinked = (version: number): Tampering => (user) =>
+  `update entitlement_audit later
+   set previous_hash = earlier.hash, previous_at = earlier.occurred_at
    from entitlement_audit earlier
    where later.user_id = '${user}' and earlier.user_id = '${user}'
-     and later.detail->>'version' = '3' and earlier.detail->>'version' = '2';
-   ${row(3, `hash = ${auditHash("entitlement_audit")}`)(user)};
+     and later.detail->>'version' = '3' and earlier.detail->>'version' = '${version}';
+   ${sealed(3)(user)};
    update point_root set last_hash = (select hash from entitlement_audit ${ofUser(user, 3)})
    where user_id = '${user}'`;
+
+/** Changes a row, and makes all hashes of the chain agree with it. */
+const resealed = (version: number, set: string): Tampering => (user) =>
+  `${row(version, set)(user)}; ${sealed(version)(user)}; ${relinked(2)(user)}`;
 
 const amount = (n: number) => `detail = detail || '{"point_amount": ${n}}'`;
 
@@ -73,6 +78,12 @@ const tamperings: [user: string, kind: string, sql: Tampering][] = [
   ["taken", "BALANCE", resealed(2, "action = 'POINTS_TAKE'")],
   ["no-balance", "BALANCE", resealed(2, "detail = detail - 'balance'")],
   ["leaves-out", "VERSION", resealed(2, `detail = detail || '{"version": 7}'`)],
+  ["skipped", "VERSION", (user) => `${noRow(2)(user)}; ${relinked(1)(user)}`],
+  [
+    "begins-late",
+    "VERSION",
+    (user) => `${noRow(1)(user)}; ${resealed(2, "previous_at = null, previous_hash = null")(user)}`,
+  ],
   ["copied", "STRAY", (user) =>
     `insert into entitlement_audit
      select gen_random_uuid(), occurred_at + interval '1 us', user_id, stock_keeping_unit, action,

@@ -123,7 +123,7 @@ Deno.test("a start without database and NATS waits for both, logs that once, and
       (await call(`${service.url}/readyz`)).json.message === `not ready: ${databaseMissing}`,
   );
   await new Promise((later) => setTimeout(later, 1_500));
-  assert.ok(service.log.length <= 7, JSON.stringify(service.log));
+  assert.ok(service.log.length <= 8, JSON.stringify(service.log));
   await database.server.start();
   await until("it is ready", () => isReady(service.url));
   assert.equal((await grant(service.url)).status, 200);

@@ -36,6 +36,7 @@ const paths: Record<"entitlement" | "notification", [string, Scope][]> = {
     ["/console", "debug:read"],
     ["/console/timeline?by=user_id&q=ann", "debug:read"],
     ["/console/reconciliation", "debug:read"],
+    ["/console/points", "debug:read"],
     ["/console/dead-letters", "debug:read"],
     [
       "/console/dead-letters/one?layer=outbox&id=00000000-0000-7000-8000-000000000000",

@@ -2,7 +2,7 @@
 // writes for long.
 import assert from "node:assert/strict";
 import { type Database, openDatabase, query } from "../../shared/postgres/postgres.ts";
-import { changeAsBefore } from "./release_before.ts";
+import { changeOf, commitChanges } from "../changes/change.ts";
 import { startReplicas } from "../support/changes.ts";
 import type { ServiceName } from "../../tools/services.ts";
 import { withClient } from "../support/databases.ts";
@@ -31,7 +31,11 @@ Deno.test("the newest migration of entitlement delays no change, with a full out
   const before = startWriting(
     database,
     "entitlement",
-    (on, number) => changeAsBefore(on, { user: `before-${number}`, version: 1 }),
+    // The release before writes changes with the same statements.
+    async (on, number) => {
+      const change = changeOf({ userId: `before-${number}` });
+      await commitChanges(on, [change], { idempotencyTtlMs: 60_000 });
+    },
   );
   await before.goesOn(50);
   const waitedMs = await longestLockWait(database, () => migrateWith("entitlement", database, {}));

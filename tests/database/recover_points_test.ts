@@ -83,12 +83,7 @@ Deno.test("transactions after the backup are recovered, and no reservation is ca
   assert.equal(code, 0, output);
   transactions.forEach((one) => one.user_id === "cid" && (one.reservation_id = null));
   // As if `done` had been lost as well: the key of the transaction decides.
-  await ask(
-    ownerUrl,
-    `update point_reservations set status = 'PENDING', transaction_id = null, done_at = null
-     where id = any($1)`,
-    [[lost, due.ids[0]]],
-  );
+  await makePending(ownerUrl, [lost, due.ids[0]]);
   await until("they are done", async () => (await statusesOf(ownerUrl))["DONE"] === 4);
   assert.deepEqual(await transactionRows(ownerUrl), transactions);
   const { json } = await grantPoints(again.url, { user_id: "dan" }, "dans-key");
@@ -102,6 +97,15 @@ Deno.test("transactions after the backup are recovered, and no reservation is ca
   assert.equal(waiting?.id, later);
   await again.stop();
 });
+
+async function makePending(ownerUrl: string, ids: (string | undefined)[]): Promise<void> {
+  await ask(
+    ownerUrl,
+    `update point_reservations set status = 'PENDING', transaction_id = null, done_at = null
+     where id = any($1)`,
+    [ids],
+  );
+}
 
 async function reserved({ url }: ServiceProcess, fields: Record<string, unknown>): Promise<string> {
   const { status, json, text } = await reserve(url, fields);

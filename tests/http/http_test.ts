@@ -157,8 +157,17 @@ Deno.test("the API description is OpenAPI 3.1, and contains everything that it r
     "/openapi.json",
     "/readyz",
     "/v1/entitlements/grants",
+    "/v1/entitlements/reservations",
+    "/v1/entitlements/reservations/{reservation_id}",
     "/v1/entitlements/revokes",
+    "/v1/points/grants",
+    "/v1/points/reservations",
+    "/v1/points/reservations/{reservation_id}",
+    "/v1/points/spends",
     "/v1/users/{user_id}/entitlements",
+    "/v1/users/{user_id}/points",
+    "/v1/users/{user_id}/points/reservations",
+    "/v1/users/{user_id}/points/transactions",
   ]);
   for (const { path, described } of operations) {
     const inPath = (described.parameters ?? []).filter((given: Json) => given.in === "path");

@@ -1,12 +1,10 @@
-// Points on a NATS with users: the streams of a release without points, and a permission that is
-// missing.
+// The subject of points and its consumer, where NATS users may not make them.
 import assert from "node:assert/strict";
 import type { NatsServer } from "../../tools/servers/nats.ts";
-import { inTime, until } from "../../tools/servers/wait.ts";
 import { call, grant } from "../support/api.ts";
+import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import { bodyOf, eventOf } from "../support/events.ts";
-import { freshBoth } from "../support/places.ts";
 import { grantPoints } from "../support/points.ts";
 import {
   names,
@@ -15,6 +13,7 @@ import {
   startWithUser as start,
   withUser,
 } from "./nats_users.ts";
+import { inTime, until } from "../../tools/servers/wait.ts";
 
 const { stream, durable } = names;
 

@@ -7,6 +7,7 @@ import { call, grant } from "../support/api.ts";
 import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
+  infoOf,
   names,
   nameSettings,
   provisionConfig,
@@ -36,17 +37,6 @@ const change = (nats: NatsServer, config: Partial<StreamConfig>, name = stream) 
   withUser("operator", nats, async (connection) => {
     const { streams } = await connection.jetstreamManager();
     await streams.update(name, config);
-  });
-
-const infoOf = (nats: NatsServer) =>
-  withUser("operator", nats, async (connection) => {
-    const { streams, consumers } = await connection.jetstreamManager();
-    const found = await streams.list().next();
-    return await Promise.all(found.map(async ({ config, created }) => ({
-      config,
-      created,
-      consumers: (await consumers.list(config.name).next()).map(({ config }) => config),
-    })));
   });
 
 Deno.test("the command makes all streams and consumers, and changes nothing if they exist", async () => {

@@ -37,6 +37,25 @@ function settingsOf({ settings }: Entitlement): Settings {
   return { ...settings, ...noPolls, ENTITLEMENT_RESERVATIONS_ENABLED: "true" };
 }
 
+Deno.test("P-107: changes of one right that are due together keep their order, whatever the clocks of the replicas that accepted them", async () => {
+  await using kenri = await startEntitlement({ ENTITLEMENT_RESERVATIONS_ENABLED: "false" });
+  const { url, database: { ownerUrl } } = kenri;
+  await using ahead = await startShifted(settingsOf(kenri), { ms: thirtyHours, when: "at once" });
+  const execute_at = inMs(3_000);
+  const asked = [[ahead.url, "GRANT"], [url, "REVOKE"], [ahead.url, "GRANT"], [url, "REVOKE"]];
+  for (const [to = "", action] of asked) {
+    const { status, text } = await reserveRight(to, { action, execute_at });
+    assert.equal(status, 202, text);
+  }
+  const rows = await untilAllAre(ownerUrl, ["DONE"]);
+  assert.deepEqual(rows.map(({ outcome }) => outcome?.status), [200, 200, 200, 200]);
+  const changes = await ask(
+    ownerUrl,
+    "select action from entitlement_audit order by (detail->>'version')::int",
+  );
+  assert.deepEqual(changes, asked.map(([, action]) => ({ action })));
+});
+
 /** Some of a moment, some of the next seconds, and a right. */
 async function granted(
   { database: { ownerUrl } }: Entitlement,

@@ -49,6 +49,13 @@ Deno.test("P-114: reservations are cancelled, the statement is pseudonymous, the
   assert.deepEqual(await balances(ownerUrl), sums);
   assert.deepEqual(await statusesOf(ownerUrl), { DONE: 2, CANCELLED: 2 });
   await assertSums(ownerUrl);
+  const wrongKeys = await ask(
+    ownerUrl,
+    `select aggregate_key from outbox_events
+     where payload ? 'unit'
+       and aggregate_key <> points_key_of(payload->>'user_id', payload->>'unit')`,
+  );
+  assert.deepEqual(wrongKeys, []);
   const verified = await ops(stack, "audit", "verify", "--json");
   const { problems, erased, balances: chains } = JSON.parse(verified.output);
   assert.deepEqual([verified.code, problems, erased, chains], [0, [], 4, 2]);
@@ -115,6 +122,22 @@ Deno.test("reservations that become due during an erasure are carried out before
   });
   await assertSums(ownerUrl);
   assert.deepEqual(await traces(ownerUrl), []);
+  const { code, output } = await ops(stack, "audit", "verify");
+  assert.equal(code, 0, output);
+});
+
+Deno.test("points that are given during an erasure come before or after it, and no audit chain breaks", async () => {
+  await using stack = await startStack();
+  const { entitlement: { url, database: { ownerUrl } } } = stack;
+  await grantPoints(url, user);
+  let over = false;
+  const giving = Array.from({ length: 4 }, async () => {
+    while (!over) await grantPoints(url, user);
+  });
+  for (let i = 0; i < 3; i++) await untilErased(stack);
+  over = true;
+  await Promise.all(giving);
+  await assertSums(ownerUrl);
   const { code, output } = await ops(stack, "audit", "verify");
   assert.equal(code, 0, output);
 });

@@ -58,6 +58,30 @@ const everything = {
   ...{ states: { MISSING: 1, [hostile]: 1 } },
 };
 
+// Members that differ from route to route.
+const points = {
+  ...{ unit: hostile, balance: 1, updated_at: hostile, due_at: hostile, reservation_id: hostile },
+  ...{ point_amount: hostile, attempt_count: hostile, transaction_id: hostile },
+  ...{ balance_after: hostile, source_id: hostile },
+};
+const several = [{ ...row, ...points }];
+const ofRoute: Record<string, Record<string, unknown>> = {
+  status: {
+    reservations: {
+      ...{ waiting: hostile, oldest_waiting_seconds: 100, oldest: several },
+      ...{ upcoming: hostile, next_due_at: hostile },
+    },
+  },
+  upcoming: { reservations: several },
+  user: { reservations: several, balances: several, transactions: several },
+  verify: { reservations: 1, balances: 1, transactions: 1, problems: several },
+};
+
+function answerTo(request: Request, answer: Record<string, unknown> = everything): Response {
+  const route = new URL(request.url).pathname.split("/").at(-1) ?? "";
+  return Response.json({ ...answer, ...ofRoute[route] });
+}
+
 const commands = [
   ["status"],
   ["timeline", crypto.randomUUID()],
@@ -73,6 +97,11 @@ const commands = [
   ["unreceived"],
   ["replay", "--from", "1h", "--reason", "r"],
   ["audit", "verify"],
+  ["points"],
+  ["points", "late"],
+  ["points", "next"],
+  ["points", "--user", "ann"],
+  ["points", "verify"],
   ["erase-user", "ann", "--reason", "r"],
   ["operations"],
 ];
@@ -81,7 +110,7 @@ for (const command of commands) {
   Deno.test(`ops ${command.slice(0, 2).join(" ")} prints no terminal control codes`, async () => {
     const { waiting, ...others } = everything;
     const answer = command[0] === "erase-user" ? { ...others, waiting: 0 } : { ...others, waiting };
-    await using service = serve(() => Response.json(answer));
+    await using service = serve((request) => answerTo(request, answer));
     const both = { entitlement: service, notification: service };
     for (const more of [[], ["--json"]]) {
       const { code, output, errors } = await ops(both, ...command, ...more);
@@ -160,6 +189,7 @@ Deno.test("the client follows no redirect", async () => {
 });
 
 const endless: [what: string, command: string[]][] = [
+  ["points verify", ["points", "verify"]],
   ["audit verify", ["audit", "verify"]],
   ["reconcile", ["reconcile"]],
   ["dead send-back", ["dead", "send-back", "outbox", "--error", "e", "--reason", "r"]],

@@ -27,6 +27,7 @@ export function check(evidence: Evidence): Invariant[] {
     answersStayTheSame(requests),
     keysAreNotReused(requests),
     nothingFailsForOutages(tables),
+    outagesUseUpNoAttempts(tables),
     sendsAreInOrder(evidence.log.sends.filter(isOfClients), tables),
     repeatedSendsAreExplained(evidence),
     poisonLeavesNothing(evidence),
@@ -141,6 +142,14 @@ function nothingFailsForOutages(
     "2., 4. and 8. Nothing is FAILED but the notifications whose sends fail on purpose",
     ends,
     ({ status, mustFail }) => (status === "FAILED") === mustFail,
+  );
+}
+
+function outagesUseUpNoAttempts({ reservations }: AllTables): Invariant {
+  return invariant(
+    "8. No fault uses up an attempt of a reservation, except by the end of a lease",
+    reservations,
+    ({ failures }) => failures === 0,
   );
 }
 

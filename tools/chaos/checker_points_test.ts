@@ -25,6 +25,11 @@ const harms: Harm[] = [
     ({ tables }) => first(tables.reservations).status = "FAILED",
   ],
   [
+    "an outage used up an attempt of a reservation",
+    /^8\. No fault uses up/,
+    ({ tables }) => first(tables.reservations).failures++,
+  ],
+  [
     "a reservation is DONE without its transaction",
     /^8\. A reservation ends/,
     ({ tables }) => first(tables.transactions).reservation_id = null,

@@ -147,7 +147,15 @@ function soundTables(): Evidence["tables"] {
       reservation_id: i === 0 ? "points" : null,
     })),
     reservations: reservations.map(({ id, status, answered = null, what }) => ({
-      ...{ id, status, answered, idempotency_key: `key-${id}`, user_id: "ann", leased: false },
+      ...{
+        id,
+        status,
+        answered,
+        idempotency_key: `key-${id}`,
+        user_id: "ann",
+        leased: false,
+        failures: 0,
+      },
       ...{ execute_at: dueMs * 1_000, kind: "unit" in what ? "POINTS" as const : what.change },
       stock_keeping_unit: "unit" in what ? `points:${what.unit}` : what.sku,
       point_amount: "unit" in what ? what.amount : null,

@@ -73,6 +73,18 @@ export function leasedPoints<Service extends string, On extends System<Service>>
       next: `The lease expires; the ${row} is claimed again, which counts as an attempt`,
       ends: counts.takenOver,
     },
+    {
+      ...common,
+      dies: `after the claim that takes a ${row} over, before the ${work}`,
+      at: claim("after"),
+      before: async (system) => {
+        await add(system);
+        await withClient(system.owners[of], (owner) => owner.query(leaseRanOut(on)));
+      },
+      leaves: { ...counts.claimed, [on.words.attempts]: 1 },
+      next: "The same; each expired lease counts as an attempt",
+      ends: { ...finished.ends, [on.words.attempts]: 2 },
+    },
     beforeSettle,
     ...(settled.also ? [within(beforeSettle, status, settled.also, add)] : []),
     {
@@ -113,7 +125,7 @@ function failures<Service extends string, On extends System<Service>>(
   const lastFailure = {
     ...lastAttempt(on),
     ...common,
-    dies: "between the last failure and FAILED",
+    dies: `between the last failure of a ${work} and FAILED`,
     at: failed("before"),
   };
   return [
@@ -139,6 +151,14 @@ function failures<Service extends string, On extends System<Service>>(
       ]
       : []),
   ];
+}
+
+/** As a worker leaves it that has died before. */
+function leaseRanOut({ table: { description } }: LeasedWork<string, never>): string {
+  const { name, working } = description;
+  return `update ${name}
+    set status = '${working}', locked_by = 'dead', locked_at = now() - interval '2 seconds',
+      lease_until = now() - interval '1 second', claim_token = gen_random_uuid()`;
 }
 
 /** The process that comes next does not work on the row again. */

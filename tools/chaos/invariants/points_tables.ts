@@ -27,6 +27,7 @@ export interface PointsTables {
     transaction_id: string | null;
     answered: number | null; // the status of its outcome
     leased: boolean;
+    failures: number; // attempts other than leases that ran out
   }[];
 }
 
@@ -55,8 +56,12 @@ export async function readPointsTables(url: string): Promise<PointsTables> {
       url,
       `select id, kind, idempotency_key, user_id, ${item}, point_amount::float8,
          ${microseconds("execute_at")}, status, transaction_id,
-         (outcome->>'status')::int as answered, ${leased}
-       from point_reservations`,
+         (outcome->>'status')::int as answered, ${leased},
+         (select count(*)::int
+          from reservation_attempts attempt
+          where attempt.id = reservation.id
+            and attempt.outcome <> 'TAKEN_OVER') as failures
+       from point_reservations reservation`,
     ),
   ]);
   return { balances, transactions, reservations };
