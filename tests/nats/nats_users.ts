@@ -1,5 +1,5 @@
 // A NATS server with the users of deploy/nats-users.conf, and a url for each of them.
-import type { NatsConnection } from "nats";
+import type { ConsumerConfig, NatsConnection, StreamConfig } from "nats";
 import { connectNats } from "../../shared/nats/connection.ts";
 import { type ProvisionConfig, readConfig } from "../../tools/provision/config.ts";
 import { provision } from "../../tools/provision/provision.ts";
@@ -75,3 +75,18 @@ export function provisionOn(server: NatsServer, user: User = "provision"): Promi
 
 export const provisionConfig = (settings: Settings): ProvisionConfig =>
   readConfig((name) => settings[name]);
+
+/** The settings of all streams and of their consumers. */
+export function infoOf(
+  nats: NatsServer,
+): Promise<{ config: StreamConfig; created: string; consumers: ConsumerConfig[] }[]> {
+  return withUser("operator", nats, async (connection) => {
+    const { streams, consumers } = await connection.jetstreamManager();
+    const found = await streams.list().next();
+    return await Promise.all(found.map(async ({ config, created }) => ({
+      config,
+      created,
+      consumers: (await consumers.list(config.name).next()).map(({ config }) => config),
+    })));
+  });
+}
