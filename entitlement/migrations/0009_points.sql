@@ -231,16 +231,28 @@ set intervalstyle = 'postgres' set bytea_output = 'hex' as $$
 declare
   pseudonym text := 'erased-' || operation;
   roots integer;
+  units text[];
   transactions integer;
   reservations integer;
 begin
   perform check_erasure(operation, person);
+  -- A balance in another unit may begin meanwhile. Its transactions stay with it.
+  with erased as (
+    update point_root
+    set user_id = pseudonym
+    where user_id = person
+    returning unit
+  )
+  select count(*), array_agg(unit) into roots, units
+  from erased;
+
   insert into erased_keys (digest)
   select sha256(convert_to(key, 'UTF8'))
   from (
     select idempotency_key
     from point_transactions
     where user_id = person
+      and unit = any(units)
     union
     select case when caller <> '' then caller || ' ' else '' end || idempotency_key
     from point_reservations
@@ -249,14 +261,10 @@ begin
   order by 1
   on conflict (digest) do nothing;
 
-  update point_root
-  set user_id = pseudonym
-  where user_id = person;
-  get diagnostics roots = row_count;
-
   update point_transactions
   set user_id = pseudonym, source_id = 'erased', idempotency_key = 'erased: ' || id
-  where user_id = person;
+  where user_id = person
+    and unit = any(units);
   get diagnostics transactions = row_count;
 
   -- What is not finished is cancelled. A dead letter is, too: it could only be carried out for nobody.

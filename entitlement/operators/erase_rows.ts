@@ -97,9 +97,14 @@ async function eraseAudited(
   return row.erased;
 }
 
-export async function eraseEntitlements(tx: Transaction, erasure: Erasure): Promise<void> {
+export async function eraseEntitlements(tx: Transaction, erasure: Erasure): Promise<number> {
   await recordErasure(tx, erasure, { audit_rows: 0 }); // unless the audit rows were recorded above
-  await query(tx, "select erase_entitlements($1, $2)", [erasure.operationId, erasure.userId]);
+  const [erased] = await query<{ rows: number }>(
+    tx,
+    "select erase_entitlements($1, $2) as rows",
+    [erasure.operationId, erasure.userId],
+  );
+  return erased?.rows ?? 0;
 }
 
 export async function erasePoints(tx: Transaction, erasure: Erasure): Promise<ErasedRows> {

@@ -1,7 +1,7 @@
 import type { Handler } from "hono";
 import { lockNames } from "@kenri/shared/commands/locks.ts";
 import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
-import { ApiError } from "@kenri/shared/http/errors.ts";
+import { ApiError, unavailable } from "@kenri/shared/http/errors.ts";
 import {
   type Erased,
   type ErasedRows,
@@ -63,15 +63,19 @@ async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Pr
     if (unpublished > 0) return { waiting: unpublished, rows: {} };
     const waiting = await countUnreceivedSince(tx, ask, erasure.userId, known);
     if (waiting > 0) return { waiting, rows: {} };
-    return { waiting, rows: await eraseFound(tx, erasure), next_cursor: writeCursor(beginning) };
+    const rows = await eraseFound(tx, erasure, heads);
+    return { waiting, rows, next_cursor: writeCursor(beginning) };
   });
 }
 
-async function eraseFound(tx: Transaction, erasure: Erasure): Promise<ErasedRows> {
+async function eraseFound(
+  tx: Transaction,
+  erasure: Erasure,
+  heads: UserHead[],
+): Promise<ErasedRows> {
   const { userId, dryRun } = erasure;
-  const [found, heads, reservations] = await Promise.all([
+  const [found, reservations] = await Promise.all([
     findChained(tx, userId),
-    findHeads(tx, userId),
     countReservations(tx, userId),
   ]);
   const count = (wanted: HeadKind) => heads.filter(({ kind }) => kind === wanted).length;
@@ -85,9 +89,14 @@ async function eraseFound(tx: Transaction, erasure: Erasure): Promise<ErasedRows
     entitlements,
   };
   if (dryRun) return rows;
-  if (entitlements > 0) await eraseEntitlements(tx, erasure);
-  if (balances + reservations === 0) return rows;
-  return { ...rows, ...await erasePoints(tx, erasure) };
+  const erased = entitlements > 0 ? await eraseEntitlements(tx, erasure) : 0;
+  const points = balances + reservations > 0 ? await erasePoints(tx, erasure) : {};
+  // What the user got since the locks were taken is not locked.
+  const isLocked = erased === entitlements && (points["point_root"] ?? 0) === balances;
+  if (!isLocked || (await findHeads(tx, userId)).length > 0) {
+    throw unavailable("this user got something new in the meantime, try again");
+  }
+  return { ...rows, ...points };
 }
 
 // A pseudonym stands for one person. A second person under it could not be distinguished from the first.

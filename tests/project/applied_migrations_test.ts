@@ -14,7 +14,7 @@ const checksums: Record<string, Record<string, string>> = {
     "0006_locked_audit": "96ec161492acfcde",
     "0007_aggregate_key": "f9c86050769f4a61",
     "0008_appended_audit": "fd0e0da616628c82",
-    "0009_points": "b9bcbc0c10f682ee",
+    "0009_points": "fad76a0390a7d96a",
   },
   notification: {
     "0001_notifications": "f718edde27898f4f",
