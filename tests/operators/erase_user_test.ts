@@ -9,12 +9,12 @@ import { eventOf } from "../support/events.ts";
 import { countsOf, untilSent } from "../support/notification.ts";
 import { ops } from "./ops.ts";
 import { changeAsBefore } from "../database/release_before.ts";
+import { grantPoints } from "../support/points.ts";
 import { failingSends, look, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const user_id = "unlucky-ann";
 const asked = ["--reason", "asked for it, case 7"];
-
 Deno.test("nothing leads to a user who was erased, and all counts are as they were", async () => {
   await using stack = await startStack({
     notification: { ...failingSends, NOTIFICATION_DELIVERY_PREDECESSOR_WAIT: "100ms" },
@@ -25,12 +25,12 @@ Deno.test("nothing leads to a user who was erased, and all counts are as they we
   await revoke(entitlement.url, { user_id });
   await grant(entitlement.url, { user_id, stock_keeping_unit: "film" });
   await grant(entitlement.url, { user_id: `${user_id}-too` });
-  await until("all are dead", async () => (await countsOf(place)).notification_dlq === 4);
+  await grantPoints(entitlement.url, { user_id, source_id: "p-secret" });
+  await until("all are dead", async () => (await countsOf(place)).notification_dlq === 5);
   await capture(place.ownerUrl, eventOf({ userId: user_id }));
   await capture(place.ownerUrl, eventOf({ userId: `${user_id}-too` }));
   const counts = await countRows(stack);
   assert.ok((await traces(stack)).length >= 7, `${await traces(stack)}`);
-
   const dry = await ops(stack, "erase-user", user_id, ...asked, "--dry-run");
   assert.deepEqual([dry.code, await countRows(stack)], [0, counts]);
   assert.match(dry.output, /^\d+ rows would be erased\.$/m);
@@ -38,11 +38,13 @@ Deno.test("nothing leads to a user who was erased, and all counts are as they we
   assert.equal(code, 0, errors);
   assert.match(output, /^\d+ rows erased\./m);
   assert.deepEqual(await traces(stack), []);
-  assert.deepEqual(await countRows(stack), { ...counts, processed_events: 5 });
+  assert.deepEqual(await countRows(stack), { ...counts, processed_events: 6, erased_keys: 1 });
 
+  const keyed = "select from notifications where aggregate_key ~ '^points:[^:]+:points$'";
+  assert.equal((await ask(place.ownerUrl, keyed)).length, 1);
   const verified = await ops(stack, "audit", "verify", "--json");
   const { problems, erased } = JSON.parse(verified.output);
-  assert.deepEqual([verified.code, problems, erased], [0, [], 3]);
+  assert.deepEqual([verified.code, problems, erased], [0, [], 4]);
   const again = await grant(entitlement.url, { user_id, purchase_id: "p-secret" }, "key-1");
   assertError(again, 409, "IDEMPOTENCY_KEY_CONFLICT");
   assert.ok(first.text.includes(user_id));
@@ -211,7 +213,7 @@ const tables = {
   ],
 };
 
-/** The tables that still contain the user or what leads to them, users with longer names aside. */
+/** The tables that still lead to the user, users with longer names aside. */
 async function traces({ entitlement, place }: Stack): Promise<string[]> {
   const urls = { entitlement: entitlement.database.ownerUrl, notification: place.ownerUrl };
   const found = Object.entries(tables).flatMap(([service, names]) =>
