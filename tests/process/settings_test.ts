@@ -35,7 +35,8 @@ const services = Object.values(configs).map(({ schema, readConfig }) => ({
     problemsWhen(() => readConfig((name) => ({ ...ofDev, ...more })[name])),
 }));
 
-const durations = /(interval|lease|backoff-(base|max|min)|ttl|window|leeway|grace|timeout|wait)$/;
+const durations =
+  /(interval|lease|backoff-(base|max|min)|ttl|window|leeway|grace|timeout|wait|ahead)$/;
 
 // Each row is for all settings whose key matches.
 const bad: [key: RegExp, problem: string, ...values: string[]][] = [
@@ -56,6 +57,8 @@ const bad: [key: RegExp, problem: string, ...values: string[]][] = [
     "must be a whole number from 1 ",
     ...["0", "-1", "1.5", "many", "1e9"],
   ],
+  [/max-balance$/, "must be a whole number from 1 ", "0", "-1", "1.5", "many", "1e16"],
+  [/unit$/, "must be 1 to 64 of ", "A", "a b", "a:b", "x".repeat(65)],
   [/jitter/, "must be a number from 0 ", "-0.1", "1000", "half"],
   [/jitter-min$/, "must not be above ", "2"],
   [/tokens$/, "must have at least one entry", ";"],
