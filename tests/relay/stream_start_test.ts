@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "nats";
 import { grant } from "../support/api.ts";
+import { pointsSubjectOf } from "../../tools/load/stage.ts";
 import { freshDatabase } from "../support/databases.ts";
 import { settingsOf } from "../support/entitlement.ts";
 import { startService } from "../../tools/servers/service_process.ts";
@@ -69,7 +70,7 @@ Deno.test("a stream whose settings can be changed in place gets the wanted setti
   await grant(service.url);
   await until("it relays", async () => (await readStream(natsUrl, names.stream)).length === 1);
   const { config } = await withStreams((manager) => manager.streams.info(names.stream));
-  assert.deepEqual(config.subjects, [names.subject]);
+  assert.deepEqual(config.subjects, [names.subject, pointsSubjectOf(names)]);
   assert.equal(config.max_age, 7 * 86_400 * second);
   assert.equal(config.duplicate_window, 90 * second);
   assert.equal(config.retention, "limits");
