@@ -36,7 +36,7 @@ export interface CarryOutOptions {
 
 // Rows of a worker need no lock for a key, so a commit may have twice as many of them as of requests
 // and takes no more locks. How many wait is limited by what the worker has in hand.
-const limits = { inputsPerCommit: 256, maxWaiting: Infinity };
+const limits = { inputsPerCommit: 256, maxWaiting: Infinity, behindRequests: true };
 
 export async function carryOutReservations(
   parts: CarryOutParts,

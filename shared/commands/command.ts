@@ -78,6 +78,17 @@ const maxWaiting = 1_000;
 export interface Limits {
   inputsPerCommit: number;
   maxWaiting: number;
+  behindRequests?: boolean; // while requests are committed, one commit at a time
+}
+
+// When a commit of requests has ended; infinity while one is under way. For a moment afterwards, rows
+// of a worker are committed one batch after the other, so that a backlog leaves requests more than half
+// of what they have without it.
+const requestsAt = new WeakMap<Database, number>();
+const momentMs = 200; // longer than the pauses between the commits of a few clients
+
+function commitsOfWorker(database: Database): number {
+  return performance.now() - (requestsAt.get(database) ?? -Infinity) < momentMs ? 1 : commitsAtOnce;
 }
 
 // Gathers inputs while a commit is running. If a commit fails because of one input, each of its
@@ -111,7 +122,14 @@ export function commandBatch<
     return answers;
   };
   const batch = new Batch({
-    flush: (inputs: Input[]) => stepTogether("commit", inputs, carryOut),
+    flush: async (inputs: Input[]) => {
+      if (!limits.behindRequests) requestsAt.set(database, Infinity);
+      try {
+        return await stepTogether("commit", inputs, carryOut);
+      } finally {
+        if (!limits.behindRequests) requestsAt.set(database, performance.now());
+      }
+    },
     // The word distinguishes a key from the name of a lock, because a client may choose any key.
     keysOf: (input) => {
       const identity = command.identityOf(input);
@@ -121,7 +139,7 @@ export function commandBatch<
     },
     mayBeOneItem: (error) => !isUnavailable(error),
     maxItems: limits.inputsPerCommit,
-    maxFlushes: commitsAtOnce,
+    maxFlushes: () => limits.behindRequests ? commitsOfWorker(database) : commitsAtOnce,
     maxWaiting: limits.maxWaiting,
   });
   observeBatch(command.name, batch);

@@ -14,7 +14,7 @@ export interface BatchOptions<Item, Result> {
   // Whether a single item may have caused the failure of a flush; then each is tried alone.
   mayBeOneItem?(error: unknown): boolean;
   maxItems: number;
-  maxFlushes: number;
+  maxFlushes: number | (() => number); // a function is asked again before each flush
   maxWaiting: number;
 }
 
@@ -101,7 +101,9 @@ export class Batch<Item, Result> {
   }
 
   get #mayFlush(): boolean {
-    return this.#ready.length > 0 && this.#flushes < this.#options.maxFlushes;
+    const { maxFlushes } = this.#options;
+    const most = typeof maxFlushes === "number" ? maxFlushes : maxFlushes();
+    return this.#ready.length > 0 && this.#flushes < most;
   }
 
   // A second flush begins only when as many items are ready as are under way. With fewer it would

@@ -141,6 +141,28 @@ Deno.test("a second flush begins with as many items as are under way", async () 
   await Promise.all(all);
 });
 
+Deno.test("how many flushes may be under way is asked again before each", async () => {
+  let most = 2;
+  let [underWay, highest] = [0, 0];
+  const batch = new Batch({
+    flush: async (some: number[]) => {
+      highest = Math.max(highest, ++underWay);
+      await turn();
+      underWay--;
+      return some;
+    },
+    maxItems: 1,
+    maxFlushes: () => most,
+    maxWaiting: Infinity,
+  });
+  const all = () => Promise.all([1, 2, 3, 4].map((item) => batch.add(item)));
+  await all();
+  assert.equal(highest, 2);
+  [most, highest] = [1, 0];
+  await all();
+  assert.equal(highest, 1);
+});
+
 Deno.test("a slow flush does not hold up later items for long", async () => {
   const gate = Promise.withResolvers<void>();
   const batch = new Batch({

@@ -18,6 +18,7 @@ const requests = [
   changeHead("Idempotency-Key: k", "Transfer-Encoding: chunked") +
   `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
   "GET /v1/users/ann/entitlements HTTP/1.1\r\nHost: localhost\r\n\r\n",
+  "DELETE /v1/points/reservations/00000000-0000-7000-8000-000000000000 HTTP/1.1\r\nHost: localhost\r\n\r\n",
   "GET /debug/notification/inbox/ann?limit=5 HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\r\n",
   "GET /livez HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
   "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",

@@ -142,10 +142,10 @@ export async function untilAllAre(
   return await reservationRows(ownerUrl);
 }
 
-/** Done when they were due, and not when somebody happened to look. */
+/** Done when they were due, and not by a poll an hour later. The bound is for busy machines. */
 export function assertOnTime(rows: ReservationRow[]): void {
   for (const { late_ms, attempt_count } of rows) {
-    assert.ok(late_ms >= 0 && late_ms < 2_000, `${late_ms} ms late`);
+    assert.ok(late_ms >= 0 && late_ms < 10_000, `${late_ms} ms late`);
     assert.equal(attempt_count, 0);
   }
 }

@@ -6,6 +6,7 @@ import { besideDueOf } from "./beside_due.ts";
 import { startCommit, startReserve } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
 import { startDue } from "./due.ts";
+import { startDueCrash } from "./due_crash.ts";
 import { startBrokerDrain, startDueDrain } from "./due_drain.ts";
 import { startBrokerExact, startDueExact } from "./due_exact.ts";
 import { makeWalFiles } from "./database.ts";
@@ -58,9 +59,10 @@ const works: Record<string, StartWork> = {
   "due-exact": startDueExact,
   "due-exact-broker": startBrokerExact,
   "due-broker": insteadOf(startBrokerDrain, startDueDrain, "due_broker"),
+  "due-crash": startDueCrash,
   soak: startSoak,
 };
-const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker"];
+const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker", "due-crash"];
 
 interface Options {
   quick: boolean;

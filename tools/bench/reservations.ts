@@ -46,11 +46,24 @@ export async function assertGranted(
   for (
     const from of [
       "point_reservations where status = 'DONE' and attempt_count = 0",
-      "(select distinct reservation_id, idempotency_key from point_transactions) as granted",
       "outbox_events where event_type = 'PointsAdded'",
       "entitlement_audit where action = 'POINTS_ADD' and hash is not null",
     ]
   ) await expectRows(database, reservations, from);
+  await assertBalances(database, reservations, users);
+}
+
+/** Fails unless each was granted once and the balances are the sums. */
+export async function assertBalances(
+  database: DatabaseUrls,
+  reservations: number,
+  users: number,
+): Promise<void> {
+  await expectRows(
+    database,
+    reservations,
+    "(select distinct reservation_id, idempotency_key from point_transactions) as granted",
+  );
   await expectRows(
     database,
     Math.min(users, reservations),

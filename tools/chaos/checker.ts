@@ -100,7 +100,7 @@ function versionIn({ answer }: SentRequest): number {
 
 function soleClientsAreNotRefused(requests: SentRequest[]): Invariant {
   return invariant(
-    "6. The only client that changes an entitlement is never refused, and who adds or reserves is not either",
+    "6. The only client that changes an entitlement is never refused, nor is one that reserves or grants",
     requests.filter(({ isSole, kind, answer }) => isSole && kind !== "repeat" && answer),
     ({ answer }) => answer !== undefined && answer.status < 300,
   );

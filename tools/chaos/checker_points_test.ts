@@ -94,7 +94,7 @@ const harms: Harm[] = [
     ({ tables }) => first(tables.reservations).execute_at++,
   ],
   [
-    "a refused reservation is there",
+    "a refused request left a reservation",
     /leaves nothing but its stored refusal/,
     ({ tables }) => first(tables.reservations).idempotency_key = "key-refused",
   ],

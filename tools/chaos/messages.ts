@@ -10,7 +10,7 @@ import {
 } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import { Random } from "./random.ts";
-import { stream, subject } from "./replica_settings.ts";
+import { pointsSubject, stream, subject } from "./replica_settings.ts";
 
 /** `refused` is well formed, but too large for the database. */
 const poisonKinds = ["garbage", "bad event_id", "unknown type", "huge", "refused"] as const;
@@ -19,6 +19,7 @@ export type PoisonKind = typeof poisonKinds[number];
 export interface Poison {
   id: string;
   kind: PoisonKind;
+  on: string; // its subject
   at: number;
   /** The stream has acknowledged it. */
   isStored: boolean;
@@ -61,12 +62,13 @@ export class Messages {
     return this.#connected(async (connection) => {
       for (let i = 0; i < count; i++) {
         const kind = this.#random.pick(poisonKinds);
+        const on = this.#random.pick([subject, pointsSubject]);
         const id = `${poisonUser}${this.poison.length + 1}`;
         const headers = createHeaders();
         headers.set(marker, id);
         const at = Date.now();
-        const isStored = await publish(connection, subject, bodyOf(kind, id), headers);
-        this.poison.push({ id, kind, at, isStored });
+        const isStored = await publish(connection, on, bodyOf(kind, id), headers);
+        this.poison.push({ id, kind, on, at, isStored });
         await pause(forMs / count);
       }
     });

@@ -1,11 +1,12 @@
 // The settings of a replica. Leases and waits are short, so that much can happen in little time; what
 // bounds attempts and statements is as in production.
-import { type FlowService, requiredSettings } from "../load/stage.ts";
+import { type FlowService, pointsSubjectOf, requiredSettings } from "../load/stage.ts";
 import { plantedPassword, withPlanted } from "../planted.ts";
 import { failingUser } from "./clients.ts";
 
 export const stream = "entitlement-events";
 export const subject = "entitlement.events";
+export const pointsSubject = pointsSubjectOf({ stream });
 
 export interface Ports {
   http: number;

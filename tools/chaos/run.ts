@@ -11,7 +11,7 @@ import { endAllFaults, injectFaults } from "./inject.ts";
 import { Messages, type Poison } from "./messages.ts";
 import { planOf, type PlanOptions, targetsOf, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
-import { stream } from "./replica_settings.ts";
+import { pointsSubject, stream, subject } from "./replica_settings.ts";
 import { readServiceLog } from "./service_log.ts";
 import { type Stack, startStack } from "./stack.ts";
 import { type Stall, watchStalls } from "./stalls.ts";
@@ -102,11 +102,12 @@ async function heal(
       return restless && JSON.stringify(restless);
     },
     // Messages that the database refuses are redelivered for minutes before they are dead letters.
-    () => {
-      const left = poison.filter(({ kind }) => kind === "refused").length;
-      return unread(stack, { stream, durable, left });
-    },
-    () => unread(stack, { stream, durable: pointsDurable }),
+    ...([[durable, subject], [pointsDurable, pointsSubject]] as const).map(
+      ([durable, on]) => () => {
+        const left = poison.filter((one) => one.kind === "refused" && one.on === on).length;
+        return unread(stack, { stream, durable, left });
+      },
+    ),
   ]);
   load.abandon();
   await finished;

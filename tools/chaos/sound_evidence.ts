@@ -90,7 +90,7 @@ export function soundEvidence(): Evidence {
     }],
     healing: { ms: 1_000, still: undefined, last: undefined },
     stalls: [],
-    poison: [{ id: "poison-1", kind: "garbage", at: 1, isStored: true }],
+    poison: [{ id: "poison-1", kind: "garbage", on: "events", at: 1, isStored: true }],
     said: { "metrics of entitlement-1": "up 1" },
     givenUp: [{ kind: "MSG_TERMINATED", poison: "poison-1", has_copy: true }],
     runs: [

@@ -8,11 +8,10 @@ export interface BrokerOptions {
   natsUrl: string;
   name: string;
   batchSize: number;
-  leaseMs: number; // when the scanner publishes a row again that is not DONE
+  leaseMs: number; // of a row that the scanner has marked, and of a message that the worker has
 }
 
 export const durable = "points-worker";
-const ackWaitMs = 10_000; // as the service that receives events
 const nanosecondsPerMs = 1_000_000;
 
 export const streamOf = (name: string): string => `bench-${name}-due`;
@@ -20,7 +19,7 @@ export const subjectOf = (name: string): string => `bench.${name}.due`;
 
 export async function makeQueue(
   connection: NatsConnection,
-  { name, batchSize }: Pick<BrokerOptions, "name" | "batchSize">,
+  { name, batchSize, leaseMs }: BrokerOptions,
 ): Promise<void> {
   const manager = await connection.jetstreamManager();
   await manager.streams.add({
@@ -32,7 +31,7 @@ export async function makeQueue(
   await manager.consumers.add(streamOf(name), {
     durable_name: durable,
     ack_policy: AckPolicy.Explicit,
-    ack_wait: ackWaitMs * nanosecondsPerMs,
+    ack_wait: leaseMs * nanosecondsPerMs,
     max_ack_pending: 4 * batchSize, // as many as a worker on the table has in hand
   });
 }

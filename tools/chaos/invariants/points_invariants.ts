@@ -24,7 +24,7 @@ export function nothingActsEarly(
 
 export function reservationsEnd(all: IndexedTables): Invariant {
   return invariant(
-    "8. A reservation ends DONE, FAILED or CANCELLED; only if it is DONE it has acted, and exactly once",
+    "8. A reservation ends DONE, FAILED or CANCELLED; it has acted once if it is DONE, and otherwise never",
     all.reservations,
     (row) => {
       const entries = all.auditOfKey.get(keyOf(row.id)) ?? [];
@@ -46,7 +46,7 @@ function pointsWereAdded(row: Reservation, all: IndexedTables): boolean {
     transaction.idempotency_key.split(" ").at(-1) === keyOf(row.id);
 }
 
-/** A refused change of a right is done, too: its outcome is the refusal. */
+/** A reservation whose change was refused is DONE, too: its outcome is the refusal. */
 function rightWasChanged(row: Reservation, all: IndexedTables): boolean {
   const [entry, ...more] = all.auditOfKey.get(keyOf(row.id)) ?? [];
   if (all.transactionsOfReservation.has(row.id) || more.length > 0) return false;
