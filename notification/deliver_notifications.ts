@@ -36,7 +36,7 @@ export async function deliverNotifications(
         const send = { notification_id: id, event_id, user_id, type, payload };
         return sendInTime(channel, send, options.sendTimeoutMs);
       },
-      step: { name: "send", kind: "client" },
+      stepOf: () => ({ name: "send", kind: "client" }),
       traceparentOf: ({ content }) => content.traceparent,
       about: ({ content: { event_id, payload } }) => ({ event_id, trace_id: payload["trace_id"] }),
     },

@@ -81,7 +81,7 @@ export function carryingOut(
       for (const { row, kind } of settled) if (kind === "done") owned.add(row.id);
       return owned;
     },
-    step: { name: "carry out", kind: "internal" },
+    stepOf: () => ({ name: "carry out", kind: "internal" }),
     traceparentOf: ({ content }) => content.traceparent,
     about: ({ id, content }) => ({ reservation_id: id, user_id: content.user_id }),
   };

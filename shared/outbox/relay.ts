@@ -90,7 +90,10 @@ async function relayRound<Row extends EventRow>(
       work: (row, traceparent) => publishRow(publishing, row, traceparent),
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
-      step: { name: `publish ${stream.subjects.join(", ")}`, kind: "producer" },
+      stepOf: ({ content }) => ({
+        name: `publish ${types.get(content.event_type)?.subject ?? "an unknown type"}`,
+        kind: "producer",
+      }),
       traceparentOf: (row) => row.content.traceparent,
       about: (row) => ({ event_id: row.id, trace_id: traceIdOf(row) }),
     },

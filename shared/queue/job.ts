@@ -62,7 +62,7 @@ export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   work(row: Row, traceparent?: string): Promise<Outcome<Result>>;
   // Returns the ids of the rows that were still leased to this worker.
   settle(settlements: Settlement<Row, Result>[]): Promise<Set<string>>;
-  step: Step; // the work on a row, in a trace
+  stepOf(row: Row): Step; // the work on a row, in a trace
   traceparentOf(row: Row): string | null;
   about(row: Row): Record<string, unknown>; // more fields for the log
 }

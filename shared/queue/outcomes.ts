@@ -34,13 +34,13 @@ export function settlementOf<Row extends Claimed, Result>(
 // Expected outcomes are returned. An exception is a bug, most likely one of only this row.
 export async function outcomeOf<Row extends Claimed, Result>(
   row: Row,
-  { work, step, traceparentOf }: Job<Row, Result>,
+  { work, stepOf, traceparentOf }: Job<Row, Result>,
   workSeconds: Series,
 ): Promise<Outcome<Result>> {
   const from = performance.now();
   try {
     if (!tracing) return await work(row);
-    return await inSpan(step, traceparentOf(row), (parent) => work(row, parent));
+    return await inSpan(stepOf(row), traceparentOf(row), (parent) => work(row, parent));
   } catch (error) {
     return { kind: "retry", error: reasonOf(error) };
   } finally {

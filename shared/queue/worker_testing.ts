@@ -214,7 +214,7 @@ export function start(table: Table, work: Work, { once = false, ...more }: More 
       work,
       settle: (settlements) => table.settle(settlements),
       extend: (rows) => table.extend(rows),
-      step: { name: "test", kind: "client" },
+      stepOf: () => ({ name: "test", kind: "client" }),
       traceparentOf: () => null,
       about: () => ({}),
       ...more,

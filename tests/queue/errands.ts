@@ -118,7 +118,7 @@ export function startWorker(
       work,
       settle: (settled) => errands.settle(database, settled),
       extend: (rows) => errands.extend(database, rows, options.leaseMs),
-      step: { name: "errand", kind: "client" },
+      stepOf: () => ({ name: "errand", kind: "client" }),
       traceparentOf: () => null,
       about: () => ({}),
     },

@@ -41,7 +41,7 @@ export const firing = (database: Database, options: WorkerConfig): Job<ReminderR
   ...options,
   ...reminders.jobOn(database, options),
   work: () => Promise.resolve({ kind: "done", result: undefined }), // an event is all there is to do
-  step: { name: "fire", kind: "internal" },
+  stepOf: () => ({ name: "fire", kind: "internal" }),
 });
 
 export function published(stream: WantedStream): Pick<RelayOptions, "stream" | "types"> {
