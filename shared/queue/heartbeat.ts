@@ -3,7 +3,7 @@ import type { Trouble } from "../process/trouble.ts";
 import type { InHand, RowsInHand } from "./rows_in_hand.ts";
 
 // Keeps the leases of the rows in hand.
-export class Heartbeat<Row extends { id: string }> {
+export class Heartbeat<Row extends { id: string; token: string }> {
   readonly #held: RowsInHand<Row>;
   readonly #times: { leaseMs: number; pollIntervalMs: number };
   readonly #table: Trouble;

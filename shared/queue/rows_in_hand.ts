@@ -13,9 +13,10 @@ export interface LeaseOptions<Row> {
   extend(rows: Row[]): Promise<Set<string>>;
 }
 
-export class RowsInHand<Row extends { id: string }> {
+export class RowsInHand<Row extends { id: string; token: string }> {
   readonly #options: LeaseOptions<Row>;
   readonly #rows = new Map<string, InHand<Row>>();
+  readonly #replaced = new Set<string>(); // tokens
   #renewing: Promise<void> | undefined;
 
   constructor(options: LeaseOptions<Row>) {
@@ -29,8 +30,19 @@ export class RowsInHand<Row extends { id: string }> {
   add(rows: Row[], leasedFrom: number): InHand<Row>[] {
     const leasedUntil = leasedFrom + this.#options.leaseMs;
     const added = rows.map((row) => ({ row, leasedUntil, lost: false }));
-    for (const held of added) this.#rows.set(held.row.id, held);
+    for (const held of added) {
+      const before = this.#rows.get(held.row.id);
+      if (before) this.#replaced.add(before.row.token);
+      this.#rows.set(held.row.id, held);
+    }
     return added;
+  }
+
+  // Whether all rows that are leased under the token of this row are in hand. A row may come into
+  // hand again while its earlier lease lasts, because a commit was answered after its lease had
+  // expired and the row had been claimed.
+  hasAllOfToken({ token }: Row): boolean {
+    return !this.#replaced.has(token);
   }
 
   // False if the row was dropped, or was lost and then claimed again under another lease.
@@ -40,6 +52,7 @@ export class RowsInHand<Row extends { id: string }> {
 
   drop(held: InHand<Row>): void {
     if (this.has(held)) this.#rows.delete(held.row.id);
+    if (this.#rows.size === 0) this.#replaced.clear();
   }
 
   rows(): Row[] {

@@ -168,7 +168,9 @@ export class Worker<Row extends Claimed, Result> {
   }
 
   #tokens(): string[] {
-    const rows = this.#held.rows().filter((row) => this.#lines.mayBeJoined(row));
+    const rows = this.#held.rows().filter((row) =>
+      this.#lines.mayBeJoined(row) && this.#held.hasAllOfToken(row)
+    );
     return [...new Set(rows.map(({ token }) => token))];
   }
 

@@ -52,3 +52,37 @@ Deno.test("a lease is kept however long the work takes", async () => {
   await run.stop();
   assert.equal(table.lapsed, 0);
 });
+
+Deno.test("a row that is handed over after its lease was lost does not let later rows overtake it", async () => {
+  const table = new Table(["a1"], (id) => id.slice(0, 1));
+  const [handedOver, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let claims = Promise.resolve();
+  const worked: string[] = [];
+  const run = start(table, async ({ id }) => {
+    worked.push(id);
+    if (id === "c1") await end.promise; // in hand all the time, so its lease is kept
+    if (id !== "b1" || worked.filter((one) => one === id).length > 1) {
+      return { kind: "done", result: id };
+    }
+    await handedOver.promise;
+    return { kind: "later", delayMs: 0 };
+  }, { leaseMs: 30, claim: (limit, context) => claims.then(() => table.claim(limit, context)) });
+  await table.untilSettled(1);
+  await run.handover.write(1, async (lease) => {
+    assert.ok(lease);
+    const expired = new Promise<void>((over) => setTimeout(over, 50));
+    claims = expired;
+    const leased = table.writeLeased(["b1"], lease.token);
+    table.write("c1");
+    // The answer to the commit comes after a claim has leased the row again, together with the other.
+    await table.until(() => worked.includes("b1") && worked.includes("c1"));
+    return { result: undefined, leased, othersWait: false };
+  });
+  handedOver.resolve();
+  table.write("b2");
+  run.handover.wake.trigger();
+  await table.until(() => worked.includes("b2"));
+  end.resolve();
+  await run.stop();
+  assert.deepEqual(worked.filter((id) => id.startsWith("b")), ["b1", "b1", "b2"]);
+});
