@@ -1,7 +1,7 @@
 import type { Handler } from "hono";
 import { lockNames } from "@kenri/shared/commands/locks.ts";
 import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
-import { ApiError, unavailable } from "@kenri/shared/http/errors.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
 import {
   type Erased,
   type ErasedRows,
@@ -47,7 +47,19 @@ export function eraseUser(parts: EraseParts): Handler {
   });
 }
 
-async function eraseChained({ database, ask }: EraseParts, erasure: Erasure): Promise<Erased> {
+// The user got something while the erasure was under way. It is rolled back, and has to be repeated.
+class GotMore extends Error {}
+
+async function eraseChained(parts: EraseParts, erasure: Erasure): Promise<Erased> {
+  try {
+    return await eraseOnce(parts, erasure);
+  } catch (error) {
+    if (error instanceof GotMore) return { waiting: 1, rows: {} };
+    throw error;
+  }
+}
+
+async function eraseOnce({ database, ask }: EraseParts, erasure: Erasure): Promise<Erased> {
   const before = await findPublishable(database, erasure.userId);
   const unreceived = await countUnreceived(ask, before);
   if (unreceived > 0) return { waiting: unreceived, rows: {} };
@@ -94,7 +106,7 @@ async function eraseFound(
   // What the user got since the locks were taken is not locked.
   const isLocked = erased === entitlements && (points["point_root"] ?? 0) === balances;
   if (!isLocked || (await findHeads(tx, userId)).length > 0) {
-    throw unavailable("this user got something new in the meantime, try again");
+    throw new GotMore();
   }
   return { ...rows, ...points };
 }

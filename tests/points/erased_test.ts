@@ -165,12 +165,7 @@ function erase({ entitlement }: Stack, more: Record<string, string> = {}): Promi
 }
 
 async function untilErased(stack: Stack, more: Record<string, string> = {}): Promise<void> {
-  const isErased = async () => (await erase(stack, more)).outcome === "ERASED";
-  await until("nothing is on its way", () =>
-    isErased().catch((error) => {
-      if (!/in the meantime, try again/.test(error.message)) throw error;
-      return false;
-    }));
+  await until("nothing is on its way", async () => (await erase(stack, more)).outcome === "ERASED");
 }
 
 const tables = [
