@@ -11,6 +11,7 @@ import { Handover, type NewLease, type Written } from "../queue/handover.ts";
 import { stepTogether } from "../telemetry/tracing.ts";
 import { type Answer, type Decision, keyConflict } from "./answer.ts";
 import { lockNames } from "./locks.ts";
+import { asRequests, behindRequests, requestsCome } from "./precedence.ts";
 import {
   type AnswerToStore,
   findAnswers,
@@ -78,17 +79,7 @@ const maxWaiting = 1_000;
 export interface Limits {
   inputsPerCommit: number;
   maxWaiting: number;
-  behindRequests?: boolean; // while requests are committed, one commit at a time
-}
-
-// When a commit of requests has ended; infinity while one is under way. For a moment afterwards, rows
-// of a worker are committed one batch after the other, so that a backlog leaves requests more than half
-// of what they have without it.
-const requestsAt = new WeakMap<Database, number>();
-const momentMs = 200; // longer than the pauses between the commits of a few clients
-
-function commitsOfWorker(database: Database): number {
-  return performance.now() - (requestsAt.get(database) ?? -Infinity) < momentMs ? 1 : commitsAtOnce;
+  behindRequests?: boolean; // see precedence.ts
 }
 
 // Gathers inputs while a commit is running. If a commit fails because of one input, each of its
@@ -121,15 +112,10 @@ export function commandBatch<
     expectsRepeats = answers.some(({ outcome }) => outcome === "replayed");
     return answers;
   };
+  const isBehind = limits.behindRequests === true;
+  const inTurn = isBehind ? behindRequests : asRequests;
   const batch = new Batch({
-    flush: async (inputs: Input[]) => {
-      if (!limits.behindRequests) requestsAt.set(database, Infinity);
-      try {
-        return await stepTogether("commit", inputs, carryOut);
-      } finally {
-        if (!limits.behindRequests) requestsAt.set(database, performance.now());
-      }
-    },
+    flush: (inputs: Input[]) => inTurn(database, () => stepTogether("commit", inputs, carryOut)),
     // The word distinguishes a key from the name of a lock, because a client may choose any key.
     keysOf: (input) => {
       const identity = command.identityOf(input);
@@ -139,7 +125,7 @@ export function commandBatch<
     },
     mayBeOneItem: (error) => !isUnavailable(error),
     maxItems: limits.inputsPerCommit,
-    maxFlushes: () => limits.behindRequests ? commitsOfWorker(database) : commitsAtOnce,
+    maxFlushes: () => isBehind && requestsCome(database) ? 1 : commitsAtOnce,
     maxWaiting: limits.maxWaiting,
   });
   observeBatch(command.name, batch);
