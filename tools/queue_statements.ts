@@ -62,10 +62,6 @@ async function statementsOf(table: Table): Promise<string[]> {
   await table.settle(database, [{ ...held, kind: "released" }]);
   step = "extend";
   await table.extend(database, [held.row], 1);
-  if (table.description.order.isDueTime) {
-    step = "next_due";
-    await table.nextDueMs(database);
-  }
   return noted;
 }
 

@@ -45,7 +45,9 @@ from (
       'seen', oldest.count,
       'more', oldest.count >= ${window} or free.count >= ${limit} or cut.turn is not null,
       'reached', least(
-        oldest.turn, cut.turn, case when free.count >= ${limit} then free.turn end)::text
+        oldest.turn, cut.turn, case when free.count >= ${limit} then free.turn end)::text${
+    order.isDueTime ? nextDue(table) : nothing
+  }
     ) as found,
     (select ${id} from claimed limit 1) as shown_with
   from (select count(*), max(turn) as turn from oldest) as oldest,
@@ -54,6 +56,19 @@ from (
 ) as scan
 left join claimed on true
 order by ${order.position}`;
+}
+
+// How long it is until the earliest row of the future is due, by the clock of the database. Every other
+// row was due when the statement began.
+function nextDue<Content>({ name: table, order: { turn } }: TableDescription<Content>): Sql {
+  return sql`,
+      'nextDueMs', (
+        select extract(epoch from ${turn} - clock_timestamp())::float8 * 1000
+        from ${name(table)}
+        where unfinished
+          and ${turn} > now()
+        order by ${turn}
+        limit 1)`;
 }
 
 // The rows that are due, as many as the claim may look at.

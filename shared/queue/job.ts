@@ -16,6 +16,8 @@ export interface Claimed {
 export interface Claim<Row> {
   rows: Row[]; // those of one key in the order in which they are to be worked on
   more: boolean; // due rows may be left behind, so claim again at once
+  // For tables by due time: until the earliest row of the future is due; null if there is none.
+  nextDueMs?: number | null;
 }
 
 // What only the worker knows when it claims.
@@ -55,8 +57,6 @@ export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
   maxAttempts: number;
   backoff: Backoff;
   claim(limit: number, context: ClaimContext): Promise<Claim<Row>>;
-  // For tables by due time: until the earliest row of the future is due, by the database's clock.
-  nextDueMs?(): Promise<number | undefined>;
   atOnce?(lane: string): number; // how many rows of a lane may be worked on at once
   // With tracing, `traceparent` is the parent of the next step.
   work(row: Row, traceparent?: string): Promise<Outcome<Result>>;

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from "../postgres/postgres.ts";
 import { list, name, type Sql } from "../postgres/sql.ts";
 import { everything } from "./claim_statement.ts";
-import { leaseRows, nextDueMs } from "./claims.ts";
+import { leaseRows } from "./claims.ts";
 import type { Lease, LeasedRow } from "./leased_row.ts";
 import { type ClaimOptions, claimRepeatedly, type RepeatedClaim } from "./repeated_claims.ts";
 import { type ClaimContext, type Job, nothingInHand, type Settlement } from "./job.ts";
@@ -108,8 +108,6 @@ export interface LeasedTable<Content, Result> {
     options: ClaimOptions,
     observe?: (settled: Settlement<LeasedRow<Content>, Result>[], owned: Set<string>) => void,
   ): TableJob<Content, Result>;
-  // For a table by due time: when the next of its future rows is due.
-  nextDueMs(database: Database): Promise<number | undefined>;
   // Both return the ids of the rows whose lease the worker still had.
   extend(database: Database, rows: Rows<Content>, leaseMs: number): Promise<Set<string>>;
   settle(
@@ -127,7 +125,7 @@ export interface LeasedTable<Content, Result> {
 
 type TableJob<Content, Result> = Pick<
   Job<LeasedRow<Content>, Result>,
-  "claim" | "nextDueMs" | "settle" | "extend" | "traceparentOf" | "about"
+  "claim" | "settle" | "extend" | "traceparentOf" | "about"
 >;
 
 // For what needs only the description.
@@ -145,7 +143,6 @@ export function leasedTable<Content extends object, Result>(
     claimRepeatedly: (database, options) => claimRepeatedly(database, table, options),
     jobOn: (database, options, observe = () => {}) => ({
       claim: leased.claimRepeatedly(database, options),
-      ...(table.order.isDueTime ? { nextDueMs: () => leased.nextDueMs(database) } : {}),
       settle: async (settled) => {
         const owned = await leased.settle(database, settled);
         observe(settled, owned);
@@ -155,7 +152,6 @@ export function leasedTable<Content extends object, Result>(
       traceparentOf: () => null,
       about: ({ id }) => ({ [table.id]: id }),
     }),
-    nextDueMs: (database) => nextDueMs(database, table),
     extend: (database, rows, leaseMs) => extendLeases(database, table, rows, leaseMs),
     settle: (database, settled) => settleEach(database, table, settled),
     markDone: (tx, done) => markDone(tx, table, done),

@@ -308,7 +308,14 @@ from (
       'seen', oldest.count,
       'more', oldest.count >= $11 or free.count >= $12 or cut.turn is not null,
       'reached', least(
-        oldest.turn, cut.turn, case when free.count >= $13 then free.turn end)::text
+        oldest.turn, cut.turn, case when free.count >= $13 then free.turn end)::text,
+      'nextDueMs', (
+        select extract(epoch from due_at - clock_timestamp())::float8 * 1000
+        from point_reservations
+        where unfinished
+          and due_at > now()
+        order by due_at
+        limit 1)
     ) as found,
     (select id from claimed limit 1) as shown_with
   from (select count(*), max(turn) as turn from oldest) as oldest,
@@ -411,14 +418,6 @@ set lease_until = now() + make_interval(secs => $3::float8 / 1000)
 from owned
 where row.id = owned.id
 returning row.id as id;
-
--- name: point_reservations.next_due
-select extract(epoch from due_at - clock_timestamp())::float8 * 1000 as ms
-from point_reservations
-where unfinished
-  and due_at > now()
-order by due_at
-limit 1;
 
 -- name: notifications.claim
 with oldest as materialized (

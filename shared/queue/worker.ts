@@ -37,6 +37,7 @@ export class Worker<Row extends Claimed, Result> {
   #passedOver = false; // claims have passed over rows that would have joined
   #joinsLater = false; // rows may join again as soon as few wait in lines
   #offered = 0;
+  #isByDueTime = false;
 
   // After the end of a run, rows in hand may be worked on until `abandon` is aborted.
   constructor(job: Job<Row, Result>, log: Log, abandon: AbortSignal) {
@@ -134,9 +135,9 @@ export class Worker<Row extends Claimed, Result> {
     const claim = this.#lines.begin();
     let [rows, more]: [Row[], boolean] = [[], false];
     let [dueAt, leasedFrom] = [Infinity, 0];
+    let nextDueMs: number | null | undefined;
     try {
       if (this.#held.anyRanOut) await this.#held.renew(); // so that we don't take over our own rows
-      dueAt = await this.#nextDueAt();
       const passesOver = this.#linesAreFull;
       const context = {
         tokens: passesOver ? [] : this.#tokens(),
@@ -144,7 +145,9 @@ export class Worker<Row extends Claimed, Result> {
         fromOldest: this.#passedOver && !passesOver,
       };
       leasedFrom = performance.now();
-      ({ rows, more } = await this.#job.claim(limit, context));
+      ({ rows, more, nextDueMs } = await this.#job.claim(limit, context));
+      this.#isByDueTime = nextDueMs !== undefined;
+      dueAt = performance.now() + (nextDueMs ?? Infinity);
       this.#report.table.works("claim");
       this.#report.claimSeconds.observe(secondsSince(leasedFrom));
       this.#keepsUp = !more;
@@ -152,19 +155,10 @@ export class Worker<Row extends Claimed, Result> {
     } catch (error) {
       this.#keepsUp = false; // there may be a backlog, which new rows must not overtake
       this.#report.table.fails("claim", error);
-      dueAt = Infinity;
     }
     const goingBack = this.#start(claim, rows, leasedFrom);
     if (goingBack.length > 0) await this.#untilBack(goingBack);
     return more || (this.#passedOver && !this.#linesAreFull) ? 0 : dueAt;
-  }
-
-  // Asked before the claim, which finds what comes due between the two; and only if the last claim
-  // left nothing, else one more claim follows at once.
-  async #nextDueAt(): Promise<number> {
-    if (!this.#job.nextDueMs) return Infinity;
-    if (!this.#keepsUp) return 0;
-    return performance.now() + (await this.#job.nextDueMs() ?? Infinity);
   }
 
   #tokens(): string[] {
@@ -231,7 +225,7 @@ export class Worker<Row extends Claimed, Result> {
     const joinsAgain = this.#joinsLater && this.#lines.waiting <= this.#job.batchSize;
     if (joinsAgain) this.#joinsLater = false;
     // A row that was put off may be the next that is due.
-    if (joinsAgain || (putOff.length > 0 && this.#job.nextDueMs)) this.#wake?.trigger();
+    if (joinsAgain || (putOff.length > 0 && this.#isByDueTime)) this.#wake?.trigger();
   }
 
   async #releaseHeld(): Promise<void> {

@@ -32,6 +32,7 @@ export class Table {
   refuses: string | undefined;
   once = false;
   leaseMs = 60_000;
+  byDueTime = false;
   readonly #rows: Stored[] = [];
   readonly #keyOf: (id: string) => string | null;
   readonly #laneOf: (id: string) => string | undefined;
@@ -92,7 +93,8 @@ export class Table {
     const token = crypto.randomUUID();
     const due = this.#claimable(context, now);
     const rows = due.slice(0, limit).map((row) => this.#lease(row, token));
-    return Promise.resolve({ rows, more: due.length >= limit });
+    const next = this.byDueTime ? { nextDueMs: this.#nextDueMs(now) } : {};
+    return Promise.resolve({ rows, more: due.length >= limit, ...next });
   }
 
   // A row waits for each earlier one of its key that is not claimed with it and not in hand.
@@ -155,12 +157,9 @@ export class Table {
     return Promise.resolve(new Set(owned.map(({ id }) => id)));
   }
 
-  // Until the earliest row of the future is due.
-  nextDueMs(): Promise<number | undefined> {
-    const now = performance.now();
+  #nextDueMs(now: number): number | null {
     const future = this.#rows.filter(({ dueAt, finished }) => !finished && dueAt > now);
-    const ms = Math.min(...future.map(({ dueAt }) => dueAt - now));
-    return Promise.resolve(future.length === 0 ? undefined : ms);
+    return future.length === 0 ? null : Math.min(...future.map(({ dueAt }) => dueAt - now));
   }
 
   #owns({ id, token }: Claimed): boolean {

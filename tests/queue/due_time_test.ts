@@ -8,6 +8,8 @@ import { type ErrandRow, errands, freshErrands, startWorker, statesOf } from "./
 const done = ({ content: { nr } }: ErrandRow) =>
   Promise.resolve({ kind: "done" as const, result: `${nr}` });
 
+const options = { worker: "test", leaseMs: 60_000, batchSize: 100, pollIntervalMs: 1_000 };
+
 Deno.test("a row is worked on when it is due, long before the next poll", async () => {
   await using place = await freshErrands();
   await ask(
@@ -29,9 +31,11 @@ Deno.test("a claim does not take a row before it is due, by the clock of the dat
   await using place = await freshErrands();
   await ask(place.ownerUrl, "insert into errands (execute_at) values (now() + interval '1 hour')");
   const database = openDatabase(place.serviceUrl, "test");
-  assert.deepEqual(await errands.claim(database, { worker: "test", leaseMs: 1_000 }, 10), []);
-  const ms = await errands.nextDueMs(database) ?? 0;
+  const claim = errands.claimRepeatedly(database, options);
+  const { rows, nextDueMs } = await claim(10);
+  const ms = nextDueMs ?? 0;
   await database.end();
+  assert.deepEqual(rows, []);
   assert.ok(ms > 3_500_000 && ms <= 3_600_000, `${ms}`);
 });
 
@@ -93,8 +97,7 @@ Deno.test("a claim reads no rows of the future, nor rows that wait for a retry",
     await ask(place.ownerUrl, "analyze errands");
     await ask(place.ownerUrl, "select pg_stat_reset()");
     const database = openDatabase(place.serviceUrl, "test");
-    const rows = await errands.claim(database, { worker: "test", leaseMs: 60_000 }, 100);
-    await errands.nextDueMs(database);
+    const { rows } = await errands.claimRepeatedly(database, options)(100);
     await database.end(); // the counters are complete once the sessions have ended
     assert.equal(rows.length, 50);
     const [read] = await ask<{ entries: number }>(

@@ -114,7 +114,6 @@ export function startWorker(
       name: "errands",
       ...options,
       claim: errands.claimRepeatedly(database, options),
-      nextDueMs: () => errands.nextDueMs(database),
       work,
       settle: (settled) => errands.settle(database, settled),
       extend: (rows) => errands.extend(database, rows, options.leaseMs),

@@ -19,8 +19,7 @@ const claim = reservations.claimRepeatedly(database, {
   pollIntervalMs,
 });
 for (;;) {
-  const nextDueMs = await reservations.nextDueMs(database) ?? pollIntervalMs;
-  const { rows, more } = await claim(batchSize);
+  const { rows, more, nextDueMs } = await claim(batchSize);
   const results = await Promise.all(rows.map((row) =>
     publisher.publish({
       id: row.token + row.id, // a row that is published again is another message
@@ -32,5 +31,7 @@ for (;;) {
   const lost = results.filter(({ kind }) => kind !== "acked").length;
   if (lost > 0) console.error(`${lost} of ${rows.length} messages were not acknowledged`);
   if (more) continue;
-  await new Promise((due) => setTimeout(due, Math.min(Math.ceil(nextDueMs), pollIntervalMs)));
+  await new Promise((due) =>
+    setTimeout(due, Math.min(Math.ceil(nextDueMs ?? Infinity), pollIntervalMs))
+  );
 }
