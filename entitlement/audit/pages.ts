@@ -1,12 +1,4 @@
-import { z } from "@hono/zod-openapi";
-import { timeSchema } from "@kenri/shared/http/cursor.ts";
-import { firstId } from "../reconciliation/check.ts";
-
 // The audit by time, page by page. The time and id of the last row are where the next page begins.
-
-export const positionSchema = z.tuple([timeSchema(), z.uuid()]);
-
-export const beginning: [string, string] = ["0001-01-01T00:00:00.000000Z", firstId];
 
 // The rows after a position ($1, $2) and before a time ($3), at most $4 of them.
 export const pageOfAudit = `select *

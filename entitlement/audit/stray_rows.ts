@@ -1,5 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
+import {
+  firstPosition,
+  positionSchema,
+  readCursor,
+  writeCursor,
+} from "@kenri/shared/http/cursor.ts";
 import { lookRoute } from "@kenri/shared/operators/look_route.ts";
 import { momentSchema, valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
@@ -7,7 +12,7 @@ import type { Handler } from "hono";
 import { findBounds } from "./bounds.ts";
 import { allHeads, isOfHead } from "./heads.ts";
 import { markOfRow, markOfUnhashed } from "./hash.ts";
-import { beginning, pageOfAudit, positionSchema } from "./pages.ts";
+import { pageOfAudit } from "./pages.ts";
 import { type Problem, problemSchema } from "./problem.ts";
 import { marksSchema } from "./verify.ts";
 
@@ -59,7 +64,7 @@ export function strayRows(database: Database): Handler {
   return async ({ req }) => {
     const { before, search, cursor } = valid(requestSchema.safeParse(req.query()));
     const { all_hashed_since } = await findBounds(database, before);
-    const after = readCursor(cursor, positionSchema) ?? beginning;
+    const after = readCursor(cursor, positionSchema) ?? firstPosition;
     const isSearch = search === "true";
     const limit = isSearch ? searchedAtOnce : countedAtOnce;
     const page = [...after, before, limit, all_hashed_since] as const;
@@ -67,7 +72,7 @@ export function strayRows(database: Database): Handler {
       countRows(database, page),
       isSearch ? findStrays(database, pageOfAudit, page) : [],
       cursor === undefined
-        ? findStrays(database, impossibleRows, [...beginning, before, limit, all_hashed_since])
+        ? findStrays(database, impossibleRows, [...firstPosition, before, limit, all_hashed_since])
         : [],
     ]);
     const { occurred_at, audit_id, ...counts } = counted;

@@ -1,15 +1,12 @@
-import type { z } from "@hono/zod-openapi";
-import { writeCursor } from "@kenri/shared/http/cursor.ts";
+import { type Position, writeCursor } from "@kenri/shared/http/cursor.ts";
 import type { Erased, Erasure } from "@kenri/shared/operators/erasure.ts";
 import { type Database, query, transaction, utc } from "@kenri/shared/postgres/postgres.ts";
-import { pageOfAudit, type positionSchema } from "../audit/pages.ts";
+import { pageOfAudit } from "../audit/pages.ts";
 import { findBounds } from "../audit/bounds.ts";
 import { type AuditedRow, eraseRows } from "./erase_rows.ts";
 
 // Erases a user from the audit rows written before there were chains. Only their time leads to
 // them, so each call searches one page of the audit.
-
-type Position = z.output<typeof positionSchema>;
 
 const searchedAtOnce = 20_000;
 

@@ -1,6 +1,11 @@
 import type { Handler } from "hono";
 import { lockNames } from "@kenri/shared/commands/locks.ts";
-import { readCursor, writeCursor } from "@kenri/shared/http/cursor.ts";
+import {
+  firstPosition,
+  positionSchema,
+  readCursor,
+  writeCursor,
+} from "@kenri/shared/http/cursor.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import {
   type Erased,
@@ -15,7 +20,6 @@ import {
   transaction,
   utc,
 } from "@kenri/shared/postgres/postgres.ts";
-import { beginning, positionSchema } from "../audit/pages.ts";
 import { allHeads, type HeadKind } from "../audit/heads.ts";
 import { entitlementLock } from "../change_locks.ts";
 import { balanceLock } from "../points/change_points.ts";
@@ -76,7 +80,7 @@ async function eraseOnce({ database, ask }: EraseParts, erasure: Erasure): Promi
     const waiting = await countUnreceivedSince(tx, ask, erasure.userId, known);
     if (waiting > 0) return { waiting, rows: {} };
     const rows = await eraseFound(tx, erasure, heads);
-    return { waiting, rows, next_cursor: writeCursor(beginning) };
+    return { waiting, rows, next_cursor: writeCursor(firstPosition) };
   });
 }
 

@@ -1,6 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { anybody } from "@kenri/shared/access/caller.ts";
-import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
+import {
+  firstPosition,
+  pageFields,
+  pageOf,
+  positionSchema,
+  readCursor,
+} from "@kenri/shared/http/cursor.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
@@ -66,7 +72,7 @@ export function listReservations(database: Database): Handler {
       requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),
     );
     const { name: caller } = context.get("caller") ?? anybody;
-    const [at, id] = readCursor(cursor, positionSchema) ?? beginning;
+    const [at, id] = readCursor(cursor, positionSchema) ?? firstPosition;
     const found = await query<Reservation & Record<string, unknown>>(
       database,
       sql`
@@ -86,9 +92,3 @@ export function listReservations(database: Database): Handler {
     return Response.json({ reservations: rows.map(shown), next_cursor });
   };
 }
-
-const positionSchema = z.tuple([timeSchema(), z.uuid()]);
-const beginning: z.infer<typeof positionSchema> = [
-  "0001-01-01T00:00:00.000000Z",
-  "00000000-0000-0000-0000-000000000000",
-];

@@ -1,5 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
+import {
+  lastPosition,
+  pageFields,
+  pageOf,
+  type Position,
+  positionSchema,
+  readCursor,
+} from "@kenri/shared/http/cursor.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
@@ -67,7 +74,7 @@ export async function findTransactions(
   const found = await query<Row>(
     database,
     unit === undefined
-      ? ofUser(user_id, readCursor(cursor, positionSchema) ?? end, limit + 1)
+      ? ofUser(user_id, readCursor(cursor, positionSchema) ?? lastPosition, limit + 1)
       : ofUnit(user_id, unit, readCursor(cursor, z.tuple([z.int()]))?.[0], limit + 1),
   );
   const { rows, next_cursor } = pageOf(
@@ -87,18 +94,12 @@ type Row = Omit<z.output<typeof transactionSchema>, "reservation_id"> & {
   reservation_id: string | null;
 };
 
-const positionSchema = z.tuple([timeSchema(), z.uuid()]);
-const end: z.infer<typeof positionSchema> = [
-  "9999-12-31T23:59:59.999999Z",
-  "ffffffff-ffff-ffff-ffff-ffffffffffff",
-];
-
 const columns = sql`id as transaction_id, kind, unit, point_amount, balance_after, version,
         source as reason, source_id, reservation_id,
         to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at`;
 
 // Each statement reads its rows in the order of an index.
-function ofUser(userId: string, [at, id]: typeof end, limit: number): Sql {
+function ofUser(userId: string, [at, id]: Position, limit: number): Sql {
   return sql`
       select ${columns}
       from point_transactions

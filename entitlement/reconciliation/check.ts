@@ -37,7 +37,6 @@ export interface Position {
   event_id: string;
 }
 
-export const firstId = "00000000-0000-0000-0000-000000000000";
 export const checkedAtOnce = maxPerCheck;
 
 // One page of the audit, in its order.

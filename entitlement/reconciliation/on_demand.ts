@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { readCursor, timeSchema, writeCursor } from "@kenri/shared/http/cursor.ts";
+import { firstId, readCursor, timeSchema, writeCursor } from "@kenri/shared/http/cursor.ts";
 import { lookRoute } from "@kenri/shared/operators/look_route.ts";
 import {
   momentSchema,
@@ -9,7 +9,7 @@ import {
 } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { type AuditedEvent, checkAudit, checkedAtOnce, firstId, timeBefore } from "./check.ts";
+import { type AuditedEvent, checkAudit, checkedAtOnce, timeBefore } from "./check.ts";
 import type { AskReceiver } from "./ask.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";
 

@@ -1,16 +1,10 @@
+import { firstId } from "@kenri/shared/http/cursor.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { provenUntil as provenUntilGauge, unreceivedEvents } from "../metrics.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { pause } from "@kenri/shared/process/signals.ts";
 import { Trouble } from "@kenri/shared/process/trouble.ts";
-import {
-  checkAudit,
-  type Checked,
-  checkedAtOnce,
-  checkOpen,
-  firstId,
-  timeBefore,
-} from "./check.ts";
+import { checkAudit, type Checked, checkedAtOnce, checkOpen, timeBefore } from "./check.ts";
 import type { AskReceiver } from "./ask.ts";
 import { beginRun, finishRun, keepLease, type Run, saveProgress } from "./run_lease.ts";
 import { settleChecked, type SettleParts } from "./settle.ts";

@@ -1,5 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
+import {
+  lastPosition,
+  pageFields,
+  pageOf,
+  type Position,
+  positionSchema,
+  readCursor,
+} from "@kenri/shared/http/cursor.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
@@ -59,7 +66,7 @@ export function inbox(database: Database): Handler {
     const { user_id, limit, cursor } = valid(
       requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),
     );
-    const after = readCursor(cursor, positionSchema);
+    const after = readCursor(cursor, positionSchema) ?? lastPosition;
     const found = await findNotifications(database, user_id, after, limit + 1);
     const { rows, next_cursor } = pageOf(
       found,
@@ -69,10 +76,6 @@ export function inbox(database: Database): Handler {
     return Response.json({ user_id, notifications: rows, next_cursor });
   };
 }
-
-const positionSchema = z.tuple([timeSchema(), z.uuid()]);
-
-type Position = z.infer<typeof positionSchema>;
 
 interface InboxRow extends Record<string, unknown> {
   created_at: string;
@@ -90,7 +93,7 @@ interface InboxRow extends Record<string, unknown> {
 function findNotifications(
   database: Database,
   userId: string,
-  after: Position | undefined,
+  [before, id]: Position,
   limit: number,
 ): Promise<InboxRow[]> {
   return query<InboxRow>(
@@ -103,11 +106,6 @@ function findNotifications(
        and (notifications.created_at, notification_id) < ($2::timestamptz, $3::uuid)
      order by notifications.created_at desc, notification_id desc
      limit $4`,
-    [
-      userId,
-      after?.[0] ?? "infinity",
-      after?.[1] ?? "ffffffff-ffff-ffff-ffff-ffffffffffff",
-      limit,
-    ],
+    [userId, before, id, limit],
   );
 }

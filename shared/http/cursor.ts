@@ -67,3 +67,16 @@ function storable(value: unknown): unknown {
 export function timeSchema(): z.ZodISODateTime {
   return z.iso.datetime({ precision: 6 }).regex(/^(?!0000)/);
 }
+
+// The position of a row in a list that is ordered by time and id, and those before and after all rows.
+export const positionSchema: z.ZodTuple<[z.ZodISODateTime, z.ZodUUID], null> = z.tuple([
+  timeSchema(),
+  z.uuid(),
+]);
+
+export type Position = z.output<typeof positionSchema>;
+
+export const firstId = "00000000-0000-0000-0000-000000000000";
+export const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+export const firstPosition: Position = ["0001-01-01T00:00:00.000000Z", firstId];
+export const lastPosition: Position = ["9999-12-31T23:59:59.999999Z", lastId];

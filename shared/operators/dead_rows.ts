@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { firstId } from "../http/cursor.ts";
 import type { ErrorCount } from "./dead_letters.ts";
 import { listOf } from "../postgres/sql.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
@@ -18,7 +19,7 @@ export interface DeadTable {
 
 const idTypes = {
   uuid: {
-    beforeAll: "00000000-0000-0000-0000-000000000000",
+    beforeAll: firstId,
     schema: z.uuid().transform((id) => id.toLowerCase()),
   },
   bigint: { beforeAll: "0", schema: z.string().regex(/^[1-9]\d{0,17}$/) },

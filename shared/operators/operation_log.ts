@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
-import { pageFields, pageOf, readCursor } from "../http/cursor.ts";
+import { lastId, pageFields, pageOf, readCursor } from "../http/cursor.ts";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { lookRoute } from "./look_route.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
@@ -65,6 +65,6 @@ function findOperations(
      where operation_id < $1
      order by operation_id desc
      limit $2`,
-    [before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff", limit],
+    [before ?? lastId, limit],
   );
 }

@@ -1,3 +1,4 @@
+import { firstId, firstPosition } from "@kenri/shared/http/cursor.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { nothing, sql } from "@kenri/shared/postgres/sql.ts";
 
@@ -130,11 +131,9 @@ export async function checkTransactions(database: Database, page: Page): Promise
   return checkedOf(rows, page, (row) => [row.user_id, row.unit, row.version ?? 0]);
 }
 
-const firstId = "00000000-0000-0000-0000-000000000000";
-
 // Those of one user are in the order of the index that begins with the user.
 export async function checkReservations(database: Database, page: Page): Promise<Checked> {
-  const { userId, after: [time = "-infinity", id = firstId], limit } = page;
+  const { userId, after: [time = firstPosition[0], id = firstId], limit } = page;
   const [at, condition] = userId === undefined
     ? ["done_at", "done_at is not null"]
     : ["execute_at", "user_id = $4"];

@@ -1,5 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { pageFields, pageOf, readCursor, timeSchema } from "@kenri/shared/http/cursor.ts";
+import {
+  firstPosition,
+  pageFields,
+  pageOf,
+  positionSchema,
+  readCursor,
+} from "@kenri/shared/http/cursor.ts";
 import { lookRoute } from "@kenri/shared/operators/look_route.ts";
 import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
@@ -30,22 +36,20 @@ export const upcomingRoute = lookRoute({
   invalid: "The limit or cursor is invalid",
 });
 
-const positionSchema = z.tuple([timeSchema(), z.uuid()]);
-
 export function upcoming(database: Database): Handler {
   return async ({ req }) => {
     const { limit, cursor } = valid(requestSchema.safeParse(req.query()));
-    const [after, id] = readCursor(cursor, positionSchema) ?? [];
+    const [after, id] = readCursor(cursor, positionSchema) ?? firstPosition;
     const found = await query<ReservationLook>(
       database,
       `select ${reservationColumns}
        from point_reservations
        where unfinished
          and point_reservations.due_at >= greatest(now(), $1::timestamptz)
-         and (point_reservations.due_at, id) > (coalesce($1, '-infinity'), $2::uuid)
+         and (point_reservations.due_at, id) > ($1, $2::uuid)
        order by point_reservations.due_at, id
        limit $3`,
-      [after ?? null, id ?? "00000000-0000-0000-0000-000000000000", limit + 1],
+      [after, id, limit + 1],
     );
     const page = pageOf(found, limit, ({ due_at, reservation_id }) => [due_at, reservation_id]);
     return Response.json({ reservations: page.rows, next_cursor: page.next_cursor });
