@@ -3,7 +3,7 @@ import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { fieldSchema } from "@kenri/shared/http/fields.ts";
-import { query, together, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { query, together, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import { locksOf } from "./change_locks.ts";
@@ -145,10 +145,9 @@ function findStates(tx: Transaction, changes: Change[]): Promise<State[]> {
     tx,
     sql`
     select entitlement.status, entitlement.version,
-      to_char(
-        greatest(clock_timestamp(), entitlement.updated_at + interval '1 microsecond')
-          at time zone 'UTC',
-        'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+      ${
+      utc(sql`greatest(clock_timestamp(), entitlement.updated_at + interval '1 microsecond')`)
+    } as at
     from unnest(
       ${changes.map(({ userId }) => userId)}::text[],
       ${changes.map(({ stockKeepingUnit }) => stockKeepingUnit)}::text[]

@@ -3,7 +3,7 @@ import { refusal } from "@kenri/shared/commands/answer.ts";
 import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute, Sender } from "@kenri/shared/commands/route.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
-import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { statusOfCode } from "../errors.ts";
 import { countCommand } from "../metrics.ts";
@@ -113,7 +113,7 @@ async function findReservations(tx: Transaction, cancels: Cancel[]): Promise<Sit
     tx,
     sql`
     select ${reservationColumns}, caller,
-      to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now
+      ${utc(sql`clock_timestamp()`)} as now
     from point_reservations
     where id = any(${ids}::uuid[])
     order by id

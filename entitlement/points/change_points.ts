@@ -4,7 +4,7 @@ import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { fieldSchema } from "@kenri/shared/http/fields.ts";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
-import { query, together, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { query, together, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import type { ErrorCode } from "../errors.ts";
@@ -171,10 +171,7 @@ function findBalances(tx: Transaction, changes: PointsChange[]): Promise<Found[]
     tx,
     sql`
     select coalesce(root.balance, 0) as balance, coalesce(root.version, 0) as version,
-      to_char(
-        greatest(clock_timestamp(), root.updated_at + interval '1 microsecond')
-          at time zone 'UTC',
-        'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
+      ${utc(sql`greatest(clock_timestamp(), root.updated_at + interval '1 microsecond')`)} as at,
       known.id as "knownId",
       reserved.id is not null or erased.digest is not null as "keyIsReserved"
     from unnest(

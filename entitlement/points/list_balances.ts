@@ -3,7 +3,7 @@ import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { valid } from "@kenri/shared/operators/operations.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { nothing, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
 import { unitSchema } from "./fields.ts";
@@ -77,7 +77,7 @@ export function findBalances(
     database,
     sql`
     select unit, balance, version,
-      to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as updated_at
+      ${utc(sql`updated_at`)} as updated_at
     from point_root
     where user_id = ${userId}${
       unit === undefined ? nothing : sql`

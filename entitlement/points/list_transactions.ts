@@ -11,7 +11,7 @@ import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { valid } from "@kenri/shared/operators/operations.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
 import { transactionExample, transactionSchema, unitSchema } from "./fields.ts";
@@ -96,7 +96,7 @@ type Row = Omit<z.output<typeof transactionSchema>, "reservation_id"> & {
 
 const columns = sql`id as transaction_id, kind, unit, point_amount, balance_after, version,
         source as reason, source_id, reservation_id,
-        to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at`;
+        ${utc(sql`created_at`)} as created_at`;
 
 // Each statement reads its rows in the order of an index.
 function ofUser(userId: string, [at, id]: Position, limit: number): Sql {

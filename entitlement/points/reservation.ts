@@ -5,7 +5,7 @@ import { ApiError } from "@kenri/shared/http/errors.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { list, literal, type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Scope } from "@kenri/proto/scopes.ts";
 import { changedSchema } from "../change_entitlement.ts";
@@ -35,13 +35,11 @@ export interface Reservation {
   last_error: string | null;
 }
 
-const inUtc = (column: Sql) =>
-  sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as ${column}`;
-
 // Of the table, without an alias.
 export const reservationColumns: Sql = sql`id, kind, user_id, unit, point_amount,
       stock_keeping_unit, source, source_id, status, transaction_id, outcome, attempt_count,
-      last_error, ${inUtc(sql`execute_at`)}, ${inUtc(sql`created_at`)}, ${inUtc(sql`done_at`)}`;
+      last_error, ${utc(sql`execute_at`)} as execute_at, ${utc(sql`created_at`)} as created_at,
+      ${utc(sql`done_at`)} as done_at`;
 
 // What kind of reservation a path is about. Callers of points need not have the scopes of rights.
 export interface Family {

@@ -1,7 +1,7 @@
 import { aggregateKeyOf } from "@kenri/proto/entitlement/aggregate_key.ts";
 import type { Sender } from "@kenri/shared/commands/route.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
-import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
+import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import type { Reservation } from "./reservation.ts";
@@ -32,8 +32,7 @@ export async function findSituations(
   const found = await query<Omit<Situation, "id">>(
     tx,
     sql`
-    select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-        as "createdAt",
+    select ${utc(sql`clock_timestamp()`)} as "createdAt",
       wanted.execute_at < now() + make_interval(secs => ${pollIntervalMs}::float8 / 500)
         as "isSoon",
       coalesce(known.id, reserved.id) is not null or erased.digest is not null as "keyIsUsed"

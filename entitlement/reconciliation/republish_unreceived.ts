@@ -1,7 +1,7 @@
 import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { insertsEvents } from "@kenri/shared/outbox/announce.ts";
 import { republishes } from "@kenri/shared/outbox/republish.ts";
-import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { listOf, type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 import { eventTypeOf } from "../entitlement.ts";
 import { outbox } from "../outbox.ts";
@@ -60,7 +60,7 @@ function eventsOfAudit(ids: string, times: string[]): Sql {
       jsonb_build_object(
         'event_id', audit_id, 'event_type', event_type,
         'occurred_at',
-        to_char(audit.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+        ${utc(sql`audit.occurred_at`)},
         'user_id', audit.user_id, 'source', audit.source, 'source_id', audit.source_id,
         'version', detail->'version', 'trace_id', detail->'trace_id') || about as payload,
       null as traceparent, audit.occurred_at as created_at

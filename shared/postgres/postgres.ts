@@ -76,8 +76,11 @@ export async function query<Row extends pg.QueryResultRow>(
 }
 
 // Formats a time as the APIs do: RFC 3339, in UTC, with microseconds.
-export function utc(column: string): string {
-  return `to_char((${column}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+export function utc(time: string): string;
+export function utc(time: Sql): Sql;
+export function utc(time: string | Sql): string | Sql {
+  const [before, after] = ["to_char((", `) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`];
+  return typeof time === "string" ? before + time + after : Sql.join([before, time, after]);
 }
 
 export async function transaction<Result>(
