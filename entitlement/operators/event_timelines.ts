@@ -9,6 +9,7 @@ import {
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { listOf } from "@kenri/shared/postgres/sql.ts";
 import { eventTypeOf } from "../entitlement.ts";
+import { eventTypeOf as ofPoints } from "../points/points.ts";
 import { outbox } from "../outbox.ts";
 import {
   findReservations,
@@ -44,7 +45,7 @@ interface AuditRow extends Record<string, unknown> {
   trace_id: string;
 }
 
-const typeOf = { ...eventTypeOf, POINTS_ADD: "PointsAdded", POINTS_TAKE: "PointsTaken" };
+const typeOf = { ...eventTypeOf, POINTS_ADD: ofPoints.GRANT, POINTS_TAKE: ofPoints.SPEND };
 
 /** The reservations that have no event come first. The others are part of the timeline of their event. */
 export async function findTimelines(

@@ -6,8 +6,9 @@ import {
   type TimelineRow,
   type TimelineTable,
 } from "@kenri/shared/operators/timeline_rows.ts";
-import type { Database } from "@kenri/shared/postgres/postgres.ts";
-import { utc } from "@kenri/shared/postgres/postgres.ts";
+import { type Database, utc } from "@kenri/shared/postgres/postgres.ts";
+import { eventTypeOf } from "../entitlement.ts";
+import { eventTypeOf as ofPoints } from "../points/points.ts";
 import { reservations } from "../points/reservations.ts";
 
 // The steps of a reservation, from the request to the commit of what was reserved. After it the event
@@ -70,11 +71,7 @@ function inFull({ status, due_at, outcome }: ReservationRow, steps: Step[]): Ste
   return [...reserved ? [reserved] : [], ...due, ...later];
 }
 
-const eventTypes = {
-  POINTS: "PointsAdded",
-  GRANT: "EntitlementGranted",
-  REVOKE: "EntitlementRevoked",
-};
+const eventTypes = { ...eventTypeOf, POINTS: ofPoints.GRANT };
 
 /** A reservation without an event: it is not done yet, was cancelled, or was refused. */
 export function withoutEvent({ row, steps }: ReservationTimeline): EventTimeline {

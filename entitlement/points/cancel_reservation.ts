@@ -1,5 +1,4 @@
-import type { Decision } from "@kenri/shared/commands/answer.ts";
-import { refusal } from "@kenri/shared/commands/answer.ts";
+import { type Decision, refusal } from "@kenri/shared/commands/answer.ts";
 import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute, Sender } from "@kenri/shared/commands/route.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";

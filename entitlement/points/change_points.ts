@@ -10,6 +10,7 @@ import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import type { ErrorCode } from "../errors.ts";
 import { countCommand } from "../metrics.ts";
 import { pointAmountSchema, transactionExample, transactionSchema, unitSchema } from "./fields.ts";
+import { joinsHolders } from "./held_keys.ts";
 import { outsideKey } from "./outside_key.ts";
 import {
   after,
@@ -19,6 +20,7 @@ import {
   limitReached,
   type PointsChange,
   type Situation,
+  tooFewPoints,
 } from "./points.ts";
 import { lockLeased, markCarriedOut } from "./reservations.ts";
 import { appendPoints, storePointsEvents } from "./store_points.ts";
@@ -55,7 +57,7 @@ const refusals = {
   },
   SPEND: {
     description: "The balance is too low (the answer is stored under the key)",
-    messages: { INSUFFICIENT_POINTS: "the balance is lower than point_amount" },
+    messages: { INSUFFICIENT_POINTS: tooFewPoints },
   },
 } satisfies Record<Kind, { description: string; messages: Partial<Record<ErrorCode, string>> }>;
 
@@ -184,11 +186,7 @@ function findBalances(tx: Transaction, changes: PointsChange[]): Promise<Found[]
     left join point_root root
       on root.user_id = wanted.user_id
       and root.unit = wanted.unit
-    left join point_transactions known on known.idempotency_key = wanted.stored_key
-    left join point_reservations reserved
-      on reserved.caller = wanted.caller
-      and reserved.idempotency_key = wanted.idempotency_key
-    left join erased_keys erased on erased.digest = sha256(convert_to(wanted.stored_key, 'UTF8'))
+    ${joinsHolders}
     order by wanted.position`,
   );
 }

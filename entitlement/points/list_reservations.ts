@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { anybody } from "@kenri/shared/access/caller.ts";
+import { callerOf } from "@kenri/shared/access/caller.ts";
 import {
   firstPosition,
   pageFields,
@@ -71,7 +71,7 @@ export function listReservations(database: Database): Handler {
     const { user_id, status, limit, cursor } = valid(
       requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),
     );
-    const { name: caller } = context.get("caller") ?? anybody;
+    const { name: caller } = callerOf(context);
     const [at, id] = readCursor(cursor, positionSchema) ?? firstPosition;
     const found = await query<Reservation & Record<string, unknown>>(
       database,

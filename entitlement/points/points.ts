@@ -9,6 +9,8 @@ export const mostPoints = Number.MAX_SAFE_INTEGER;
 
 export type Kind = "GRANT" | "SPEND";
 
+export const eventTypeOf: Record<Kind, string> = { GRANT: "PointsAdded", SPEND: "PointsTaken" };
+
 export interface PointsChange extends Sender {
   kind: Kind;
   userId: string;
@@ -119,12 +121,8 @@ function bodyOf({ change, id, at, amount, balance, version }: Transaction): stri
   });
 }
 
-const insufficient = refusal(
-  statusOfCode,
-  "state_conflict",
-  "INSUFFICIENT_POINTS",
-  "the balance is lower than point_amount",
-);
+export const tooFewPoints = "the balance is lower than point_amount";
+const insufficient = refusal(statusOfCode, "state_conflict", "INSUFFICIENT_POINTS", tooFewPoints);
 export const limitReached = "the balance would exceed its limit";
 const overLimit = refusal(statusOfCode, "over_limit", "POINTS_LIMIT_REACHED", limitReached);
 

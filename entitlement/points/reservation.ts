@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
-import { anybody } from "@kenri/shared/access/caller.ts";
+import { callerOf } from "@kenri/shared/access/caller.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
@@ -204,7 +204,7 @@ export function reservationRoute(
 export function findReservation(database: Database, { kinds }: Family): Handler {
   return async (context) => {
     const id = pathPart(context.req, "reservation_id");
-    const { name: caller } = context.get("caller") ?? anybody;
+    const { name: caller } = callerOf(context);
     const [found] = idPattern.test(id)
       ? await query<Reservation & Record<string, unknown>>(
         database,

@@ -1,6 +1,5 @@
 import type { Answer } from "@kenri/shared/commands/answer.ts";
-import type { Transaction } from "@kenri/shared/postgres/postgres.ts";
-import { query } from "@kenri/shared/postgres/postgres.ts";
+import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { LeasedRow } from "@kenri/shared/queue/leased_row.ts";
 import { byDueTime, leasedTable } from "@kenri/shared/queue/leased_table.ts";

@@ -6,7 +6,7 @@ import { sql } from "@kenri/shared/postgres/sql.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import type { NewLease } from "@kenri/shared/queue/handover.ts";
 import { outbox } from "../outbox.ts";
-import type { Transaction } from "./points.ts";
+import { eventTypeOf, type Transaction } from "./points.ts";
 
 // Writes transactions, balances and audit rows, through a function that belongs to the owner of the
 // database: the service itself may write none of them.
@@ -51,7 +51,7 @@ export async function announcePoints(
 function rowOf({ change, id, at, amount, balance, version }: Transaction) {
   return {
     id,
-    event_type: amount > 0 ? "PointsAdded" : "PointsTaken",
+    event_type: eventTypeOf[change.kind],
     aggregate_key: pointsKeyOf(change.userId, change.unit),
     idempotency_key: storedKeyOf(change),
     request_id: change.idempotencyKey,

@@ -4,6 +4,7 @@ import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
+import { joinsHolders } from "./held_keys.ts";
 import type { Reservation } from "./reservation.ts";
 import type { ReservationRow } from "./reservations.ts";
 import type { Reserve } from "./reserve.ts";
@@ -42,11 +43,7 @@ export async function findSituations(
       ${given.map(({ idempotencyKey }) => idempotencyKey)}::text[],
       ${given.map(({ executeAt }) => executeAt)}::timestamptz[]
     ) with ordinality as wanted (stored_key, caller, idempotency_key, execute_at, position)
-    left join point_transactions known on known.idempotency_key = wanted.stored_key
-    left join point_reservations reserved
-      on reserved.caller = wanted.caller
-      and reserved.idempotency_key = wanted.idempotency_key
-    left join erased_keys erased on erased.digest = sha256(convert_to(wanted.stored_key, 'UTF8'))
+    ${joinsHolders}
     order by wanted.position`,
   );
   return found.map((row) => ({ ...row, id: uuidv7() }));

@@ -1,4 +1,4 @@
-import type {} from "hono";
+import type { Context } from "hono";
 import { type Scope, scopes } from "@kenri/proto/scopes.ts";
 
 // Who sends a request, and which scopes that caller has.
@@ -11,6 +11,11 @@ export interface Caller {
 
 // While no credentials are configured, only this machine can call, and every caller has all scopes.
 export const anybody: Caller = { name: "", scopes: new Set(scopes) };
+
+// Of the handler of a route.
+export function callerOf(context: Context): Caller {
+  return context.get("caller") ?? anybody;
+}
 
 declare module "hono" {
   interface ContextVariableMap {

@@ -1,6 +1,6 @@
 import type { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context, HonoRequest } from "hono";
-import { anybody } from "../access/caller.ts";
+import { callerOf } from "../access/caller.ts";
 import { readJson } from "../http/body.ts";
 import { statusOf } from "../http/error_answers.ts";
 import { ApiError } from "../http/errors.ts";
@@ -85,7 +85,7 @@ async function readInput<Fields, Input>(
   const { req } = context;
   const idempotencyKey = key ? readKey(req.raw.headers.get("Idempotency-Key")) : "";
   const fields = body ? readFields(body, await readJson(req.raw)) : undefined as Fields;
-  const caller = (context.get("caller") ?? anybody).name;
+  const caller = callerOf(context).name;
   return toInput(fields, { caller, idempotencyKey, ...trace }, req);
 }
 
