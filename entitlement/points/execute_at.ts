@@ -24,10 +24,15 @@ export function instantOf(text: string): string | undefined {
   return `${instant.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, "0")}Z`;
 }
 
-export function executeAtSchema(): z.ZodString {
+// Parses the time to its instant.
+export function executeAtSchema(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>> {
   const error = "must be an existing time with an offset, such as 2026-01-02T03:04:05+09:00";
   return z.string({ error: ({ input }) => input === undefined ? "is required" : error })
-    .refine((text) => instantOf(text) !== undefined, error)
+    .transform((text, context) => {
+      const instant = instantOf(text);
+      if (instant === undefined) context.addIssue({ code: "custom", message: error });
+      return instant ?? z.NEVER;
+    })
     .openapi({
       format: "date-time",
       description:

@@ -6,7 +6,7 @@ import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { fieldSchema } from "@kenri/shared/http/fields.ts";
 import { changeSchema } from "../change_entitlement.ts";
 import { countCommand } from "../metrics.ts";
-import { executeAtSchema, instantOf, notTooFarAhead } from "./execute_at.ts";
+import { executeAtSchema, notTooFarAhead } from "./execute_at.ts";
 import { pointAmountSchema, unitSchema } from "./fields.ts";
 import { outsideKey } from "./outside_key.ts";
 import {
@@ -78,7 +78,7 @@ export function reservePointsRoute(
       stockKeepingUnit: null,
       source: fields.reason ?? null,
       sourceId: fields.source_id ?? null,
-      executeAt: notTooFarAhead(instantOf(fields.execute_at) ?? "", maxAheadMs),
+      executeAt: notTooFarAhead(fields.execute_at, maxAheadMs),
       ...outsideKey(sender),
     }),
     count: (result) => countCommand("POINTS_RESERVE", result),
@@ -108,7 +108,7 @@ export function reserveRightRoute(
       stockKeepingUnit: fields.stock_keeping_unit,
       source: fields.reason,
       sourceId: fields.purchase_id,
-      executeAt: notTooFarAhead(instantOf(fields.execute_at) ?? "", maxAheadMs),
+      executeAt: notTooFarAhead(fields.execute_at, maxAheadMs),
       ...outsideKey(sender),
     }),
     count: (result) => countCommand("RESERVE", result),
