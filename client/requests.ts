@@ -78,7 +78,7 @@ export function requestsTo(url: string | URL, options: ClientOptions): Requests 
   };
 }
 
-/** The part of a url that contains the given parameters. */
+/** Writes the query string of a url. Parameters that are undefined are left out. */
 export function query(parameters: Record<string, string | number | undefined>): string {
   const given = Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]

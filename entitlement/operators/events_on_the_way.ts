@@ -4,8 +4,8 @@ import { allHeads, isOfHead } from "../audit/heads.ts";
 import type { AskReceiver } from "../reconciliation/ask.ts";
 import type { AuditedRow } from "./erase_rows.ts";
 
-// The events of a user that are not received yet, and the reservations that are being carried out.
-// Each of them would bring the id of an erased user back.
+// Finds what would bring the id of an erased user back: events that were not received yet, and
+// reservations that are being carried out.
 
 // The audit rows that the chains of the user's entitlements and balances lead to.
 export const chainedOfUser = `with recursive chain as (
