@@ -15,6 +15,12 @@ import { z } from "zod";
 import type { DeliveryOptions } from "./deliver_notifications.ts";
 import { program } from "./program.ts";
 import type { RetentionOptions } from "./retention.ts";
+import {
+  type OrdersConfig,
+  ordersConfig,
+  orderSettings,
+  senderIsComplete,
+} from "./orders/settings.ts";
 import { type NotificationStreams, streamSettings, streamsOf } from "./stream_settings.ts";
 
 const injection = "notification.delivery.failure-injection.enabled";
@@ -60,6 +66,7 @@ export const schema = z.object({
       "Days to keep finished notifications and the ids of received events",
     ),
   }),
+  ...orderSettings,
   ...streamSettings,
   ...nats.settings(),
   ...service.settings("notification", program.port),
@@ -70,11 +77,13 @@ export const schema = z.object({
   ...service.checks("notification"),
   injectionNeedsPrefix,
   prefixNeedsInjection,
+  senderIsComplete,
   notSame("notification.nats.points.subject", "notification.nats.subject"),
   notSame("notification.nats.points.durable", "notification.nats.durable"),
 );
 
-export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig, NotificationStreams {
+export interface Config
+  extends ServiceConfig, DatabaseConfig, NatsConfig, NotificationStreams, OrdersConfig {
   delivery: DeliveryOptions;
   predecessorWaitMs: number;
   failingUserIdPrefix: string;
@@ -94,6 +103,7 @@ export function readConfig(
       ...worker.config("notification.delivery", settings),
       sendTimeoutMs: settings["notification.delivery.send-timeout"],
     },
+    ...ordersConfig(settings),
     predecessorWaitMs: settings["notification.delivery.predecessor-wait"],
     failingUserIdPrefix: settings["notification.delivery.failure-injection.user-id-prefix"],
     retention: {

@@ -7,6 +7,7 @@ export const program: Service = {
   port: 8081,
   database: { schemaVersion },
   usesNats: true,
+  servers: ["NOTIFICATION_SENDER_URL"],
   dev: {
     settings: {
       NOTIFICATION_NATS_STREAM: "entitlement-events",

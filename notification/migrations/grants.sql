@@ -12,3 +12,10 @@ grant select, insert, update (operation_id, message_headers, message_body)
   on notification_nats_dlq to :service;
 grant select, insert, delete on delivery_attempts to :service;
 grant select, insert on operations to :service;
+grant select, insert, update, delete on idempotency_keys to :service;
+grant select, insert, update, delete on endpoints to :service;
+grant select, insert, update (expires_at), delete on endpoint_secrets to :service;
+grant select, insert, update, delete on outbox_orders to :service;
+grant select, insert, update, delete on idempo_ledger to :service;
+grant select, insert, update (request_headers, response_headers, response_body, error), delete
+  on order_attempts to :service;

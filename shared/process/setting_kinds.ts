@@ -25,6 +25,18 @@ export function duration(
   });
 }
 
+// Several durations, separated by commas.
+export function durations(): z.ZodPipe<z.ZodString, z.ZodTransform<number[], string>> {
+  return text().transform((written, context) => {
+    const read = written.split(",").map((one) => duration().safeParse(one.trim()));
+    if (read.every(({ success }) => success)) return read.map(({ data }) => data ?? 0);
+    context.addIssue(
+      `must be durations above zero such as 5s,5m,2h, not ${JSON.stringify(written)}`,
+    );
+    return z.NEVER;
+  });
+}
+
 export function text(): z.ZodString {
   return z.string({ error: "is required" }).refine(
     (value) => value.trim() !== "",
@@ -78,6 +90,20 @@ export function secretKeys(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], st
     context.addIssue("must be random text of 32 or more visible ASCII characters without commas");
     return z.NEVER;
   });
+}
+
+// One or more keys of 32 bytes, separated by commas. A message never repeats them.
+export function encryptionKeys(): z.ZodPipe<z.ZodString, z.ZodTransform<Uint8Array[], string>> {
+  return text().transform((written, context) => {
+    const keys = written.split(",");
+    if (keys.every((key) => /^[A-Za-z0-9_-]{43}=?$/.test(key))) return keys.map(bytesOf);
+    context.addIssue("must be 32 random bytes, written as base64url");
+    return z.NEVER;
+  });
+}
+
+function bytesOf(base64url: string): Uint8Array {
+  return Uint8Array.fromBase64(base64url, { alphabet: "base64url" });
 }
 
 // The message never repeats the value, because it may contain a password.
