@@ -68,7 +68,7 @@ function begin(
     host: address,
     port,
     method,
-    path: `${url.pathname}${url.search}`,
+    path: url.href.slice(url.origin.length).replace(/#.*/, ""),
     headers: { "user-agent": "Kenri", ...headers, host: url.host },
     agent: false,
     maxHeaderSize,
