@@ -173,3 +173,32 @@ async function drain(
   log.info("All parked orders of endpoint {endpoint_id} have returned", { endpoint_id: id });
   return pollIntervalMs;
 }
+
+async function disable(
+  { database, log }: Pick<KeepParts, "database" | "log">,
+  id: string,
+  disableAfterMs: number,
+): Promise<void> {
+  const disabled = await query(
+    database,
+    sql`
+    update endpoints
+    set state = 'DISABLED',
+      state_since = now(),
+      next_probe_at = null,
+      probe_order_id = null
+    where endpoint_id = ${id}
+      and state = 'FAILING'
+      and failing_since < ${beforeNow(disableAfterMs)}
+    returning 1`,
+  );
+  if (disabled.length === 0) return;
+  log.warn("Endpoint {endpoint_id} has failed for too long and is DISABLED", { endpoint_id: id });
+}
+
+function logAborted(log: Log, id: string, orders: number): void {
+  log.warn("{orders} parked orders of endpoint {endpoint_id} were kept too long and ended", {
+    orders,
+    endpoint_id: id,
+  });
+}

@@ -1,5 +1,5 @@
 import { type Database, query, transaction } from "@kenri/shared/postgres/postgres.ts";
-import { sql } from "@kenri/shared/postgres/sql.ts";
+import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 import { batchSize, unfinishedOf } from "./park.ts";
 
 // When an endpoint is ACTIVE again, its parked orders return, the oldest first.
@@ -12,14 +12,30 @@ export interface Unparked {
   isFull: boolean; // the rest has to wait until some of these are sent
 }
 
-// Returns a batch of the parked orders of an endpoint to the worker. An order never returns before an
-// earlier one of its key, even if that was stored later; so those come along. The rows are locked
-// without skipping any: a second replica waits for the batch of the first, and then takes the next.
-// An order that waits behind a parked one is no reason to return fewer of these.
+// Returns a batch of the parked orders of an endpoint to the worker, each due a little later than the
+// one before, because the worker begins with what is due first.
 export async function unparkBatch(database: Database, endpointId: string): Promise<Unparked> {
   const [unparked] = await query<{ count: number; room: number }>(
     database,
-    sql`with endpoint as materialized (
+    sql`with ${chosenOf(endpointId)}, unparked as (
+  update outbox_orders row
+  set status = 'PENDING',
+    next_run_at = now() + numbered.nth * interval '1 microsecond',
+    updated_at = now()
+  from (select id, row_number() over (order by created_at, position) as nth from chosen) as numbered
+  where row.id = numbered.id
+  returning 1
+)
+select (select count(*) from unparked) as count, (select room from room) as room`,
+  );
+  return { count: unparked?.count ?? 0, isFull: (unparked?.room ?? 0) <= 0 };
+}
+
+// An order never returns before an earlier one of its key, even if that was stored later; so those
+// come along. While there is no room, only those return that others wait for. The rows are locked
+// without skipping any: a second replica waits for the batch of the first, and takes none of it.
+function chosenOf(endpointId: string): Sql {
+  return sql`endpoint as materialized (
   select endpoint_id
   from endpoints
   where endpoint_id = ${endpointId}
@@ -75,19 +91,7 @@ export async function unparkBatch(database: Database, endpointId: string): Promi
   where row.parked
   order by row.created_at, row.position
   for update of row
-), unparked as (
-  update outbox_orders row
-  set status = 'PENDING',
-    -- In the order in which they return, for the worker begins with what is due first.
-    next_run_at = now() + numbered.nth * interval '1 microsecond',
-    updated_at = now()
-  from (select id, row_number() over (order by created_at, position) as nth from chosen) as numbered
-  where row.id = numbered.id
-  returning 1
-)
-select (select count(*) from unparked) as count, (select room from room) as room`,
-  );
-  return { count: unparked?.count ?? 0, isFull: (unparked?.room ?? 0) <= 0 };
+)`;
 }
 
 // Ends the draining of an endpoint without parked orders. Who writes a parked order shares a lock of
