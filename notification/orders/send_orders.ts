@@ -8,7 +8,7 @@ import type { Job, Outcome, Retries, Settlement } from "@kenri/shared/queue/job.
 import { Worker } from "@kenri/shared/queue/worker.ts";
 import { inSpan, tracing } from "@kenri/shared/telemetry/tracing.ts";
 import { noteOutcomes } from "../endpoints/health.ts";
-import { observeOrders } from "./metrics.ts";
+import { observeClaimed, observeOrders } from "./metrics.ts";
 import { type OrderRow, orders, type Sent } from "./orders.ts";
 import { type Reason, reasonOfStatus, reasons } from "./reasons.ts";
 import { requestOf } from "./requests.ts";
@@ -53,6 +53,7 @@ export function sending(
       }
       return claim;
     },
+    claimed: observeClaimed,
     atOnce: (lane) => atOnce.get(lane) ?? options.endpoints.atOnce,
     retriesOf: (row) => sendOptions(row, options),
     work: (row, traceparent) =>
