@@ -5,7 +5,7 @@ import { barePosts } from "./bare_posts.ts";
 import { addEndpoint, addPlainOrders, addWebhooks, type Endpoint, payload } from "./order_rows.ts";
 import { startOrdersDrain } from "./orders_drain.ts";
 import { startSink } from "./sink.ts";
-import type { Bench, StartWork, Work } from "./work.ts";
+import type { Bench, Work } from "./work.ts";
 
 const atOnce = 64;
 
@@ -83,7 +83,7 @@ export async function startOrdersBesideDead(bench: Bench): Promise<Work> {
 const keys = 64;
 const answerAfterMs = 20;
 
-export const startOrdersByKey: StartWork = async (bench) => {
+export async function startOrdersByKey(bench: Bench): Promise<Work> {
   const start = (ordering: Endpoint["ordering"], orders: number) =>
     startOrdersDrain(bench, {
       name: `orders_by_${ordering}`,
@@ -112,7 +112,7 @@ export const startOrdersByKey: StartWork = async (bench) => {
       await byEndpoint[Symbol.asyncDispose]();
     },
   };
-};
+}
 
 async function addAll(owner: pg.Client, endpoints: Endpoint[]): Promise<void> {
   for (const endpoint of endpoints) await addEndpoint(owner, endpoint);
