@@ -1,5 +1,6 @@
 // The parts of all tables of both databases that the invariants compare.
 import { ask } from "../../servers/asking.ts";
+import { type OrderTables, readOrderTables, unrestOfOrders } from "./order_tables.ts";
 import { leased, microseconds, type PointsTables, readPointsTables } from "./points_tables.ts";
 
 interface Change {
@@ -8,7 +9,7 @@ interface Change {
   version: number;
 }
 
-export interface AllTables extends PointsTables {
+export interface AllTables extends PointsTables, OrderTables {
   entitlements: (Change & { status: string })[];
   answers: { idem_key: string; response_code: number; response_body: string }[];
   events: (Change & {
@@ -39,9 +40,10 @@ export async function readAllTables(
   entitlementUrl: string,
   notificationUrl: string,
 ): Promise<AllTables> {
-  const [points, entitlements, answers, events, audit, processed, notifications, deadLetters] =
+  const [points, orders, entitlements, answers, events, audit, processed, notifications, deadLetters] =
     await Promise.all([
       readPointsTables(entitlementUrl),
+      readOrderTables(notificationUrl),
       ask<AllTables["entitlements"][0]>(
         entitlementUrl,
         "select user_id, stock_keeping_unit, version::int, status from entitlements",
@@ -77,7 +79,7 @@ export async function readAllTables(
       ),
     ]);
   return {
-    ...{ ...points, entitlements, answers, events, audit, notifications, deadLetters },
+    ...{ ...points, ...orders, entitlements, answers, events, audit, notifications, deadLetters },
     processed: processed.map(({ event_id }) => event_id),
   };
 }
@@ -87,6 +89,7 @@ export interface Unrest {
   unpublished: number;
   unreceived: number; // published, but not in the other database
   undelivered: number;
+  unsent: number; // orders, and endpoints whose orders wait
 }
 
 /** Counts what is unfinished; undefined when nothing is. */
@@ -104,14 +107,15 @@ export async function unrest(
     entitlementUrl,
     "select event_id from outbox_events where status = 'PUBLISHED'",
   );
-  const [missing] = await ask<{ unreceived: number; undelivered: number }>(
+  const [missing] = await ask<Pick<Unrest, "unreceived" | "undelivered" | "unsent">>(
     notificationUrl,
     `select
        (select count(*)::int from notifications where unfinished) as undelivered,
+       ${unrestOfOrders},
        (select count(*)::int from unnest($1::uuid[]) as published
          where published not in (select event_id from processed_events)) as unreceived`,
     [published.map(({ event_id }) => event_id)],
   );
-  const found = { reserved: 0, unpublished: 0, unreceived: 0, undelivered: 0, ...own, ...missing };
+  const found = { reserved: 0, unpublished: 0, unreceived: 0, undelivered: 0, unsent: 0, ...own, ...missing };
   return Object.values(found).some((count) => count > 0) ? found : undefined;
 }
