@@ -1,7 +1,7 @@
 import { list, listOf, literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
 import type { NewLease } from "./handover.ts";
 import type { ClaimContext } from "./job.ts";
-import type { TableDescription } from "./leased_table.ts";
+import { columnsOf, type TableDescription } from "./leased_table.ts";
 import { recordsAttempt } from "./settlements.ts";
 
 // What a claim looks at.
@@ -33,11 +33,12 @@ export function claimStatement<Content>(
 ): Sql {
   const { order, lane, content } = table;
   const id = name(table.id);
+  const { attempts } = columnsOf(table);
   return sql`with ${seenRows(table, since, window)}, ${freeRows(table, context, limit)},
 ${leasedRows(table, lease)}, changed as (
   select ${id} as id, 'The lease ran out' as error from claimed where taken_over
-), ${recordsAttempt(table, "TAKEN_OVER")}
-select ${id} as id, aggregate_key, attempt_count, taken_over,
+), ${recordsAttempt(table, literal("TAKEN_OVER"))}
+select ${id} as id, aggregate_key, ${attempts} as attempt_count, taken_over,
   ${lane ? sql`${lane.of} as lane, ` : nothing}${content},
   case when ${id} is not distinct from scan.shown_with then scan.found end as scan
 from (
@@ -160,9 +161,10 @@ function leasedRows<Content>(
 ): Sql {
   const { order, claimSets } = table;
   const [rows, working] = [name(table.name), literal(table.working)];
+  const { attempts, retryAt, error } = columnsOf(table);
   const sets = [
     // In a table by due time it would change the index.
-    ...(order.isDueTime ? [] : [sql`next_retry_at = null`]),
+    ...(order.isDueTime ? [] : [sql`${retryAt} = null`]),
     ...(claimSets ? [claimSets] : []),
   ];
   return sql`found as materialized (
@@ -185,12 +187,12 @@ function leasedRows<Content>(
 ), claimed as (
   update ${rows} row
   set status = ${working},
-    attempt_count = row.attempt_count + claimable.taken_over::int,
+    ${attempts} = row.${attempts} + claimable.taken_over::int,
     locked_by = ${worker},
     locked_at = clock_timestamp(),
     lease_until = now() + make_interval(secs => ${leaseMs}::float8 / 1000),
     claim_token = ${token},
-    last_error = null${list([nothing, ...sets])}
+    ${error} = null${list([nothing, ...sets])}
   from claimable
   where row.ctid = claimable.place
   returning row.*, claimable.taken_over
@@ -220,8 +222,10 @@ function ofEachLane(most: number, limit: number, leftOut: string[]): Sql {
 ), cut as (select min(turn) as turn from numbered where of_lane > ${most})`;
 }
 
-function isDue<Content>({ order }: TableDescription<Content>): Sql {
-  const retryAndLease = sql`(row.next_retry_at is null or row.next_retry_at <= now())
+function isDue<Content>(table: TableDescription<Content>): Sql {
+  const { order } = table;
+  const { retryAt } = columnsOf(table);
+  const retryAndLease = sql`(row.${retryAt} is null or row.${retryAt} <= now())
     and (row.lease_until is null or row.lease_until <= now())`;
   return order.isDueTime
     ? sql`${retryAndLease}

@@ -36,26 +36,35 @@ export const nothingInHand: ClaimContext = { tokens: [], lanes: [], fromOldest: 
 export type Outcome<Result> =
   | { kind: "done"; result: Result }
   // This row failed, but may succeed later: after the backoff, or after a delay of its own.
-  | { kind: "retry"; error: string; delayMs?: number }
-  | { kind: "failed"; error: string } // this row will never succeed
+  | { kind: "retry"; error: string; delayMs?: number; result?: Result }
+  // This row will never succeed. The attempt does not count if nothing was tried.
+  | { kind: "failed"; error: string; attempted?: boolean; result?: Result }
   // Not now, and nothing is counted. A lane that is named pauses for as long.
-  | { kind: "later"; delayMs: number; lane?: string }
+  | ({ kind: "later"; delayMs: number; lane?: string } & PutOff<Result>)
   | { kind: "unavailable"; error: string }; // the destination is unavailable: not the fault of the row
+
+// What an attempt that does not count has brought, for tables that record it.
+type PutOff<Result> = { error?: never; result?: never } | { error: string; result: Result };
 
 export type Settlement<Row, Result> =
   | { row: Row; kind: "done"; result: Result }
-  | { row: Row; kind: "retry"; error: string; delayMs: number }
-  | { row: Row; kind: "failed"; error: string; attempted: boolean }
+  | { row: Row; kind: "retry"; error: string; delayMs: number; result?: Result }
+  | { row: Row; kind: "failed"; error: string; attempted: boolean; result?: Result }
   // Nothing is counted. Without a delay the row is due at once. A lane is paused for the same time.
-  | { row: Row; kind: "released"; delayMs?: number; lane?: string };
+  | ({ row: Row; kind: "released"; delayMs?: number; lane?: string } & PutOff<Result>);
 
-export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row> {
+// How often a row is tried, and when again.
+export interface Retries {
+  maxAttempts: number;
+  backoff: Backoff;
+}
+
+export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row>, Retries {
   name: string;
   worker: string; // name in the leases, for people to read
   batchSize: number;
   pollIntervalMs: number;
-  maxAttempts: number;
-  backoff: Backoff;
+  retriesOf?(row: Row): Retries; // for rows that have others than the rest
   claim(limit: number, context: ClaimContext): Promise<Claim<Row>>;
   atOnce?(lane: string): number; // how many rows of a lane may be worked on at once
   // With tracing, `traceparent` is the parent of the next step.

@@ -12,7 +12,8 @@ import type { NewLease } from "./handover.ts";
 // A table whose rows wait for work. Its owner describes it here; the statements that lease, extend,
 // settle and release rows are the same for all tables (statements.sql). Such a table has the columns
 //
-//   status            PENDING, the working status, the done status, or FAILED
+//   status            PENDING, the working status, the done status, FAILED, or another one that its
+//                     owner names
 //   unfinished        generated: the status is PENDING or the working status
 //   aggregate_key     never null; rows with the same key are worked on in the order of their positions
 //   attempt_count     failed attempts so far; an expired lease counts as one
@@ -20,7 +21,7 @@ import type { NewLease } from "./handover.ts";
 //   locked_by, locked_at, lease_until, claim_token    the lease; null without one
 //   last_error        the error of the last failed attempt
 //
-// and two indexes: one in the order of claims, where unfinished, and one on (aggregate_key,
+// some of which may have other names, and two indexes: one in the order of claims, where unfinished, and one on (aggregate_key,
 // position), where unfinished::int = 1. A table of attempts records what happened to its rows,
 // except success: (id of the row, outcome, worker, begun_at, error).
 
@@ -30,11 +31,29 @@ export interface TableDescription<Content, Result = unknown> {
   attempts: string; // the name of the table of attempts
   working: string; // the status of a leased row
   order: ClaimOrder;
-  content: Sql; // the columns that the work needs
+  content: Sql; // the columns that the work needs; the row is `claimed`
   lane?: Lane;
+  columns?: Columns;
   claimSets?: Sql; // assignments of a claim besides the lease
   done: Done<Content, Result>;
-  failed?: Further;
+  retried?: Ending;
+  failed?: Ending;
+  released?: Ending;
+  attempt?: Attempt<Content, Result>;
+}
+
+export interface Columns {
+  attempts: string; // in place of attempt_count
+  retryAt: string; // in place of next_retry_at
+  error: string; // in place of last_error
+}
+
+export function columnsOf({ columns }: { columns?: Columns }): Record<keyof Columns, Sql> {
+  return {
+    attempts: name(columns?.attempts ?? "attempt_count"),
+    retryAt: name(columns?.retryAt ?? "next_retry_at"),
+    error: name(columns?.error ?? "last_error"),
+  };
 }
 
 export interface ClaimOrder {
@@ -65,11 +84,35 @@ export function byDueTime(column: string, position: string): ClaimOrder {
   return { turn, position: name(position), index, isDueTime: true };
 }
 
-// What it means to be done. The values of the results are joined to their rows as `settled`.
-export interface Done<Content, Result> extends Partial<Further> {
-  status: string;
+// How the lease of a row ends, besides what is the same for all tables.
+export interface Ending {
+  status?: Sql; // an expression of `row`, in place of the usual status
   set?: Sql; // assignments besides status and lease, of `row` and `settled`
+  // What else the statement does. `changed` has the id, the error and `returning` of each row.
+  returning?: Sql;
+  also?: Sql;
+}
+
+// What it means to be done. The values of the results are joined to their rows as `settled`.
+export interface Done<Content, Result> extends Omit<Ending, "status"> {
+  status: string;
   values?: Record<string, DoneValue<Content, Result>>;
+}
+
+// What is recorded of each attempt besides its error, however it ended. The table of attempts and
+// `settled` have these columns. Then attempts that were put off or that succeeded are recorded, too.
+export interface Attempt<Content, Result> {
+  columns: Record<string, "bigint" | "json" | "text">;
+  // Without a result the work failed by an exception, or the row was given up before it.
+  of(row: LeasedRow<Content>, result: Result | undefined): AttemptRecord;
+  set: Sql; // assignments whenever something was tried or given up
+  succeeded: Sql; // the recorded outcome of one that succeeded,
+  putOff: Sql; // and of one that was put off, an expression of `changed`
+}
+
+export interface AttemptRecord {
+  tried: boolean; // else only a row that is given up is recorded
+  values: Record<string, string | number | null>;
 }
 
 interface DoneValue<Content, Result> {
@@ -80,13 +123,6 @@ interface DoneValue<Content, Result> {
 export interface Lane {
   of: Sql; // the destination of a row, as a text; all rows of a key have the same one
   most: number; // a claim leases no more rows of one lane
-}
-
-// What else a statement does that marks rows as done or gives them up. `changed` has the id, the
-// error and `returning` of each row.
-export interface Further {
-  returning: Sql;
-  also: Sql;
 }
 
 type Rows<Content> = LeasedRow<Content>[];

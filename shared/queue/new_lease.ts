@@ -1,7 +1,7 @@
 import { literal, name, nothing, type Sql, sql } from "../postgres/sql.ts";
 import { isUnfinishedByKey } from "./claim_statement.ts";
 import type { NewLease } from "./handover.ts";
-import type { TableDescription } from "./leased_table.ts";
+import { columnsOf, type TableDescription } from "./leased_table.ts";
 
 // New rows that are written as leased to the worker of this process: the columns of an insert, their
 // values, and the join that supplies the values.
@@ -45,7 +45,10 @@ export function newLease<Content>(
 }
 
 // What the insert returns of the rows that it has leased.
-export function leasedColumns<Content>({ id, content }: TableDescription<Content>): Sql {
-  return sql`${name(id)} as id, aggregate_key, attempt_count, false as taken_over,
-  ${content}`;
+export function leasedColumns<Content>(table: TableDescription<Content>): Sql {
+  const { attempts } = columnsOf(table);
+  return sql`${
+    name(table.id)
+  } as id, aggregate_key, ${attempts} as attempt_count, false as taken_over,
+  ${table.content}`;
 }

@@ -1,30 +1,29 @@
 import { reasonOf } from "../process/reason.ts";
 import type { Series } from "../telemetry/histogram.ts";
 import { inSpan, tracing } from "../telemetry/tracing.ts";
-import { type Backoff, backoffMs } from "./backoff.ts";
-import type { Claimed, Job, Outcome, Settlement } from "./job.ts";
+import { backoffMs } from "./backoff.ts";
+import type { Claimed, Job, Outcome, Retries, Settlement } from "./job.ts";
 import { secondsSince } from "./worker_report.ts";
 
 // What the table is asked to write down for the outcome of the work on a row.
 export function settlementOf<Row extends Claimed, Result>(
   row: Row,
   outcome: Outcome<Result>,
-  { maxAttempts, backoff }: { maxAttempts: number; backoff: Backoff },
+  { maxAttempts, backoff }: Retries,
 ): Settlement<Row, Result> {
   switch (outcome.kind) {
     case "done":
       return { row, kind: "done", result: outcome.result };
     case "retry": {
-      const { error } = outcome;
+      const { delayMs, ...failure } = outcome;
       const attempt = row.attempts + 1;
-      if (attempt >= maxAttempts) return { row, kind: "failed", error, attempted: true };
-      return { row, kind: "retry", error, delayMs: outcome.delayMs ?? backoffMs(backoff, attempt) };
+      if (attempt >= maxAttempts) return { row, ...failure, kind: "failed", attempted: true };
+      return { row, ...failure, delayMs: delayMs ?? backoffMs(backoff, attempt) };
     }
     case "failed":
-      return { row, kind: "failed", error: outcome.error, attempted: true };
+      return { row, attempted: true, ...outcome };
     case "later": {
-      const { kind: _, ...pause } = outcome;
-      return { row, kind: "released", ...pause };
+      return { row, ...outcome, kind: "released" };
     }
     case "unavailable":
       return { row, kind: "released" };

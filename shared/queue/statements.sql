@@ -81,7 +81,7 @@ found as materialized (
   from changed
   join outbox_events before on before.event_id = changed.id
 )
-select event_id as id, aggregate_key, attempt_count, taken_over,
+select event_id as id, aggregate_key, attempt_count as attempt_count, taken_over,
   event_type, payload, traceparent,
     extract(epoch from locked_at - created_at)::float8 as age_seconds,
   case when event_id is not distinct from scan.shown_with then scan.found end as scan
@@ -298,7 +298,7 @@ found as materialized (
   from changed
   join point_reservations before on before.id = changed.id
 )
-select id as id, aggregate_key, attempt_count, taken_over,
+select id as id, aggregate_key, attempt_count as attempt_count, taken_over,
   kind, caller, user_id, unit, point_amount, stock_keeping_unit, source, source_id,
     trace_id, traceparent,
     extract(epoch from locked_at - greatest(execute_at, created_at))::float8 as late_seconds,
@@ -521,7 +521,7 @@ found as materialized (
   from changed
   join notifications before on before.notification_id = changed.id
 )
-select notification_id as id, aggregate_key, attempt_count, taken_over,
+select notification_id as id, aggregate_key, attempt_count as attempt_count, taken_over,
   event_id, user_id, type, payload_json as payload, traceparent,
     extract(epoch from locked_at - occurred_at)::float8 as age_seconds,
   case when notification_id is not distinct from scan.shown_with then scan.found end as scan

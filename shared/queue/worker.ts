@@ -196,13 +196,14 @@ export class Worker<Row extends Claimed, Result> {
     const isLeased = this.#held.isLeased(held) ||
       await this.#heartbeat.isLeasedAgain(held, this.#abandon);
     if (!isLeased) return { row, kind: "released" };
-    if (row.attempts >= this.#job.maxAttempts) {
+    const retries = this.#job.retriesOf?.(row) ?? this.#job;
+    if (row.attempts >= retries.maxAttempts) {
       const error = "Lease expired too often; this row may be crashing its worker";
       return { row, kind: "failed", error, attempted: false };
     }
     const outcome = await outcomeOf(row, this.#job, this.#report.workSeconds);
     this.#destinationError = outcome.kind === "unavailable" ? outcome.error : undefined;
-    const settlement = settlementOf(row, outcome, this.#job);
+    const settlement = settlementOf(row, outcome, retries);
     this.#pauseLane(settlement);
     return settlement;
   }
