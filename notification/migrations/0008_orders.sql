@@ -145,6 +145,7 @@ create table order_attempts (
   http_status integer,
   response_headers json,
   response_body text,
+  is_json boolean, -- whether the body of the response is JSON
   primary key (id, attempt_id)
 );
 create index order_attempts_of_endpoint on order_attempts (endpoint_id, attempt_id)

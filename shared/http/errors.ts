@@ -1,3 +1,5 @@
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+
 // The errors that every service may answer with, and the HTTP status of each code. A service with
 // codes of its own extends this table.
 export const statusOfCode = {
@@ -18,24 +20,29 @@ export const statusOfCode = {
 
 export type ErrorCode = keyof typeof statusOfCode;
 
+// A code that only one service has.
+export interface OwnCode {
+  code: string;
+  status: ContentfulStatusCode;
+}
+
 // An error that a caller may see: a code and a sentence.
 export class ApiError extends Error {
   override readonly name = "ApiError";
 
-  readonly code: ErrorCode;
+  readonly code: string;
+  readonly status: ContentfulStatusCode;
   readonly headers: Record<string, string>;
 
-  constructor(code: ErrorCode, message: string, headers: Record<string, string> = {}) {
+  constructor(code: ErrorCode | OwnCode, message: string, headers: Record<string, string> = {}) {
     super(message);
-    this.code = code;
+    const known = typeof code === "string" ? { code, status: statusOfCode[code] } : code;
+    this.code = known.code;
+    this.status = known.status;
     this.headers = headers;
   }
 
-  get status(): (typeof statusOfCode)[ErrorCode] {
-    return statusOfCode[this.code];
-  }
-
-  get body(): { code: ErrorCode; message: string } {
+  get body(): { code: string; message: string } {
     return { code: this.code, message: this.message };
   }
 }

@@ -102,7 +102,7 @@ export interface Done<Content, Result> extends Omit<Ending, "status"> {
 // What is recorded of each attempt besides its error, however it ended. The table of attempts and
 // `settled` have these columns. Then attempts that were put off or that succeeded are recorded, too.
 export interface Attempt<Content, Result> {
-  columns: Record<string, "bigint" | "json" | "text">;
+  columns: Record<string, "bigint" | "boolean" | "json" | "text" | "uuid">;
   // Without a result the work failed by an exception, or the row was given up before it.
   of(row: LeasedRow<Content>, result: Result | undefined): AttemptRecord;
   set: Sql; // assignments whenever something was tried or given up
@@ -112,7 +112,7 @@ export interface Attempt<Content, Result> {
 
 export interface AttemptRecord {
   tried: boolean; // else only a row that is given up is recorded
-  values: Record<string, string | number | null>;
+  values: Record<string, string | number | boolean | null>;
 }
 
 interface DoneValue<Content, Result> {

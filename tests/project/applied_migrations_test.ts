@@ -24,7 +24,7 @@ const checksums: Record<string, Record<string, string>> = {
     "0005_traceparent": "96c7ad1953a5f3a4",
     "0006_erasures": "9042f105e92e81c0",
     "0007_aggregate_key": "880579513dac425e",
-    "0008_orders": "4945b05b4f70ab76",
+    "0008_orders": "1671791f9cdd4f80",
   },
 };
 

@@ -1,0 +1,29 @@
+import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
+
+// The HTTP status of every error code that this service may answer with.
+export const statusOfCode = {
+  ...shared,
+  ADDRESS_BLOCKED: 400,
+  ENDPOINT_LIMIT_REACHED: 409,
+  ENDPOINT_STATE_CONFLICT: 409,
+  ORDER_STATE_CONFLICT: 409,
+  SENDER_NOT_CONFIGURED: 503,
+} as const;
+
+export type ErrorCode = keyof typeof statusOfCode;
+
+export function apiError(
+  code: ErrorCode,
+  message: string,
+  headers: Record<string, string> = {},
+): ApiError {
+  return new ApiError({ code, status: statusOfCode[code] }, message, headers);
+}
+
+// Only an operator can change this, so it is not worth trying again soon.
+const retryAfterSeconds = 60;
+
+export const senderNotConfigured = (): ApiError =>
+  apiError("SENDER_NOT_CONFIGURED", "this service has no sender, so it can't send orders", {
+    "Retry-After": `${retryAfterSeconds}`,
+  });

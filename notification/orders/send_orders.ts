@@ -1,0 +1,246 @@
+import type { SendAnswer, SendFailure, SendRequest } from "@kenri/proto/send.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { sha256 } from "@kenri/shared/process/sha256.ts";
+import { backoffMs } from "@kenri/shared/queue/backoff.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import type { Job, Outcome, Retries, Settlement } from "@kenri/shared/queue/job.ts";
+import { Worker } from "@kenri/shared/queue/worker.ts";
+import { inSpan, tracing } from "@kenri/shared/telemetry/tracing.ts";
+import { noteOutcomes } from "../endpoints/health.ts";
+import { observeOrders } from "./metrics.ts";
+import { type OrderRow, orders, type Sent } from "./orders.ts";
+import { type Reason, reasonOfStatus, reasons } from "./reasons.ts";
+import { requestOf } from "./requests.ts";
+import { type Sender, SenderUnavailable } from "./sender_client.ts";
+import type { OrdersConfig, SendOptions } from "./settings.ts";
+
+// Sends what is due: claim, read the ledger, send, settle with the ledger.
+
+export interface SendParts {
+  database: Database;
+  sender: Sender;
+  toSend: Handover<OrderRow>;
+  wakeEndpoints: () => void; // the state of an endpoint has changed
+  log: Log;
+  abandon: AbortSignal;
+}
+
+export async function sendOrders(
+  parts: SendParts,
+  options: OrdersConfig,
+  stop: AbortSignal,
+): Promise<void> {
+  const worker = new Worker(sending(parts, options), parts.log, parts.abandon);
+  await worker.run(parts.toSend, stop);
+}
+
+export function sending(
+  { database, sender, wakeEndpoints, log }: Omit<SendParts, "toSend" | "abandon">,
+  options: OrdersConfig,
+): Job<OrderRow, Sent> {
+  const job = orders.jobOn(database, options.orders, observeOrders);
+  const atOnce = new Map<string, number>();
+  return {
+    name: "orders",
+    ...options.orders,
+    ...options.orders.plain,
+    ...job,
+    claim: async (limit, context) => {
+      const claim = await job.claim(limit, context);
+      for (const { lane, content: { endpoint } } of claim.rows) {
+        if (lane !== undefined && endpoint) atOnce.set(lane, endpoint.at_once);
+      }
+      return claim;
+    },
+    atOnce: (lane) => atOnce.get(lane) ?? options.endpoints.atOnce,
+    retriesOf: (row) => sendOptions(row, options),
+    work: (row, traceparent) =>
+      withoutSend(row) ??
+        sendOrder(sender, row, sendOptions(row, options), options.endpoints.secretKeys, traceparent),
+    settle: async (settled) => {
+      const owned = await job.settle(settled);
+      const own = settled.filter(({ row }) => owned.has(row.id));
+      for (const one of own) logOrder(log, one);
+      await noteTried(database, options, own).then(
+        (changed) => changed && wakeEndpoints(),
+        (error) => log.warn("The health of endpoints can't be updated: {error}", { error }),
+      );
+      return owned;
+    },
+    stepOf: () => ({ name: "order.process", kind: "internal" }),
+    traceparentOf: ({ content }) => content.traceparent,
+    about: aboutOrder,
+  };
+}
+
+function sendOptions({ content }: OrderRow, { orders }: OrdersConfig): SendOptions {
+  return content.endpoint_id === null ? orders.plain : orders.webhooks;
+}
+
+// An endpoint that is put back is looked at again after this time by a worker that finds it so.
+const parkedMs = 1_000;
+const behindMs = 200;
+
+// What is decided without a send: by the ledger, by the time, or by the state of the endpoint.
+function withoutSend(row: OrderRow): Promise<Outcome<Sent>> | undefined {
+  const outcome = byLedger(row) ?? byEndpoint(row);
+  if (outcome) return Promise.resolve(outcome);
+  if (expiresInMs(row) <= 0) return Promise.resolve(ended("EXPIRED", "the order has expired"));
+  return undefined;
+}
+
+// Only a replay or an order that was sent back passes an entry, and only once.
+function byLedger({ content: { ledger, request_digest, operation_id } }: OrderRow):
+  | Outcome<Sent>
+  | undefined {
+  if (!ledger) return undefined;
+  if (ledger.request_digest !== request_digest) {
+    return ended("IDEMPOTENCY_CONFLICT", "the ledger has another request under this key");
+  }
+  if (operation_id !== null && ledger.operation_id !== operation_id) return undefined;
+  if (ledger.status === "SUCCEEDED") return { kind: "done", result: { tried: false } };
+  const reason = (ledger.reason_code ?? "INTERNAL_ERROR") as Reason;
+  return ended(reason, "the ledger says that this order has failed");
+}
+
+function byEndpoint({ lane, content }: OrderRow): Outcome<Sent> | undefined {
+  const { endpoint_id, endpoint, is_behind_parked } = content;
+  if (endpoint_id === null) return undefined;
+  if (!endpoint || endpoint.state === "DELETED") {
+    return ended("ENDPOINT_DELETED", "the endpoint was deleted");
+  }
+  if (endpoint.state === "FAILING" && endpoint.is_probe) return undefined;
+  if (endpoint.state !== "ACTIVE") return later(parkedMs, lane);
+  return is_behind_parked ? later(behindMs) : undefined;
+}
+
+function later(delayMs: number, lane?: string): Outcome<Sent> {
+  return { kind: "later", delayMs, ...(lane === undefined ? {} : { lane }) };
+}
+
+function ended(reason: Reason, error: string): Outcome<Sent> {
+  return { kind: "failed", error, attempted: false, result: { tried: false, reason } };
+}
+
+function expiresInMs({ claimedAt, content: { expires_in_ms } }: OrderRow): number {
+  return expires_in_ms === null ? Infinity : expires_in_ms - (performance.now() - claimedAt);
+}
+
+async function sendOrder(
+  sender: Sender,
+  row: OrderRow,
+  options: SendOptions,
+  secretKeys: Uint8Array[] | undefined,
+  traceparent: string | undefined,
+): Promise<Outcome<Sent>> {
+  const request = requestOf(row, options.sendTimeoutMs, secretKeys);
+  if (!request) return ended("UNREADABLE_REQUEST", "the request can't be read");
+  try {
+    const send = async () => {
+      const from = performance.now();
+      const answer = await sender.send(request);
+      return outcomeOf(row, request, { answer, ms: performance.now() - from }, options);
+    };
+    if (!tracing) return await send();
+    return await inSpan({ name: "broker.send", kind: "client" }, traceparent ?? null, send);
+  } catch (error) {
+    if (error instanceof SenderUnavailable) return { kind: "unavailable", error: error.message };
+    throw error;
+  }
+}
+
+// The receiver may ask for a pause, but not for ever.
+const longestPauseMs = 3_600_000;
+const defaultPauseMs = 60_000;
+const longestThrottledMs = 24 * 3_600_000;
+const keptOfError = 512;
+
+function outcomeOf(
+  row: OrderRow,
+  { headers: requestHeaders }: SendRequest,
+  { answer, ms }: { answer: SendAnswer | SendFailure; ms: number },
+  retries: Retries,
+): Outcome<Sent> {
+  const reason = "status" in answer ? reasonOfStatus(answer.status) : answer.reason_code;
+  const result: Sent = {
+    tried: true,
+    ms,
+    requestHeaders,
+    ...(reason ? { reason } : {}),
+    ...("status" in answer
+      ? { status: answer.status, responseHeaders: answer.headers, body: storable(answer.body) }
+      : {}),
+  };
+  if (!reason) return { kind: "done", result };
+  const error = "status" in answer
+    ? `the receiver answered ${answer.status}`
+    : storable(answer.message).slice(0, keptOfError);
+  const { then } = reasons[reason];
+  if (then === "end") return { kind: "failed", error, result };
+  if (then === "later") return throttled(row, answer as SendAnswer, { error, result });
+  const { content: { endpoint }, attempts } = row;
+  if (endpoint?.is_probe) return { kind: "later", delayMs: 0, error, result };
+  const delayMs = Math.min(backoffMs(retries.backoff, attempts + 1), Math.max(0, expiresInMs(row)));
+  return { kind: "retry", error, delayMs, result };
+}
+
+function throttled(
+  { lane, content: { throttled_ms } }: OrderRow,
+  { headers }: SendAnswer,
+  failure: { error: string; result: Sent },
+): Outcome<Sent> {
+  if ((throttled_ms ?? 0) >= longestThrottledMs) {
+    return { kind: "failed", attempted: false, ...failure };
+  }
+  const delayMs = retryAfterMs(headers["retry-after"], Date.now());
+  return { kind: "later", delayMs, ...(lane === undefined ? {} : { lane }), ...failure };
+}
+
+// Seconds, or a date.
+export function retryAfterMs(written: string | undefined, now: number): number {
+  if (written === undefined) return defaultPauseMs;
+  const ms = /^\d{1,9}$/.test(written) ? Number(written) * 1_000 : Date.parse(written) - now;
+  return Number.isNaN(ms) ? defaultPauseMs : Math.min(Math.max(ms, 1_000), longestPauseMs);
+}
+
+// PostgreSQL stores neither this character nor halves of others.
+function storable(text: string): string {
+  return text.replaceAll("\u0000", "\ufffd").toWellFormed();
+}
+
+type Settled = Settlement<OrderRow, Sent>[];
+
+// The payload is never logged.
+function logOrder(log: Log, { row, kind, result }: Settled[number]): void {
+  if (!result?.tried) return;
+  const write = result.reason === undefined ? log.info : log.warn;
+  write.call(log, "Order {order_id}: {outcome}", {
+    outcome: kind,
+    reason_code: result.reason,
+    ms: result.ms,
+    ...aboutOrder(row),
+  });
+}
+
+async function noteTried(
+  database: Database,
+  { endpoints }: OrdersConfig,
+  settled: Settled,
+): Promise<boolean> {
+  const outcomes = settled.flatMap(({ row: { id, content }, result }) => {
+    const { endpoint_id: endpointId, endpoint } = content;
+    return endpointId && endpoint && result?.tried
+      ? [{ endpointId, orderId: id, reason: result.reason, failuresBefore: endpoint.failures }]
+      : [];
+  });
+  if (outcomes.length === 0) return false;
+  return (await noteOutcomes(database, endpoints, outcomes)).changed;
+}
+
+// Of the key only its hash.
+function aboutOrder({ id, attempts, content }: OrderRow): Record<string, unknown> {
+  const { idempotency_key, adapter, endpoint_id, event_id, trace_id } = content;
+  const key = sha256(idempotency_key);
+  return { order_id: id, idempotency_key_sha256: key, attempts, adapter, endpoint_id, event_id, trace_id };
+}

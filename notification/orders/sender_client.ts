@@ -1,0 +1,62 @@
+import {
+  type SendAnswer,
+  type SendFailure,
+  type SendRequest,
+  sendReasons,
+} from "@kenri/proto/send.ts";
+import { reasonOf } from "@kenri/shared/process/reason.ts";
+import { z } from "zod";
+import type { SenderAddress } from "./settings.ts";
+
+// The way to the sender, the only process that may reach the world.
+
+export interface Sender {
+  // Throws SenderUnavailable. Nothing is known then of whether the request was made.
+  send(request: SendRequest): Promise<SendAnswer | SendFailure>;
+  // Judges a url without resolving its name. Throws SenderUnavailable.
+  check(url: string): Promise<SendFailure | undefined>;
+}
+
+export class SenderUnavailable extends Error {
+  override readonly name = "SenderUnavailable";
+}
+
+const failure = z.object({ reason_code: z.enum(sendReasons), message: z.string() });
+const answer = z.union([
+  z.object({
+    status: z.int(),
+    headers: z.record(z.string(), z.string()),
+    body: z.string(),
+  }),
+  failure,
+]);
+const judgement = z.union([failure, z.object({})]);
+
+// The sender keeps the time limit; this much later it counts as unavailable.
+const answersWithinMs = 5_000;
+
+export function openSender({ url, token }: SenderAddress): Sender {
+  const ask = async <Answer>(path: string, body: unknown, schema: z.ZodType<Answer>, ms: number) => {
+    try {
+      const response = await fetch(new URL(path, url), {
+        method: "POST",
+        headers: { "Authorization": `Bearer ${token}`, "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+        redirect: "error",
+        signal: AbortSignal.timeout(ms),
+      });
+      if (response.ok) return schema.parse(await response.json());
+      await response.body?.cancel();
+      throw new Error(`it answered ${response.status}`);
+    } catch (error) {
+      throw new SenderUnavailable(`The sender is unavailable: ${reasonOf(error)}`);
+    }
+  };
+  return {
+    send: (request) => ask("/send", request, answer, request.timeout_ms + answersWithinMs),
+    check: async (url) => {
+      const judged = await ask("/check", { url }, judgement, answersWithinMs);
+      return "reason_code" in judged ? judged : undefined;
+    },
+  };
+}
