@@ -1,7 +1,12 @@
 // The receivers of a run: each gets all webhooks of its endpoint. They die, hang and refuse when the
 // plan says so, and remember every request.
 import { Webhook } from "standardwebhooks";
-import { type Behaviour, type Received, type Receiver, startReceiver } from "../receiver/receiver.ts";
+import {
+  type Behaviour,
+  type Received,
+  type Receiver,
+  startReceiver,
+} from "../receiver/receiver.ts";
 import type { Receipt } from "./invariants/order_invariants.ts";
 
 /** How each orders what it gets; a receiver of plain orders has no endpoint. */

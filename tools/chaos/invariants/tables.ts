@@ -40,44 +40,53 @@ export async function readAllTables(
   entitlementUrl: string,
   notificationUrl: string,
 ): Promise<AllTables> {
-  const [points, orders, entitlements, answers, events, audit, processed, notifications, deadLetters] =
-    await Promise.all([
-      readPointsTables(entitlementUrl),
-      readOrderTables(notificationUrl),
-      ask<AllTables["entitlements"][0]>(
-        entitlementUrl,
-        "select user_id, stock_keeping_unit, version::int, status from entitlements",
-      ),
-      ask<AllTables["answers"][0]>(
-        entitlementUrl,
-        "select idem_key, response_code, response_body from idempotency_keys",
-      ),
-      ask<AllTables["events"][0]>(
-        entitlementUrl,
-        `select event_id, payload->>'user_id' as user_id, ${itemIn("payload")},
+  const [
+    points,
+    orders,
+    entitlements,
+    answers,
+    events,
+    audit,
+    processed,
+    notifications,
+    deadLetters,
+  ] = await Promise.all([
+    readPointsTables(entitlementUrl),
+    readOrderTables(notificationUrl),
+    ask<AllTables["entitlements"][0]>(
+      entitlementUrl,
+      "select user_id, stock_keeping_unit, version::int, status from entitlements",
+    ),
+    ask<AllTables["answers"][0]>(
+      entitlementUrl,
+      "select idem_key, response_code, response_body from idempotency_keys",
+    ),
+    ask<AllTables["events"][0]>(
+      entitlementUrl,
+      `select event_id, payload->>'user_id' as user_id, ${itemIn("payload")},
            (payload->>'version')::int as version, status, last_error, ${leased},
            case when published_at is not null then stream_generation || ' ' || stream_seq end
              as place
          from outbox_events`,
-      ),
-      ask<AllTables["audit"][0]>(
-        entitlementUrl,
-        `select user_id, stock_keeping_unit, (detail->>'version')::int as version, action,
+    ),
+    ask<AllTables["audit"][0]>(
+      entitlementUrl,
+      `select user_id, stock_keeping_unit, (detail->>'version')::int as version, action,
            request_id, ${microseconds("occurred_at")}
          from entitlement_audit`,
-      ),
-      ask<{ event_id: string }>(notificationUrl, "select event_id from processed_events"),
-      ask<AllTables["notifications"][0]>(
-        notificationUrl,
-        `select user_id, ${itemIn("payload_json")}, version::int,
+    ),
+    ask<{ event_id: string }>(notificationUrl, "select event_id from processed_events"),
+    ask<AllTables["notifications"][0]>(
+      notificationUrl,
+      `select user_id, ${itemIn("payload_json")}, version::int,
            notification_id, event_id, status, sent_at is not null as has_time, ${leased}
          from notifications`,
-      ),
-      ask<AllTables["deadLetters"][0]>(
-        notificationUrl,
-        "select notification_id, event_id from notification_dlq",
-      ),
-    ]);
+    ),
+    ask<AllTables["deadLetters"][0]>(
+      notificationUrl,
+      "select notification_id, event_id from notification_dlq",
+    ),
+  ]);
   return {
     ...{ ...points, ...orders, entitlements, answers, events, audit, notifications, deadLetters },
     processed: processed.map(({ event_id }) => event_id),
@@ -116,6 +125,14 @@ export async function unrest(
          where published not in (select event_id from processed_events)) as unreceived`,
     [published.map(({ event_id }) => event_id)],
   );
-  const found = { reserved: 0, unpublished: 0, unreceived: 0, undelivered: 0, unsent: 0, ...own, ...missing };
+  const found = {
+    reserved: 0,
+    unpublished: 0,
+    unreceived: 0,
+    undelivered: 0,
+    unsent: 0,
+    ...own,
+    ...missing,
+  };
   return Object.values(found).some((count) => count > 0) ? found : undefined;
 }
