@@ -14,6 +14,7 @@ WORKDIR /kenri
 COPY deno.json deno.lock ./
 COPY entitlement/deno.json entitlement/
 COPY notification/deno.json notification/
+COPY sender/deno.json sender/
 COPY shared/deno.json shared/
 COPY proto/deno.json proto/
 COPY ops/deno.json ops/
@@ -27,6 +28,7 @@ RUN --mount=type=secret,id=ca \
 COPY services.ts ./
 COPY entitlement entitlement
 COPY notification notification
+COPY sender sender
 COPY shared shared
 COPY proto proto
 COPY migrations migrations
@@ -39,12 +41,12 @@ COPY --from=bundles /bundles /kenri
 WORKDIR /kenri
 ENV NO_COLOR=1 DENO_NO_UPDATE_CHECK=1 DENO_DIR=/tmp/deno
 USER 65532:65532
-EXPOSE 8080 8081
+EXPOSE 8080 8081 8084
 # These permissions do not depend on the settings. No process may start a program, so none can get more
 # permissions than the flags of its container give.
 ENTRYPOINT ["deno", "run", \
   "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", "--unstable-cron", \
   "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320", \
-  "--allow-env=ACCESS_*,ENTITLEMENT_*,HOSTNAME,HTTP_*,LOG_*,NATS_*,NOTIFICATION_*,SHUTDOWN_*", \
+  "--allow-env=ACCESS_*,ENTITLEMENT_*,HOSTNAME,HTTP_*,LOG_*,NATS_*,NOTIFICATION_*,SENDER_*,SHUTDOWN_*", \
   "--ignore-env=PGHOST,PGPORT,PGUSER,PGPASSWORD,PGPASSFILE,PGDATABASE,PGAPPNAME,PGOPTIONS,PGBINARY,PGSSLMODE,PGSSLNEGOTIATION,PGCLIENT_ENCODING,PGREPLICATION,PGCONNECT_TIMEOUT,NODE_PG_FORCE_NATIVE,USER,USERNAME,HOME,APPDATA", \
   "--allow-sys=hostname"]

@@ -3,3 +3,4 @@
 // reads the list before any sandbox exists.
 export { program as entitlement } from "./entitlement/program.ts";
 export { program as notification } from "./notification/program.ts";
+export { program as sender } from "./sender/program.ts";

@@ -1,19 +1,50 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Authenticator } from "@kenri/shared/access/authenticator.ts";
+import { commandBatch } from "@kenri/shared/commands/command.ts";
+import { addCommand } from "@kenri/shared/commands/route.ts";
 import { createApp } from "@kenri/shared/http/app.ts";
 import type { Checks } from "@kenri/shared/http/common_routes.ts";
+import { addRoute } from "@kenri/shared/http/route.ts";
+import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
+import type { Handover } from "@kenri/shared/queue/handover.ts";
+import { statusOfCode } from "./errors.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
+import { acceptCommand, acceptRoute } from "./orders/accept_order.ts";
+import { findOrder, findOrderByKey, orderByKeyRoute, orderRoute } from "./orders/order.ts";
+import type { OrderRow } from "./orders/orders.ts";
+import type { Sender } from "./orders/sender_client.ts";
 
 export interface AppParts {
+  database: Database;
+  sender: Sender | undefined;
+  toSend: Handover<OrderRow>;
   operators: OperatorParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
-export function notificationApp({ operators, checks, authenticator, log }: AppParts): OpenAPIHono {
-  const app = createApp({ title: "Kenri notification", checks, authenticator, log });
+export function notificationApp(parts: AppParts): OpenAPIHono {
+  const { operators, checks, authenticator, log } = parts;
+  const app = createApp({
+    title: "Kenri notification",
+    tags: [{
+      name: "Orders",
+      description: "Hand over sends to the outside, and see how they ended.",
+    }],
+    errors: statusOfCode,
+    checks,
+    authenticator,
+    log,
+  });
+  addOrders(app, parts);
   if (operators) addOperatorRoutes(app, operators);
   return app;
+}
+
+function addOrders(app: OpenAPIHono, { database, sender, toSend }: AppParts): void {
+  addCommand(app, commandBatch(database, acceptCommand(), toSend), acceptRoute(sender));
+  addRoute(app, orderRoute, findOrder(database));
+  addRoute(app, orderByKeyRoute, findOrderByKey(database));
 }

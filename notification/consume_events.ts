@@ -4,6 +4,7 @@ import type { Message } from "@kenri/shared/nats/pull.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { NotificationRow } from "./deliveries.ts";
+import { FanOut } from "./endpoints/fan_out.ts";
 import { messagesReceived } from "./metrics.ts";
 import { type Notification, readNotification, readPointsNotification } from "./notification.ts";
 import { receiveEvents } from "./receive_events.ts";
@@ -12,6 +13,7 @@ import type { NotificationStreams } from "./stream_settings.ts";
 export interface ConsumeParts {
   database: Database;
   toDelivery: Handover<NotificationRow>;
+  wakeOrders?(): void; // orders of endpoints wait to be sent
 }
 
 export interface ConsumeOptions extends NotificationStreams {
@@ -24,16 +26,21 @@ export type EventInboxes = [entitlements: Inbox<Notification>, points: Inbox<Not
 
 // The events of entitlements and those of points: each becomes a notification.
 export function eventInboxes(
-  { database, toDelivery }: ConsumeParts,
+  { database, toDelivery, wakeOrders }: ConsumeParts,
   { stream, consumer, advisories, points, predecessorWaitMs }: ConsumeOptions,
 ): EventInboxes {
+  const options = {
+    predecessorWaitMs,
+    fanOut: new FanOut(),
+    ...(wakeOrders ? { wakeOrders } : {}),
+  };
   const inbox = (streams: InboxStreams): Omit<Inbox<Notification>, "name" | "batch"> => ({
     ...streams,
     decode: decoder(points),
     store: (received) =>
       toDelivery.write(
         received.length,
-        (lease) => receiveEvents(database, received, predecessorWaitMs, lease),
+        (lease) => receiveEvents(database, received, options, lease),
       ),
     counts: messagesReceived,
     deadLetters: { database, table: natsDeadLetters },

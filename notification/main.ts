@@ -1,6 +1,7 @@
 import { addConsole } from "@kenri/shared/console/console.tsx";
 import { inboxLoops } from "@kenri/shared/inbox/inbox.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
+import { Wakeup } from "@kenri/shared/process/signals.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
 import { closeAll, openAccess, openNats, openTables } from "@kenri/shared/process/service_parts.ts";
@@ -13,6 +14,10 @@ import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
 import { eventInboxes } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
+import { keepEndpoints } from "./endpoints/keep_endpoints.ts";
+import type { OrderRow } from "./orders/orders.ts";
+import { sendOrders } from "./orders/send_orders.ts";
+import { openSender } from "./orders/sender_client.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
 import { notificationConsole } from "./operators/console.tsx";
 import { program } from "./program.ts";
@@ -25,7 +30,11 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const authenticator = openAccess(program, config, log);
   const [{ database }, { link }] = [tables, nats];
   const toDelivery = new Handover<NotificationRow>();
-  const inboxes = eventInboxes({ database, toDelivery }, config);
+  const toSend = new Handover<OrderRow>();
+  const wakeOrders = () => toSend.wake.trigger();
+  const endpointChanged = new Wakeup();
+  const sender = config.sender && openSender(config.sender);
+  const inboxes = eventInboxes({ database, toDelivery, wakeOrders }, config);
   collectFromStream(() => streamFigures(link, inboxes));
   const channel = config.failingUserIdPrefix === ""
     ? logChannel(log)
@@ -37,6 +46,9 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     inboxes,
   };
   const app = notificationApp({
+    database,
+    sender,
+    toSend,
     operators: config.debug ? operators : undefined,
     checks: { ...tables.checks, ...nats.checks },
     authenticator,
@@ -59,6 +71,35 @@ await runService(program, readConfig, (config, { log, abandon }) => {
             signal,
           ),
       },
+      ...sender && config.orders.enabled
+        ? [
+          {
+            name: "orders",
+            run: (signal: AbortSignal) =>
+              sendOrders(
+                {
+                  database,
+                  sender,
+                  toSend,
+                  wakeEndpoints: () => endpointChanged.trigger(),
+                  log,
+                  abandon,
+                },
+                config,
+                signal,
+              ),
+          },
+          {
+            name: "endpoints",
+            run: (signal: AbortSignal) =>
+              keepEndpoints(
+                { database, wakeOrders: toSend.wake, wake: endpointChanged, log },
+                config.endpoints,
+                signal,
+              ),
+          },
+        ]
+        : [],
       {
         name: "checks",
         run: (signal: AbortSignal) =>

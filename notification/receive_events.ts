@@ -1,28 +1,57 @@
 import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
 import { leasedRow, type ReturnedRow } from "@kenri/shared/queue/leased_row.ts";
 import { leaseColumns, leasedColumns, leaseValues } from "@kenri/shared/queue/new_lease.ts";
-import { listOf, sql } from "@kenri/shared/postgres/sql.ts";
+import { listOf, nothing, sql } from "@kenri/shared/postgres/sql.ts";
 import { type Database, query, type Session } from "@kenri/shared/postgres/postgres.ts";
 import { tracing } from "@kenri/shared/telemetry/tracing.ts";
+import {
+  anyEndpoint,
+  anyFannedOut,
+  endsWaitsOfOrders,
+  FanOut,
+  fansOut,
+  unlessEndpoints,
+} from "./endpoints/fan_out.ts";
 import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";
 
+export interface ReceiveOptions {
+  predecessorWaitMs: number;
+  fanOut?: FanOut;
+  wakeOrders?(): void; // orders wait to be sent
+}
+
+type StoredRow = ReturnedRow & NotificationContent & {
+  leased: boolean;
+  has_endpoints: boolean;
+  has_orders: boolean;
+};
+
 // Stores a batch of received events in one statement: processed_events shows which were received
-// before, and only the others become notifications. Returns for each event whether it was new. With
-// a lease, the rows are leased to the delivery of this process, which receives them by handover.
+// before, and only the others become notifications, and orders for endpoints. Returns for each event
+// whether it was new. With a lease, the notifications are leased to the delivery of this process,
+// which receives them by handover.
 export async function receiveEvents(
   database: Database,
   received: Notification[],
-  predecessorWaitMs: number,
+  { predecessorWaitMs, fanOut = new FanOut(), wakeOrders }: ReceiveOptions,
   lease?: NewLease,
 ): Promise<Written<NotificationRow, boolean[]>> {
   const session = await database.connect();
   try {
     // Both are sent at once; the second begins when the first is committed.
-    const [stored, ended] = await Promise.all([
-      storeNew(session, received, predecessorWaitMs, lease),
-      endWaits(session, received),
-    ]);
+    const store = () =>
+      Promise.all([
+        storeNew(session, received, { predecessorWaitMs, fanOut }, lease),
+        endWaits(session, received, fanOut),
+      ]);
+    let [stored, ended] = await store();
+    if (stored.length === 0 && !fanOut.isOn) { // all are duplicates, or an endpoint exists now
+      fanOut.isOn = true;
+      [stored, ended] = await store();
+    }
+    if (stored[0]) fanOut.isOn = stored[0].has_endpoints;
+    if (stored[0]?.has_orders) wakeOrders?.();
     const isNew = new Set(stored.map(({ event_id }) => event_id));
     const leased = stored.filter(({ leased }) => leased);
     return {
@@ -43,9 +72,9 @@ export async function receiveEvents(
 function storeNew(
   session: Session,
   received: Notification[],
-  predecessorWaitMs: number,
+  { predecessorWaitMs, fanOut }: { predecessorWaitMs: number; fanOut: FanOut },
   lease: NewLease | undefined,
-): Promise<(ReturnedRow & NotificationContent & { leased: boolean })[]> {
+): Promise<StoredRow[]> {
   return query(
     session,
     sql`with received as materialized (
@@ -60,7 +89,7 @@ function storeNew(
   ) as message (aggregate_key, payload, traceparent)
 ), new_event as (
   insert into processed_events (event_id)
-  select event_id from received order by event_id
+  select event_id from received${unlessEndpoints(fanOut)} order by event_id
   on conflict (event_id) do nothing
   returning event_id
 ), new_notification as (
@@ -74,7 +103,7 @@ function storeNew(
   from received
   -- PostgreSQL evaluates this condition with a hash, which it would not do for a join.
   where (event_id in (select event_id from new_event)) is true
-), stored as (
+), ${fanOut.isOn ? fansOut(predecessorWaitMs) : nothing}stored as (
   insert into notifications
     (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
      payload_json, traceparent, awaits_predecessor, next_retry_at, ${leaseColumns})
@@ -87,7 +116,10 @@ function storeNew(
   ${notifications.newLease(newRow, lease)}
   returning *
 )
-select claim_token is not null as leased, ${leasedColumns(notifications.description)}
+select claim_token is not null as leased, ${anyEndpoint} as has_endpoints,
+  ${fanOut.isOn ? anyFannedOut : sql`false`} as has_orders, ${
+      leasedColumns(notifications.description)
+    }
 from stored
 order by version`,
   );
@@ -105,7 +137,11 @@ const newRow = {
 // duplicates, because the replica that stored them may have crashed before this statement. Nearly
 // always no row waits, because a claim ends the wait. Rows are locked in one order, because
 // replicas may need the same rows.
-async function endWaits(session: Session, received: Notification[]): Promise<number> {
+async function endWaits(
+  session: Session,
+  received: Notification[],
+  fanOut: FanOut,
+): Promise<number> {
   const ended = await query(
     session,
     sql`with received as (
@@ -132,7 +168,7 @@ async function endWaits(session: Session, received: Notification[]): Promise<num
         and predecessor.version = waiting.version - 1)
   order by waiting.notification_id
   for update of waiting
-)
+)${fanOut.isOn ? endsWaitsOfOrders : nothing}
 update notifications waiting
 set awaits_predecessor = false, next_retry_at = null
 from over

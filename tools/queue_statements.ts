@@ -59,7 +59,11 @@ async function statementsOf(table: Table): Promise<string[]> {
   step = "failed";
   await table.settle(database, [{ ...held, kind: "failed", error: "", attempted: true }]);
   step = "released";
-  await table.settle(database, [{ ...held, kind: "released" }]);
+  await table.settle(database, [{ row: held.row, kind: "released" }]);
+  if (table.description.attempt) {
+    step = "put_off";
+    await table.settle(database, [{ ...held, kind: "released", error: "" }]);
+  }
   step = "extend";
   await table.extend(database, [held.row], 1);
   return noted;

@@ -8,11 +8,13 @@ import type {
 } from "../shared/process/service_settings.ts";
 import { serviceNames } from "./services.ts";
 
+type Always = Pick<ServiceConfig, "http" | "shutdownGraceMs">;
+
 /** What `NAME/config.ts` of each service exports. */
 export interface ServiceConfigs {
   schema: z.ZodObject;
   /** Throws SettingsError with all problems. */
-  readConfig(read: Read): ServiceConfig & Partial<DatabaseConfig & NatsConfig>;
+  readConfig(read: Read): Always & Partial<ServiceConfig & DatabaseConfig & NatsConfig>;
 }
 
 export const configs: Record<string, ServiceConfigs> = {};

@@ -57,7 +57,13 @@ export function sending(
     retriesOf: (row) => sendOptions(row, options),
     work: (row, traceparent) =>
       withoutSend(row) ??
-        sendOrder(sender, row, sendOptions(row, options), options.endpoints.secretKeys, traceparent),
+        sendOrder(
+          sender,
+          row,
+          sendOptions(row, options),
+          options.endpoints.secretKeys,
+          traceparent,
+        ),
     settle: async (settled) => {
       const owned = await job.settle(settled);
       const own = settled.filter(({ row }) => owned.has(row.id));
@@ -214,13 +220,10 @@ type Settled = Settlement<OrderRow, Sent>[];
 // The payload is never logged.
 function logOrder(log: Log, { row, kind, result }: Settled[number]): void {
   if (!result?.tried) return;
-  const write = result.reason === undefined ? log.info : log.warn;
-  write.call(log, "Order {order_id}: {outcome}", {
-    outcome: kind,
-    reason_code: result.reason,
-    ms: result.ms,
-    ...aboutOrder(row),
-  });
+  const { reason: reason_code, ms } = result;
+  const properties = { outcome: kind, reason_code, ms, ...aboutOrder(row) };
+  if (reason_code === undefined) log.info("Order {order_id}: {outcome}", properties);
+  else log.warn("Order {order_id}: {outcome}, {reason_code}", properties);
 }
 
 async function noteTried(
@@ -242,5 +245,13 @@ async function noteTried(
 function aboutOrder({ id, attempts, content }: OrderRow): Record<string, unknown> {
   const { idempotency_key, adapter, endpoint_id, event_id, trace_id } = content;
   const key = sha256(idempotency_key);
-  return { order_id: id, idempotency_key_sha256: key, attempts, adapter, endpoint_id, event_id, trace_id };
+  return {
+    order_id: id,
+    idempotency_key_sha256: key,
+    attempts,
+    adapter,
+    endpoint_id,
+    event_id,
+    trace_id,
+  };
 }

@@ -1,8 +1,8 @@
 import {
   type SendAnswer,
   type SendFailure,
-  type SendRequest,
   sendReasons,
+  type SendRequest,
 } from "@kenri/proto/send.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { z } from "zod";
@@ -30,13 +30,18 @@ const answer = z.union([
   }),
   failure,
 ]);
-const judgement = z.union([failure, z.object({})]);
+const judgement = z.union([failure, z.record(z.string(), z.never())]);
 
 // The sender keeps the time limit; this much later it counts as unavailable.
 const answersWithinMs = 5_000;
 
 export function openSender({ url, token }: SenderAddress): Sender {
-  const ask = async <Answer>(path: string, body: unknown, schema: z.ZodType<Answer>, ms: number) => {
+  const ask = async <Answer>(
+    path: string,
+    body: unknown,
+    schema: z.ZodType<Answer>,
+    ms: number,
+  ) => {
     try {
       const response = await fetch(new URL(path, url), {
         method: "POST",
@@ -56,7 +61,11 @@ export function openSender({ url, token }: SenderAddress): Sender {
     send: (request) => ask("/send", request, answer, request.timeout_ms + answersWithinMs),
     check: async (url) => {
       const judged = await ask("/check", { url }, judgement, answersWithinMs);
-      return "reason_code" in judged ? judged : undefined;
+      return isFailure(judged) ? judged : undefined;
     },
   };
+}
+
+function isFailure(judged: object): judged is SendFailure {
+  return "reason_code" in judged;
 }

@@ -24,7 +24,7 @@ export interface CommandRoute<Fields, Input> {
   body?: Body<Fields>;
   refusals?: { description: string; messages: Record<string, string> }; // by their codes, with 409
   // May throw an ApiError. `fields` is undefined for a route without a body.
-  toInput(fields: Fields, sender: Sender, req: HonoRequest): Input;
+  toInput(fields: Fields, sender: Sender, req: HonoRequest): Input | Promise<Input>;
   count?(result: Result): void;
 }
 
@@ -86,7 +86,7 @@ async function readInput<Fields, Input>(
   const idempotencyKey = key ? readKey(req.raw.headers.get("Idempotency-Key")) : "";
   const fields = body ? readFields(body, await readJson(req.raw)) : undefined as Fields;
   const caller = callerOf(context).name;
-  return toInput(fields, { caller, idempotencyKey, ...trace }, req);
+  return await toInput(fields, { caller, idempotencyKey, ...trace }, req);
 }
 
 function readKey(given: string | null): string {

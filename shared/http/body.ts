@@ -1,11 +1,13 @@
 import { ApiError } from "./errors.ts";
 import { refusedBy } from "./limits.ts";
 
-const maxBytes = 16 * 1024;
+const usualBytes = 16 * 1024;
 const maxSeconds = 10;
 
-const tooLarge = () =>
-  refusedBy("body_size", new ApiError("PAYLOAD_TOO_LARGE", "request body is over 16 KiB"));
+const tooLarge = (maxBytes: number) => {
+  const message = `request body is over ${maxBytes / 1024} KiB`;
+  return refusedBy("body_size", new ApiError("PAYLOAD_TOO_LARGE", message));
+};
 const malformed = () => new ApiError("BAD_REQUEST", "request body is invalid");
 const tooSlow = () => {
   const error = new ApiError("REQUEST_TIMEOUT", `request body took over ${maxSeconds} seconds`);
@@ -14,8 +16,8 @@ const tooSlow = () => {
 
 // The JSON value in a request's body. Reading stops at the limits of size and time, so neither a
 // huge body nor one that never ends can occupy the service.
-export async function readJson(request: Request): Promise<unknown> {
-  const bytes = await readBody(request, jsonType, "application/json");
+export async function readJson(request: Request, maxBytes = usualBytes): Promise<unknown> {
+  const bytes = await readBody(request, jsonType, "application/json", maxBytes);
   try {
     return JSON.parse(strictUtf8.decode(bytes));
   } catch {
@@ -25,17 +27,22 @@ export async function readJson(request: Request): Promise<unknown> {
 
 // The fields of a form that a browser has sent.
 export async function readFields(request: Request): Promise<URLSearchParams> {
-  const bytes = await readBody(request, formType, "application/x-www-form-urlencoded");
+  const bytes = await readBody(request, formType, "application/x-www-form-urlencoded", usualBytes);
   return new URLSearchParams(new TextDecoder().decode(bytes));
 }
 
-async function readBody(request: Request, type: RegExp, name: string): Promise<Uint8Array> {
+async function readBody(
+  request: Request,
+  type: RegExp,
+  name: string,
+  maxBytes: number,
+): Promise<Uint8Array> {
   if (!request.body) throw new ApiError("BAD_REQUEST", "request body is required");
   if (!type.test(request.headers.get("Content-Type")?.trim() ?? "")) {
     throw new ApiError("UNSUPPORTED_MEDIA_TYPE", `Content-Type must be ${name}`);
   }
-  if (Number(request.headers.get("Content-Length")) > maxBytes) throw tooLarge();
-  const bytes = await readBytes(request.body);
+  if (Number(request.headers.get("Content-Length")) > maxBytes) throw tooLarge(maxBytes);
+  const bytes = await readBytes(request.body, maxBytes);
   if (bytes.length === 0) throw new ApiError("BAD_REQUEST", "request body is required");
   return bytes;
 }
@@ -44,7 +51,10 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 const formType = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
-async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+async function readBytes(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+): Promise<Uint8Array> {
   const reader = chunksOf(body);
   let timedOut = false;
   const timer = setTimeout(() => {
@@ -59,7 +69,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> 
       if (timedOut) throw tooSlow();
       if (!chunk) return chunks.length === 1 && chunks[0] ? chunks[0] : concat(chunks, size);
       size += chunk.length;
-      if (size > maxBytes) throw tooLarge();
+      if (size > maxBytes) throw tooLarge(maxBytes);
       chunks.push(chunk);
     }
   } catch (error) {

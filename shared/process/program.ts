@@ -1,3 +1,4 @@
+import { deniedHosts, firstAddress, lastAddress, readRange } from "../net/public_addresses.ts";
 import type { Looks } from "../operators/looks.ts";
 
 // The permissions of a program follow from its settings: its own address, the addresses of its
@@ -35,6 +36,8 @@ export interface Service {
   usesNats?: boolean;
   /** More settings that contain the url of a server. */
   servers?: readonly string[];
+  /** It connects to any public address, and to those in this setting. It uses no server. */
+  outside?: { alsoTo: string };
   /** The environment names of all its settings; `deno task services` writes them. */
   settings: readonly string[];
   /** What operators see of it and can do with it. */
@@ -50,6 +53,8 @@ export interface Program {
   http?: { prefix: string; port: number };
   /** It connects to the servers in these settings. In each list the first that is set counts. */
   servers: readonly (readonly string[])[];
+  /** It connects to any public address, and to those in the setting of this name. */
+  outside?: { alsoTo: string };
   /** It reads the files in `prefix_TLS_CA`, `prefix_TLS_CERT` and `prefix_TLS_KEY`. */
   tls: readonly string[];
   /** It reads these folders, which are beside it. */
@@ -57,12 +62,14 @@ export interface Program {
 }
 
 export function programOf(service: Service): Program {
-  const { name, port, database, usesNats, servers = [], settings } = service;
+  const { name, port, database, usesNats, servers = [], outside, settings } = service;
   const prefix = environmentName(name);
+  const http = { prefix: `${prefix}_HTTP`, port };
+  if (outside) return { name, settings, http, servers: [], tls: [], outside };
   return {
     name,
     settings,
-    http: { prefix: `${prefix}_HTTP`, port },
+    http,
     servers: [
       ...(database ? [[`${prefix}_DATABASE_URL`]] : []),
       ...(usesNats ? [["NATS_URL"]] : []),
@@ -75,6 +82,8 @@ export function programOf(service: Service): Program {
 export interface Needs {
   net: string[];
   read: string[];
+  /** Of a program that connects to any other address. */
+  denied?: string[];
 }
 
 // The PostgreSQL client reads these variables by itself, so they must be hidden from it.
@@ -100,8 +109,9 @@ export function permissionFlags(program: Program, read: Read, folder: string): s
 /** Only the flags that depend on the values of the settings. */
 export function settingFlags(program: Program, read: Read, folder: string): string[] {
   const needs = needsOf(program, read, folder);
+  const mayReach = needs.net.length > 0 ? [`--allow-net=${needs.net.join()}`] : [];
   return [
-    ...(needs.net.length > 0 ? [`--allow-net=${needs.net.join()}`] : []),
+    ...(needs.denied ? ["--allow-net", `--deny-net=${needs.denied.join()}`] : mayReach),
     ...(needs.read.length > 0 ? [`--allow-read=${needs.read.join()}`] : []),
   ];
 }
@@ -109,7 +119,7 @@ export function settingFlags(program: Program, read: Read, folder: string): stri
 // Skips values of which no permission can be made: the program reports them when it reads its
 // settings, together with everything else that is wrong.
 export function needsOf(
-  { http, servers, tls, folders = [] }: Program,
+  { http, servers, tls, folders = [], outside }: Program,
   read: Read,
   folder: string,
 ): Needs {
@@ -118,10 +128,26 @@ export function needsOf(
     ["CA", "CERT", "KEY"].map((kind) => read(`${prefix}_TLS_${kind}`) ?? "")
   );
   const own = http ? [ownAddress(http, read)] : [];
+  if (http && outside) return needsOutside({ http, outside }, own, read);
   return {
     net: unique([...own, ...urls.map(addressOf)].filter(isAddress)),
     read: unique([...folders.map((name) => `${folder}/${name}`), ...files.filter(isPath)]),
   };
+}
+
+// Deno asks after it has resolved a name, so a denied address can't be reached under any name. To
+// listen on an address, the program must be allowed to connect to it as well; its own code refuses to.
+function needsOutside(
+  { http, outside }: Required<Pick<Program, "http" | "outside">>,
+  own: string[],
+  read: Read,
+): Needs {
+  const also = (read(outside.alsoTo) ?? "").split(",").map((range) => range.trim());
+  const exceptions = [read(`${http.prefix}_HOST`) ?? "127.0.0.1", ...also]
+    .flatMap((range) => readRange(range) ?? []);
+  const ends = also.flatMap((range) => [firstAddress(range), lastAddress(range)]);
+  const net = unique([...own.filter(isAddress), ...ends.filter((end) => end !== "")]);
+  return { net, read: [], denied: deniedHosts(exceptions) };
 }
 
 /** The program was started with flags for other settings, or with none. */
@@ -150,7 +176,9 @@ export function readWithin<Config>(
   const config = readConfig(read);
   const needs = needsOf(program, read, folder);
   const mayRead = needs.read.every((path) => isGranted({ name: "read", path }));
-  if (!mayRead || !needs.net.every((host) => isGranted({ name: "net", host }))) {
+  const mayReach = needs.net.every((host) => isGranted({ name: "net", host }));
+  const mustNotReach = needs.denied ?? [];
+  if (!mayRead || !mayReach || !mustNotReach.every(isDenied)) {
     throw new MissingFlags(program, settingFlags(program, read, folder));
   }
   return config;
@@ -158,6 +186,13 @@ export function readWithin<Config>(
 
 function isGranted(permission: Deno.PermissionDescriptor): boolean {
   return Deno.permissions.querySync(permission).state === "granted";
+}
+
+// The two ends stand for the range.
+function isDenied(range: string): boolean {
+  return [firstAddress(range), lastAddress(range)].every((host) =>
+    Deno.permissions.querySync({ name: "net", host }).state === "denied"
+  );
 }
 
 function firstSet(names: readonly string[], read: Read): string | undefined {

@@ -42,6 +42,12 @@ type Shape = z.ZodRawShape;
 type Values<Of extends Shape> = z.output<z.ZodObject<Of>>;
 type Check = z.core.$ZodCheck<Record<string, unknown>>;
 
+const shutdownSettings = {
+  "shutdown.grace": duration(maxTimerMs).prefault("10s").describe(
+    "Time to finish the work in hand after SIGTERM",
+  ),
+};
+
 const commonSettings = {
   ...accessSettings,
   ...rateSettings,
@@ -49,9 +55,7 @@ const commonSettings = {
   "http.requests-at-once": count().prefault("5000").describe(
     "Requests handled at once by a replica; those without a credential get a fiftieth of it",
   ),
-  "shutdown.grace": duration(maxTimerMs).prefault("10s").describe(
-    "Time to finish the work in hand after SIGTERM",
-  ),
+  ...shutdownSettings,
   "hostname": text().optional().meta({
     description: "Name of this process in its leases, for people to read",
     shownDefault: "the host's name",
@@ -215,6 +219,7 @@ function workerSettingsOf<Prefix extends string>(
 }
 
 // What a service may have. Each has its settings, checks of these together, and what they become.
+export const shutdown = { settings: shutdownSettings }; // of every process
 export const service = { settings: serviceSettings, checks: serviceChecks, config: serviceConfig };
 export const database = {
   settings: databaseSettings,

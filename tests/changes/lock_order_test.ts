@@ -17,6 +17,8 @@ import { bodyOf, eventOf } from "../support/events.ts";
 import { insertedBefore, lockedBefore, type Rows } from "../support/locks.ts";
 import { collectingLog } from "../support/relays.ts";
 
+const waiting = { predecessorWaitMs: 60_000 };
+
 const numbers = [4, 2, 5, 1, 3]; // the order in which the work gets its events
 const ids = [1, 2, 3, 4, 5].map(idOf);
 const operation = () => newOperation({ who: "kim", reason: "test" });
@@ -97,17 +99,17 @@ const cases: Case[] = [
       table: "processed_events",
       insert: "insert into processed_events (event_id) values ($1)",
     },
-    work: (database) => receiveEvents(database, numbers.map((n) => received(n, 1)), 60_000),
+    work: (database) => receiveEvents(database, numbers.map((n) => received(n, 1)), waiting),
   },
   {
     name: "notifications whose wait is over are locked",
     service: "notification",
     rows: { table: "notifications", key: "notification_id", keys: ids },
     prepare: ({ database }) =>
-      receiveEvents(database, [1, 2, 3, 4, 5].map((n) => received(n, 2)), 60_000),
+      receiveEvents(database, [1, 2, 3, 4, 5].map((n) => received(n, 2)), waiting),
     work: (database) => {
       const predecessors = numbers.map((n) => received(n, 1, crypto.randomUUID()));
-      return receiveEvents(database, predecessors, 60_000);
+      return receiveEvents(database, predecessors, waiting);
     },
   },
 ];

@@ -5,7 +5,7 @@ import { ask } from "../../tools/servers/asking.ts";
 import { freshDatabase } from "../support/databases.ts";
 import type { ServiceName } from "../../tools/services.ts";
 
-const rights: Record<ServiceName, string[]> = {
+const rights = {
   entitlement: [
     "aggregate_key_of: EXECUTE",
     "append_changes: EXECUTE",
@@ -49,9 +49,9 @@ const rights: Record<ServiceName, string[]> = {
     "public: USAGE",
     "schema_migrations: SELECT",
   ],
-};
+} satisfies Partial<Record<ServiceName, string[]>>;
 
-for (const service of Object.keys(rights) as ServiceName[]) {
+for (const service of Object.keys(rights) as (keyof typeof rights)[]) {
   Deno.test(`the role of ${service} has these rights and no others`, async () => {
     await using database = await freshDatabase(service);
     const role = new URL(database.serviceUrl).username;

@@ -104,7 +104,7 @@ function addressesIn({ http, databaseUrl, nats, access }: Config): string[] {
     return `${hostname}:${given || port}`;
   };
   const own = http.hostname.includes(":") ? `[${http.hostname}]` : http.hostname;
-  const keys = access.jwt?.jwksUrl;
+  const keys = access?.jwt?.jwksUrl;
   return [
     `${own}:${http.port}`,
     ...(databaseUrl ? [address(databaseUrl, 5432)] : []),

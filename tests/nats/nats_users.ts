@@ -59,7 +59,7 @@ export async function withUser<Result>(
 
 /** A replica with the user and the names of the file. */
 export function startWithUser(
-  service: ServiceName,
+  service: Extract<ServiceName, User>,
   place: BothPlaces,
   nats: NatsServer,
   more: Settings = {},

@@ -103,7 +103,7 @@ Deno.test("sent_at is the time of the claim plus the time until the channel acce
 function receive({ database }: Opened, events: Event[]) {
   const lease = { worker: "test", leaseMs: 1, token: crypto.randomUUID() };
   const received = events.map((event) => readNotification(bodyOf(event)));
-  return receiveEvents(database, received, waitMs, lease);
+  return receiveEvents(database, received, { predecessorWaitMs: waitMs }, lease);
 }
 
 /** For each version: whether it awaits its predecessor, and for how many seconds. */

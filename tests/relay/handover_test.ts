@@ -119,8 +119,13 @@ Deno.test("a notification that awaits its predecessor is not leased, and neither
 Deno.test("a duplicate is not handed over again", async () => {
   await using place = await openFresh("notification");
   const event = readNotification(bodyOf(eventOf()));
-  await receiveEvents(place.database, [event], 30_000, lease());
-  const again = await receiveEvents(place.database, [event], 30_000, lease());
+  await receiveEvents(place.database, [event], { predecessorWaitMs: 30_000 }, lease());
+  const again = await receiveEvents(
+    place.database,
+    [event],
+    { predecessorWaitMs: 30_000 },
+    lease(),
+  );
   assert.deepEqual(again, { result: [false], leased: [], othersWait: false });
 });
 
@@ -130,7 +135,7 @@ function receive(database: Database, events: { user: string; version: number }[]
   const received = events.map(({ user, version }) =>
     readNotification(bodyOf(eventOf({ userId: user, version })))
   );
-  return receiveEvents(database, received, 30_000, lease());
+  return receiveEvents(database, received, { predecessorWaitMs: 30_000 }, lease());
 }
 
 function versionOf({ content }: OutboxRow): unknown {

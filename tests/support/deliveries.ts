@@ -80,7 +80,7 @@ export async function receive(
     return await Promise.all(
       batches.map(async (events) => {
         const received = events.map((event) => readNotification(bodyOf(event)));
-        return (await receiveEvents(database, received, predecessorWaitMs)).result;
+        return (await receiveEvents(database, received, { predecessorWaitMs })).result;
       }),
     );
   } finally {

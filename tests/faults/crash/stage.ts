@@ -152,7 +152,10 @@ export class Stage implements System<FlowService> {
     const events = await storedEvents(this.place.natsUrl, this.place.stream);
     const received = events.filter(({ seq }) => isReceived(seq))
       .map(({ body }) => readNotification(body));
-    await this.#with("NOTIFICATION", (database) => receiveEvents(database, received, 3_600_000));
+    await this.#with(
+      "NOTIFICATION",
+      (database) => receiveEvents(database, received, { predecessorWaitMs: 3_600_000 }),
+    );
   }
 
   /** Sends a request over HTTP. */

@@ -58,7 +58,12 @@ export function inboxCalls(rewrite?: Rewrite): InboxCalls {
         async (database) => {
           const lease = offered ? newLease() : undefined;
           const written = await unlessInterrupted(
-            receiveEvents(database, received.map(asNotification), 3_600_000, lease),
+            receiveEvents(
+              database,
+              received.map(asNotification),
+              { predecessorWaitMs: 3_600_000 },
+              lease,
+            ),
           );
           return (written?.leased ?? []).map((row) => ({
             ...asHeld(row),

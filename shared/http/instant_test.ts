@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { instantOf } from "./execute_at.ts";
+import { instantOf } from "./instant.ts";
 
 Deno.test("two spellings of one instant give the same text, in UTC with microseconds", () => {
   const spellings = [

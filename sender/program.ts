@@ -1,0 +1,9 @@
+import type { Service } from "@kenri/shared/process/program.ts";
+import { settings } from "./derived.ts";
+
+export const program: Service = {
+  name: "sender",
+  port: 8084,
+  outside: { alsoTo: "SENDER_ALLOW_ADDRESSES" },
+  settings,
+};
