@@ -3,7 +3,12 @@
 import type { Settlement } from "../../../shared/queue/job.ts";
 import { settlementOf } from "../../../shared/queue/outcomes.ts";
 import type { SendAnswer, SendFailure } from "../../../proto/send.ts";
-import { type OrderContent, type OrderRow as Leased, orders, type Sent } from "../../../notification/orders/orders.ts";
+import {
+  type OrderContent,
+  type OrderRow as Leased,
+  orders,
+  type Sent,
+} from "../../../notification/orders/orders.ts";
 import { sending } from "../../../notification/orders/send_orders.ts";
 import { SenderUnavailable } from "../../../notification/orders/sender_client.ts";
 import type { OrdersConfig } from "../../../notification/orders/settings.ts";
@@ -97,8 +102,7 @@ export function orderCalls(rewrite?: Rewrite): OrderCalls {
       real.after(
         tables,
         `settle ${held.event} ${held.leased} ${JSON.stringify([held.outcome, held.seen])}`,
-        (database) =>
-          unlessInterrupted(jobOn(database, noSend).settle([settlementIn(held)])),
+        (database) => unlessInterrupted(jobOn(database, noSend).settle([settlementIn(held)])),
         { killedBefore },
       ),
     work: async (held, reception) => {
@@ -167,7 +171,9 @@ const access: TableAccess<Orders> = {
   tokenOf,
   load: ({ rows, processed, ledger, endpoints: [endpoint] }) => {
     const received = processed.flatMap((seen, event) => seen ? [event] : []);
-    const known = ledger.flatMap((status, event) => status ? [{ status, key: keyOf(event), id: idOf(event) }] : []);
+    const known = ledger.flatMap((status, event) =>
+      status ? [{ status, key: keyOf(event), id: idOf(event) }] : []
+    );
     return `insert into processed_events (event_id)
      select id from unnest('{${received.map(idOf)}}'::uuid[]) as id;
      insert into notifications
@@ -204,7 +210,10 @@ const access: TableAccess<Orders> = {
       owner,
       "select idempotency_key, status from idempo_ledger",
     );
-    const processed = await query<{ event_id: string }>(owner, "select event_id from processed_events");
+    const processed = await query<{ event_id: string }>(
+      owner,
+      "select event_id from processed_events",
+    );
     const endpoints = await query<EndpointRow & { probe_id: string | null }>(
       owner,
       `select state, is_draining as draining, failures,
@@ -218,7 +227,9 @@ const access: TableAccess<Orders> = {
       tables: {
         // Only where a claim reads it.
         rows: rows.map((row) => row && { ...row, waits: row.waits && isWaiting(row) }),
-        processed: events.map((_, event) => processed.some(({ event_id }) => event_id === idOf(event))),
+        processed: events.map((_, event) =>
+          processed.some(({ event_id }) => event_id === idOf(event))
+        ),
         ledger: events.map((_, event) =>
           ledger.find(({ idempotency_key }) => idempotency_key === keyOf(event))?.status ?? null
         ),
