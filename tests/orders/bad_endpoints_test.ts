@@ -11,7 +11,7 @@ let stage: Orders;
 let url: string; // of the receiver
 let id: string; // of an endpoint
 Deno.test.beforeAll(async () => {
-  stage = await startOrders({}, { SENDER_PLAIN_HTTP: "false" });
+  stage = await startOrders({}, { SENDER_PLAIN_HTTP: "false", SENDER_ALLOW_ADDRESSES: "" });
   url = "https://shop.example/hooks";
   id = (await make(stage, { url })).endpoint_id;
 });
@@ -76,7 +76,8 @@ Deno.test("plain http, user info and addresses that are not public are blocked i
     ...["https://134744072/", "https://010.8.8.8/", "https://8.8.2056/"],
     ...["https://[::]/", "https://[::1]/", "https://[::ffff:10.0.0.1]/", "https://[::ffff:a00:1]/"],
     ...["https://[fe80::1]/", "https://[fc00::1]/", "https://[ff02::1]/", "https://[64:ff9b::1]/"],
-    ...["https://8.8.8.8:22/", "https://[2606:4700::1111]:5432/"],
+    ...["https://shop.example:22/", "https://shop.example:0/", "https://shop.example:80/"],
+    ...["https://127.0.0.1/", "https://8.8.8.8:22/", "https://[2606:4700::1111]:5432/"],
     ...["https://shop.example\\@10.0.0.1/", "https://１０.0.0.1/", "https://10。0。0。1/"],
   ], "ADDRESS_BLOCKED");
 });
