@@ -24,6 +24,7 @@ Deno.test.beforeAll(async () => {
   stage = await startOrders({
     ...tokensOf(...clients),
     NOTIFICATION_ENDPOINTS_AT_ONCE: "7",
+    NOTIFICATION_ORDERS_ENABLED: "false",
     NOTIFICATION_ENDPOINTS_MAX_PER_CALLER: "12",
   });
 });
