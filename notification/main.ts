@@ -48,6 +48,8 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     database,
     sender,
     toSend,
+    wakeEndpoints: endpointChanged,
+    endpoints: config.endpoints,
     operators: config.debug ? operators : undefined,
     checks: { ...tables.checks, ...nats.checks },
     authenticator,
