@@ -2,14 +2,8 @@
 // and return in order.
 import assert from "node:assert/strict";
 import { until } from "../../tools/servers/wait.ts";
-import {
-  down,
-  freshWebhooks,
-  receiveMany,
-  startReplica,
-  versionsByUser,
-  type Webhooks,
-} from "../support/webhooks.ts";
+import { freshWebhooks, receiveMany, startReplica, type Webhooks } from "../support/webhooks.ts";
+import { down, versionsByUser } from "../support/world.ts";
 
 const allSucceeded = (webhooks: Webhooks, orders: number) =>
   until(
