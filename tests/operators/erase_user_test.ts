@@ -48,13 +48,13 @@ Deno.test("nothing leads to a user who was erased, and all counts are as they we
   });
   const orders = await ask(
     place.ownerUrl,
-    `select status, last_error_code, aggregate_key like endpoint_id || ':erased-%:book' as has_key,
+    `select sent.status, last_error_code, aggregate_key like endpoint_id || ':erased-%:book' as has_key,
        order_request_json->'payload'->>'type' as type, ledger.request_digest,
        ledger.status as ended
-     from outbox_orders
+     from outbox_orders sent
      join idempo_ledger ledger using (idempotency_key)
      where user_id like 'erased-%'
-     order by status, last_error_code`,
+     order by sent.status, last_error_code`,
   );
   const erased = { has_key: true, type: "EntitlementGranted", request_digest: "erased" };
   assert.deepEqual(orders, [

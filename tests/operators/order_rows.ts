@@ -49,7 +49,7 @@ export async function insertOrder(ownerUrl: string, fields: OrderFields = {}): P
   const { event_id = uuidv7(), user_id = "ann", idempotency_key = `shop ${uuidv7()}` } = fields;
   const id = uuidv7();
   const data = {
-    ...{ event_id, user_id, source_id: "p-secret", stock_keeping_unit: "book" },
+    ...{ event_id, user_id, source_id: `purchase of ${user_id}`, stock_keeping_unit: "book" },
     ...{ version: 1, trace_id: "t", text: sentText },
   };
   const isEvent = endpoint_id !== null;
