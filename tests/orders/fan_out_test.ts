@@ -7,6 +7,7 @@ import { countsOf, publishRaw, untilAllAcked } from "../support/notification.ts"
 import {
   createEndpoint,
   getOrder,
+  give,
   order,
   orderRows,
   type Orders,
@@ -136,13 +137,13 @@ Deno.test("an order with an endpoint_id is sent as a signed webhook with the ord
   const fields = { endpoint_id: endpoint.id, payload: { type: "ping", n: 1 } };
   const refused = await order(stage, fields, undefined, bearer(stranger.token));
   assert.equal(refused.status, 404, refused.text);
-  const { json } = await order(stage, fields, undefined, bearer(client.token));
+  const id = await give(stage, fields, undefined, bearer(client.token));
   await stage.receiver.until(1);
   const [request] = stage.receiver.arrived("/own");
   assert.ok(request);
-  assert.equal(request.headers.get("webhook-id"), json.order_id);
+  assert.equal(request.headers.get("webhook-id"), id);
   assert.deepEqual(verified(request, endpoint.secret) as unknown, fields.payload);
   await untilAllAre(stage, ["SUCCEEDED"]);
-  const found = await getOrder(stage, json.order_id, bearer(client.token));
+  const found = await getOrder(stage, id, bearer(client.token));
   assert.equal(found.json.status, "SUCCEEDED");
 });

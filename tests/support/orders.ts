@@ -1,5 +1,6 @@
 // Orders over HTTP, as callers give them, and their rows. A stage has one notification service, the
 // real sender and a receiver that does as a test wants.
+import assert from "node:assert/strict";
 import {
   plantedKey,
   plantedPassword,
@@ -94,6 +95,18 @@ export function order(
   return command(`${url}/v1/orders`, body, key, headers);
 }
 
+/** The same for one that is accepted; returns its id. */
+export async function give(
+  stage: { url: string },
+  fields: Fields | string,
+  key?: string,
+  headers?: Headers,
+): Promise<string> {
+  const { status, text, json } = await order(stage, fields, key, headers);
+  assert.equal(status, 202, text);
+  return json.order_id;
+}
+
 export function newKey(): string {
   return `${plantedKey}-${crypto.randomUUID()}`;
 }
@@ -171,7 +184,7 @@ export async function untilAllAre(
   let rows: OrderRow[] = [];
   await until(`all are ${statuses.join(" or ")}`, async () => {
     rows = await orderRows(stage);
-    return rows.every(({ status }) => statuses.includes(status));
+    return rows.length > 0 && rows.every(({ status }) => statuses.includes(status));
   }, withinMs).catch((error) => {
     const seen = rows.map(({ status, last_error_code }) => `${status} ${last_error_code}`);
     throw new Error(`${error.message}: ${[...new Set(seen)].join(", ")}`);
