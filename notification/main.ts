@@ -49,7 +49,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     database,
     sender,
     toSend,
-    wakeEndpoints: endpointChanged,
+    wakeEndpoints: endpointsChanged,
     endpoints: config.endpoints,
     operators: config.debug ? operators : undefined,
     checks: { ...tables.checks, ...nats.checks },
