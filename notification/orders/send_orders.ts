@@ -116,9 +116,10 @@ function byEndpoint({ lane, content }: OrderRow): Outcome<Sent> | undefined {
   if (!endpoint || endpoint.state === "DELETED") {
     return ended("ENDPOINT_DELETED", "the endpoint was deleted");
   }
-  if (endpoint.state === "FAILING" && endpoint.is_probe) return undefined;
-  if (endpoint.state !== "ACTIVE") return later(parkedMs, lane);
-  return is_behind_parked ? later(behindMs) : undefined;
+  // Not even a probe may pass an earlier order of its key, which was parked after it was let through.
+  if (is_behind_parked) return later(behindMs);
+  const isLetThrough = endpoint.state === "FAILING" && endpoint.is_probe;
+  return endpoint.state === "ACTIVE" || isLetThrough ? undefined : later(parkedMs, lane);
 }
 
 function later(delayMs: number, lane?: string): Outcome<Sent> {

@@ -27,7 +27,10 @@ interface Functions<Content, Result> {
     context: ClaimContext,
   ): Promise<LeasedRow<Content>[]>;
   keep(database: Database, rows: LeasedRow<Content>[], leaseMs: number): Promise<Set<string>>;
-  settle(database: Database, settled: Settlement<LeasedRow<Content>, Result>[]): Promise<Set<string>>;
+  settle(
+    database: Database,
+    settled: Settlement<LeasedRow<Content>, Result>[],
+  ): Promise<Set<string>>;
   resultAt(place: Place | null): Result;
   /** What the work depends on, of what the claim has returned. */
   seenIn?(content: Content): object;

@@ -3,14 +3,24 @@
 import type { Settlement } from "../../../shared/queue/job.ts";
 import { settlementOf } from "../../../shared/queue/outcomes.ts";
 import type { SendAnswer, SendFailure } from "../../../proto/send.ts";
-import { type OrderContent, type OrderRow as Leased, orders, type Sent } from "../../../notification/orders/orders.ts";
+import {
+  type OrderContent,
+  type OrderRow as Leased,
+  orders,
+  type Sent,
+} from "../../../notification/orders/orders.ts";
 import { sending } from "../../../notification/orders/send_orders.ts";
 import { SenderUnavailable } from "../../../notification/orders/sender_client.ts";
 import type { OrdersConfig } from "../../../notification/orders/settings.ts";
 import { type Database, query } from "../../../shared/postgres/postgres.ts";
 import type { Log } from "../../../shared/process/log.ts";
+import { parkBatch } from "../../../notification/endpoints/park.ts";
+import { endLostProbe, letProbeThrough } from "../../../notification/endpoints/probe.ts";
+import { endDraining, unparkBatch } from "../../../notification/endpoints/unpark.ts";
+import { receiveEvents } from "../../../notification/receive_events.ts";
 import { freshDatabase } from "../../support/databases.ts";
 import { maxAttempts } from "./hand.ts";
+import { asNotification } from "./inbox_calls.ts";
 import {
   asClaimed,
   asRecords,
@@ -25,7 +35,14 @@ import {
   type StoredRow,
   tokenOf,
 } from "./leased_rows.ts";
-import { RealCalls, type Rewrite, type TableAccess, unlessInterrupted } from "./real_calls.ts";
+import {
+  type Changed,
+  RealCalls,
+  type Rewrite,
+  type TableAccess,
+  unlessInterrupted,
+  type View,
+} from "./real_calls.ts";
 import {
   type EndpointRow,
   type Event,
@@ -35,6 +52,9 @@ import {
   type Orders,
   type Outcome,
 } from "./state.ts";
+
+/** One step of keepEndpoints. */
+export type Keeping = keyof typeof keeping;
 
 /** What the receiver does with a request, or the sender. */
 export type Reception = "accepts it" | "is down" | "accepts it, but answers too late" | "away";
@@ -49,6 +69,9 @@ export interface OrderCalls extends LeasedCalls<Orders> {
   real: RealCalls<Orders>;
   /** Works on a row as the real job does. `isSent`: the sender was asked. */
   work(held: Held, reception: Reception): Promise<{ outcome: Outcome; isSent: boolean }>;
+  /** `killed`: the process dies between the insert and the end of the waits. */
+  receive(orders: Orders, event: Event, killed: boolean): Promise<Changed<Orders, unknown>>;
+  keepEndpoint(orders: Orders, what: Keeping): Promise<Changed<Orders, unknown>>;
 }
 
 export const endpointId = "00000000-0000-4000-9000-0000000000ee";
@@ -92,14 +115,13 @@ export function orderCalls(rewrite?: Rewrite): OrderCalls {
         ...{ ledger, is_behind_parked, operation_id },
         endpoint: endpoint && { ...endpoint, secrets: [] },
       }),
-    }, { ofRow: () => ({ of: (tables) => tables, unread: /^$/ }) }),
+    }, { ofClaims, ofRow }),
     settle: (tables, held, killedBefore) =>
       real.after(
         tables,
         `settle ${held.event} ${held.leased} ${JSON.stringify([held.outcome, held.seen])}`,
-        (database) =>
-          unlessInterrupted(jobOn(database, noSend).settle([settlementIn(held)])),
-        { killedBefore },
+        (database) => unlessInterrupted(jobOn(database, noSend).settle([settlementIn(held)])),
+        { killedBefore, view: ofRow(held.event) },
       ),
     work: async (held, reception) => {
       let isSent = false;
@@ -114,8 +136,45 @@ export function orderCalls(rewrite?: Rewrite): OrderCalls {
       const { row: _row, ...settlement } = settlementOf(row, outcome, retries);
       return { outcome: outcomeOf(settlement), isSent };
     },
+    receive: (tables, event, killed) =>
+      real.after(
+        tables,
+        `receive ${event}`,
+        (database) =>
+          unlessInterrupted(
+            receiveEvents(database, [asNotification(event)], { predecessorWaitMs: 3_600_000 }),
+          ),
+        killed ? { killedBefore: /set awaits_predecessor = false/ } : {},
+      ),
+    keepEndpoint: (tables, what) =>
+      real.after(tables, what, (database): Promise<unknown> => keeping[what](database)),
   };
 }
+
+const keeping = {
+  park: (database: Database) => parkBatch(database, endpointId),
+  probe: (database: Database) => letProbeThrough(database, endpointId),
+  endLostProbe: (database: Database) => endLostProbe(database, endpointId, options.endpoints),
+  unpark: (database: Database) => unparkBatch(database, endpointId),
+  endDraining: (database: Database) => endDraining(database, endpointId),
+};
+
+const none = events.map(() => false);
+
+const ofClaims: View<Orders> = {
+  of: (tables) => ({ ...tables, processed: none }),
+  unread: /processed_events|notifications/,
+};
+
+const ofRow = (event: Event): View<Orders> => ({
+  of: ({ rows, ledger, endpoints }) => ({
+    rows: rows.map((row, at) => at === event ? row : null),
+    ledger: ledger.map((status, at) => at === event ? status : null),
+    endpoints,
+    processed: none,
+  }),
+  unread: /processed_events|notifications|from outbox_orders/,
+});
 
 const noSend = () => Promise.reject(new Error("A settle sends nothing"));
 
@@ -167,7 +226,9 @@ const access: TableAccess<Orders> = {
   tokenOf,
   load: ({ rows, processed, ledger, endpoints: [endpoint] }) => {
     const received = processed.flatMap((seen, event) => seen ? [event] : []);
-    const known = ledger.flatMap((status, event) => status ? [{ status, key: keyOf(event), id: idOf(event) }] : []);
+    const known = ledger.flatMap((status, event) =>
+      status ? [{ status, key: keyOf(event), id: idOf(event) }] : []
+    );
     return `insert into processed_events (event_id)
      select id from unnest('{${received.map(idOf)}}'::uuid[]) as id;
      insert into notifications
@@ -180,11 +241,11 @@ const access: TableAccess<Orders> = {
      ${endpoint ? loadEndpoint(endpoint) : ""};
      insert into outbox_orders
        (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane, endpoint_id,
-        event_id, event_type, user_id, aggregate_key, position, trace_id, created_at, finished_at,
+        event_id, event_type, user_id, aggregate_key, position, trace_id, created_at, updated_at, finished_at,
         awaits_predecessor, ${inOrders(leasedColumns)})
      select id, id || ':${endpointId}', 'model', 'webhook', '{"payload":{}}', 'd', '${endpointId}',
        '${endpointId}', id, 'EntitlementGranted', 'user', '${endpointId}:' || key, version, 't',
-       born, case when status in ('SUCCEEDED', 'FAILED') then now() end, "awaitsPredecessor",
+       born, now() - interval '1 hour', case when status in ('SUCCEEDED', 'FAILED') then now() end, "awaitsPredecessor",
        case status when 'FAILED' then 'ABORTED' when 'RETRYING' then 'FAILED' else status end,
        ${leasedValues.slice(leasedValues.indexOf("attempts"))}
      from ${asRecords(rows, '"awaitsPredecessor" boolean')};
@@ -204,12 +265,15 @@ const access: TableAccess<Orders> = {
       owner,
       "select idempotency_key, status from idempo_ledger",
     );
-    const processed = await query<{ event_id: string }>(owner, "select event_id from processed_events");
+    const processed = await query<{ event_id: string }>(
+      owner,
+      "select event_id from processed_events",
+    );
     const endpoints = await query<EndpointRow & { probe_id: string | null }>(
       owner,
       `select state, is_draining as draining, failures,
          coalesce(next_probe_at > now(), false) as "probeWaits",
-         (select event_id from outbox_orders where id = probe_order_id) as probe_id
+         probe_order_id as probe_id
        from endpoints`,
     );
     const { rows, tokens } = byEvent<OrderRow>(found);
@@ -218,7 +282,9 @@ const access: TableAccess<Orders> = {
       tables: {
         // Only where a claim reads it.
         rows: rows.map((row) => row && { ...row, waits: row.waits && isWaiting(row) }),
-        processed: events.map((_, event) => processed.some(({ event_id }) => event_id === idOf(event))),
+        processed: events.map((_, event) =>
+          processed.some(({ event_id }) => event_id === idOf(event))
+        ),
         ledger: events.map((_, event) =>
           ledger.find(({ idempotency_key }) => idempotency_key === keyOf(event))?.status ?? null
         ),
