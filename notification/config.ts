@@ -63,7 +63,7 @@ export const schema = z.object({
       "Users whose sends fail; refused unless failure injection is enabled",
     ),
     "retention.retention-days": count().prefault("30").describe(
-      "Days to keep finished notifications and the ids of received events",
+      "Days to keep finished notifications and orders, and the ids of received events",
     ),
   }),
   ...orderSettings,
@@ -109,6 +109,7 @@ export function readConfig(
     retention: {
       ...retention.config("notification", settings),
       days: settings["notification.retention.retention-days"],
+      ledgerTtlMs: settings["notification.orders.ledger-ttl"],
     },
   };
 }

@@ -14,9 +14,8 @@ import { logChannel } from "./channels/log_channel.ts";
 import { readConfig } from "./config.ts";
 import { eventInboxes } from "./consume_events.ts";
 import type { NotificationRow } from "./deliveries.ts";
-import { keepEndpoints } from "./endpoints/keep_endpoints.ts";
 import type { OrderRow } from "./orders/orders.ts";
-import { sendOrders } from "./orders/send_orders.ts";
+import { orderLoops } from "./orders/loops.ts";
 import { openSender } from "./orders/sender_client.ts";
 import { deliverNotifications } from "./deliver_notifications.ts";
 import { notificationConsole } from "./operators/console.tsx";
@@ -32,7 +31,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const toDelivery = new Handover<NotificationRow>();
   const toSend = new Handover<OrderRow>();
   const wakeOrders = () => toSend.wake.trigger();
-  const endpointChanged = new Wakeup();
+  const endpointsChanged = new Wakeup();
   const sender = config.sender && openSender(config.sender);
   const inboxes = eventInboxes({ database, toDelivery, wakeOrders }, config);
   collectFromStream(() => streamFigures(link, inboxes));
@@ -43,12 +42,15 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     database,
     link,
     wakeDelivery: toDelivery.wake,
+    wakeOrders: toSend.wake,
     inboxes,
   };
   const app = notificationApp({
     database,
     sender,
     toSend,
+    wakeEndpoints: endpointsChanged,
+    endpoints: config.endpoints,
     operators: config.debug ? operators : undefined,
     checks: { ...tables.checks, ...nats.checks },
     authenticator,
@@ -71,35 +73,9 @@ await runService(program, readConfig, (config, { log, abandon }) => {
             signal,
           ),
       },
-      ...sender && config.orders.enabled
-        ? [
-          {
-            name: "orders",
-            run: (signal: AbortSignal) =>
-              sendOrders(
-                {
-                  database,
-                  sender,
-                  toSend,
-                  wakeEndpoints: () => endpointChanged.trigger(),
-                  log,
-                  abandon,
-                },
-                config,
-                signal,
-              ),
-          },
-          {
-            name: "endpoints",
-            run: (signal: AbortSignal) =>
-              keepEndpoints(
-                { database, wakeOrders: toSend.wake, wake: endpointChanged, log },
-                config.endpoints,
-                signal,
-              ),
-          },
-        ]
-        : [],
+      ...(sender && config.orders.enabled
+        ? orderLoops({ database, sender, toSend, endpointsChanged, log, abandon }, config)
+        : []),
       {
         name: "checks",
         run: (signal: AbortSignal) =>

@@ -1,10 +1,12 @@
 import type { Log } from "@kenri/shared/process/log.ts";
 import { type Database, query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { deleteOldRows } from "@kenri/shared/process/retention.ts";
+import { expiredAnswers } from "@kenri/shared/commands/stored_answers.ts";
 import { overdueNotifications } from "./metrics.ts";
 
 export interface RetentionOptions {
   days: number;
+  ledgerTtlMs: number;
 }
 
 const seenEvents = {
@@ -21,11 +23,31 @@ const finishedNotifications = {
   attempts: "delivery_attempts",
 };
 
+const finishedOrders = {
+  table: "outbox_orders",
+  id: "id",
+  condition: `finished_at < now() - make_interval(days => $2)
+         and status in ('SUCCEEDED', 'ABORTED')`,
+  attempts: "order_attempts",
+};
+
+const oldEntries = {
+  table: "idempo_ledger",
+  id: "idempotency_key",
+  condition: "decided_at < now() - make_interval(secs => $2::float8 / 1000)",
+};
+
+const expiredSecrets = {
+  table: "endpoint_secrets",
+  id: "secret_id",
+  condition: "expires_at <= now()",
+};
+
 // Deletes what is past its retention. A notification that is as old and still unfinished is an
 // anomaly: it is kept and reported.
 export async function cleanNotification(
   database: Database | Transaction,
-  { days }: RetentionOptions,
+  { days, ledgerTtlMs }: RetentionOptions,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
@@ -37,6 +59,16 @@ export async function cleanNotification(
       notifications,
     });
   }
+  const orders = await deleteOldRows(database, finishedOrders, [days], signal);
+  const entries = await deleteOldRows(database, oldEntries, [ledgerTtlMs], signal);
+  if (orders + entries > 0) {
+    log.info("Retention deleted {orders} orders and {entries} entries of the ledger", {
+      orders,
+      entries,
+    });
+  }
+  await deleteOldRows(database, expiredAnswers, [], signal);
+  await deleteOldRows(database, expiredSecrets, [], signal);
   const overdue = await countOverdue(database, days);
   overdueNotifications.set(overdue);
   if (overdue > 0) {

@@ -17,16 +17,21 @@ import { counter, countersBy } from "@kenri/shared/telemetry/metrics.ts";
 
 export interface AppParts {
   send(request: SendRequest): Promise<SendAnswer | SendFailure>;
+  check(url: string): SendFailure | undefined;
   authenticator: Authenticator;
   log: Log;
 }
 
-export function senderApp({ send, authenticator, log }: AppParts): OpenAPIHono {
+export function senderApp({ send, check, authenticator, log }: AppParts): OpenAPIHono {
   const app = createApp({ title: "Kenri sender", checks: {}, authenticator, log });
   addRoute(app, sendRoute, async ({ req }) => {
-    const outcome = await send(await readRequest(req.raw));
+    const outcome = await send(await readRequest(req.raw, requestSchema));
     count(outcome);
     return Response.json(outcome);
+  });
+  addRoute(app, checkRoute, async ({ req }) => {
+    const { url } = await readRequest(req.raw, checkSchema);
+    return Response.json(check(url) ?? {});
   });
   return app;
 }
@@ -34,8 +39,8 @@ export function senderApp({ send, authenticator, log }: AppParts): OpenAPIHono {
 // A payload has at most 16 KiB, and as part of a text each of its quotes takes two bytes.
 const maxBytes = 64 * 1024;
 
-async function readRequest(request: Request): Promise<SendRequest> {
-  const { success, data, error } = requestSchema.safeParse(await readJson(request, maxBytes));
+async function readRequest<Body>(request: Request, schema: z.ZodType<Body>): Promise<Body> {
+  const { success, data, error } = schema.safeParse(await readJson(request, maxBytes));
   if (success) return data;
   throw new ApiError("BAD_REQUEST", problemsOf(error));
 }
@@ -55,30 +60,46 @@ const requestSchema = z.object({
   timeout_ms: z.int().min(1).max(600_000),
 });
 
+const checkSchema = z.object({ url: z.string() });
+
+const failureSchema = z.object({ reason_code: z.enum(sendReasons), message: z.string() });
 const answerSchema = z.union([
   z.object({ status: z.int(), headers: z.record(z.string(), z.string()), body: z.string() }),
-  z.object({ reason_code: z.enum(sendReasons), message: z.string() }),
+  failureSchema,
 ]);
 
-const sendRoute: ScopedRoute = {
-  method: "post",
-  path: "/send",
-  scope: "send",
+const sendRoute = routeOf("/send", requestSchema, answerSchema, {
   summary: "Make one request to the outside",
-  description:
-    "Answers with what the receiver answered, of its body the first 4 KiB, or with the reason why " +
-    "there is no answer. Redirects are not followed.",
-  request: { body: { required: true, content: { "application/json": { schema: requestSchema } } } },
-  responses: {
-    200: {
-      description: "The answer of the receiver, or the reason why there is none",
-      content: { "application/json": { schema: answerSchema } },
-    },
-  },
-};
+  description: "Redirects are not followed.",
+  answers: "What the receiver answered, of its body the first 4 KiB, or why there is no answer",
+});
+
+const checkRoute = routeOf("/check", checkSchema, z.union([z.object({}), failureSchema]), {
+  summary: "Judge a url without resolving its name",
+  description: "The addresses of a name are judged with each request to it.",
+  answers: "Why nothing is sent to this url, or an empty object",
+});
+
+function routeOf(
+  path: string,
+  asked: z.ZodType,
+  answered: z.ZodType,
+  { summary, description, answers }: Record<"summary" | "description" | "answers", string>,
+): ScopedRoute {
+  const json = (schema: z.ZodType) => ({ "application/json": { schema } });
+  return {
+    method: "post",
+    path,
+    scope: "send",
+    summary,
+    description,
+    request: { body: { required: true, content: json(asked) } },
+    responses: { 200: { description: answers, content: json(answered) } },
+  };
+}
 
 const sends = counter<"result">(
-  "kenri_sender_sends_total",
+  "sender_sends_total",
   "requests to the outside, by the class of the receiver's status or the reason why there is none",
   ["result"],
 );

@@ -4,7 +4,7 @@ import { senderApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { program } from "./program.ts";
 import { resolve } from "./resolve.ts";
-import { send } from "./send.ts";
+import { check, send } from "./send.ts";
 
 await runService(program, readConfig, ({ tokens, rules, http }, { log }) => {
   if (rules.allowed.length > 0) {
@@ -19,6 +19,7 @@ await runService(program, readConfig, ({ tokens, rules, http }, { log }) => {
     log,
   );
   const app = senderApp({
+    check: (url) => check(url, rules),
     send: (request) => send(request, { rules, own: http, resolve }),
     authenticator,
     log,

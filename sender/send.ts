@@ -34,6 +34,12 @@ export async function send(
   }
 }
 
+/** What is known of a url before its name is resolved. */
+export function check(url: string, rules: OutsideRules): SendFailure | undefined {
+  const outside = readOutsideUrl(url, rules);
+  return typeof outside === "string" ? blocked(outside) : undefined;
+}
+
 async function sendWithin(
   limit: AbortSignal,
   request: SendRequest,

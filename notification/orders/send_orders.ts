@@ -1,16 +1,15 @@
-import type { SendAnswer, SendFailure, SendRequest } from "@kenri/proto/send.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { sha256 } from "@kenri/shared/process/sha256.ts";
-import { backoffMs } from "@kenri/shared/queue/backoff.ts";
 import type { Handover } from "@kenri/shared/queue/handover.ts";
-import type { Job, Outcome, Retries, Settlement } from "@kenri/shared/queue/job.ts";
+import type { Job, Outcome, Settlement } from "@kenri/shared/queue/job.ts";
 import { Worker } from "@kenri/shared/queue/worker.ts";
 import { inSpan, tracing } from "@kenri/shared/telemetry/tracing.ts";
 import { noteOutcomes } from "../endpoints/health.ts";
-import { observeOrders } from "./metrics.ts";
+import { observeClaimed, observeOrders } from "./metrics.ts";
 import { type OrderRow, orders, type Sent } from "./orders.ts";
-import { type Reason, reasonOfStatus, reasons } from "./reasons.ts";
+import { expiresInMs, outcomeOf } from "./receivers_answer.ts";
+import type { Reason } from "./reasons.ts";
 import { requestOf } from "./requests.ts";
 import { type Sender, SenderUnavailable } from "./sender_client.ts";
 import type { OrdersConfig, SendOptions } from "./settings.ts";
@@ -53,6 +52,7 @@ export function sending(
       }
       return claim;
     },
+    claimed: observeClaimed,
     atOnce: (lane) => atOnce.get(lane) ?? options.endpoints.atOnce,
     retriesOf: (row) => sendOptions(row, options),
     work: (row, traceparent) =>
@@ -130,10 +130,6 @@ function ended(reason: Reason, error: string): Outcome<Sent> {
   return { kind: "failed", error, attempted: false, result: { tried: false, reason } };
 }
 
-function expiresInMs({ claimedAt, content: { expires_in_ms } }: OrderRow): number {
-  return expires_in_ms === null ? Infinity : expires_in_ms - (performance.now() - claimedAt);
-}
-
 async function sendOrder(
   sender: Sender,
   row: OrderRow,
@@ -155,65 +151,6 @@ async function sendOrder(
     if (error instanceof SenderUnavailable) return { kind: "unavailable", error: error.message };
     throw error;
   }
-}
-
-// The receiver may ask for a pause, but not for ever.
-const longestPauseMs = 3_600_000;
-const defaultPauseMs = 60_000;
-const longestThrottledMs = 24 * 3_600_000;
-const keptOfError = 512;
-
-function outcomeOf(
-  row: OrderRow,
-  { headers: requestHeaders }: SendRequest,
-  { answer, ms }: { answer: SendAnswer | SendFailure; ms: number },
-  retries: Retries,
-): Outcome<Sent> {
-  const reason = "status" in answer ? reasonOfStatus(answer.status) : answer.reason_code;
-  const result: Sent = {
-    tried: true,
-    ms,
-    requestHeaders,
-    ...(reason ? { reason } : {}),
-    ...("status" in answer
-      ? { status: answer.status, responseHeaders: answer.headers, body: storable(answer.body) }
-      : {}),
-  };
-  if (!reason) return { kind: "done", result };
-  const error = "status" in answer
-    ? `the receiver answered ${answer.status}`
-    : storable(answer.message).slice(0, keptOfError);
-  const { then } = reasons[reason];
-  if (then === "end") return { kind: "failed", error, result };
-  if (then === "later") return throttled(row, answer as SendAnswer, { error, result });
-  const { content: { endpoint }, attempts } = row;
-  if (endpoint?.is_probe) return { kind: "later", delayMs: 0, error, result };
-  const delayMs = Math.min(backoffMs(retries.backoff, attempts + 1), Math.max(0, expiresInMs(row)));
-  return { kind: "retry", error, delayMs, result };
-}
-
-function throttled(
-  { lane, content: { throttled_ms } }: OrderRow,
-  { headers }: SendAnswer,
-  failure: { error: string; result: Sent },
-): Outcome<Sent> {
-  if ((throttled_ms ?? 0) >= longestThrottledMs) {
-    return { kind: "failed", attempted: false, ...failure };
-  }
-  const delayMs = retryAfterMs(headers["retry-after"], Date.now());
-  return { kind: "later", delayMs, ...(lane === undefined ? {} : { lane }), ...failure };
-}
-
-// Seconds, or a date.
-export function retryAfterMs(written: string | undefined, now: number): number {
-  if (written === undefined) return defaultPauseMs;
-  const ms = /^\d{1,9}$/.test(written) ? Number(written) * 1_000 : Date.parse(written) - now;
-  return Number.isNaN(ms) ? defaultPauseMs : Math.min(Math.max(ms, 1_000), longestPauseMs);
-}
-
-// PostgreSQL stores neither this character nor halves of others.
-function storable(text: string): string {
-  return text.replaceAll("\u0000", "\ufffd").toWellFormed();
 }
 
 type Settled = Settlement<OrderRow, Sent>[];

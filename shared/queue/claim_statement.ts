@@ -2,7 +2,7 @@ import { list, listOf, literal, name, nothing, type Sql, sql } from "../postgres
 import type { NewLease } from "./handover.ts";
 import type { ClaimContext } from "./job.ts";
 import { columnsOf, type TableDescription } from "./leased_table.ts";
-import { recordsAttempt } from "./settlements.ts";
+import { recordsAttempt } from "./settle_statement.ts";
 
 // What a claim looks at.
 export interface Scan {

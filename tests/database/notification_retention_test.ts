@@ -14,6 +14,7 @@ import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 const days = 30;
+const ledgerTtlMs = 400 * 86_400_000;
 const never = new AbortController().signal;
 
 // now() does not change within a transaction, so a row can be exactly at the threshold.
@@ -32,7 +33,7 @@ Deno.test("a row exactly at the threshold stays, and one a microsecond older is 
         await insertNotification(tx, status, age);
       }
     }
-    await cleanNotification(tx, { days }, collectingLog().log, never);
+    await cleanNotification(tx, { days, ledgerTtlMs }, collectingLog().log, never);
     const events = await tx.query("select from processed_events");
     const notifications = await tx.query(
       `select status, count(*)::int as count from notifications group by status order by status`,
@@ -58,12 +59,12 @@ Deno.test("a notification that is unfinished after that time is kept, logged as 
     }
   });
   const { log, lines } = collectingLog();
-  await cleanNotification(database.pool, { days }, log, never);
+  await cleanNotification(database.pool, { days, ledgerTtlMs }, log, never);
   assert.deepEqual(await tableSizes(place), { processed_events: 0, notifications: 5 });
   assert.ok(lines.includes("error 2 notifications are older than 30 days and not finished"));
   assert.equal(await metricOf("notification_overdue_current"), 2);
   await ask(place.ownerUrl, "delete from notifications where status <> 'SENT'");
-  await cleanNotification(database.pool, { days }, log, never);
+  await cleanNotification(database.pool, { days, ledgerTtlMs }, log, never);
   assert.equal(await metricOf("notification_overdue_current"), 0);
 });
 
@@ -89,7 +90,7 @@ Deno.test("two replicas share several batches, and each row is deleted by one of
   await insertFresh(place);
   const { log, lines } = collectingLog();
   await Promise.all(
-    [first, second].map(({ pool }) => cleanNotification(pool, { days }, log, never)),
+    [first, second].map(({ pool }) => cleanNotification(pool, { days, ledgerTtlMs }, log, never)),
   );
   assert.deepEqual(await tableSizes(place), { processed_events: 1, notifications: 1 });
   const deleted = lines.flatMap((line) => {
@@ -122,11 +123,16 @@ Deno.test("no statement deletes more than a batch, and a stop takes effect after
        for each statement execute function note()`,
   );
   const stop = new AbortController();
-  const cleaning = cleanNotification(database.pool, { days }, collectingLog().log, stop.signal);
+  const cleaning = cleanNotification(
+    database.pool,
+    { days, ledgerTtlMs },
+    collectingLog().log,
+    stop.signal,
+  );
   stop.abort();
   await cleaning;
   assert.equal((await tableSizes(place)).processed_events, deleteBatchSize * 2);
-  await cleanNotification(database.pool, { days }, collectingLog().log, never);
+  await cleanNotification(database.pool, { days, ledgerTtlMs }, collectingLog().log, never);
   const batches = await ask<{ rows: number }>(
     place.ownerUrl,
     "select rows::int from deletions where rows > 0",
@@ -166,7 +172,7 @@ Deno.test("a locked row does not delay the others, and is not overdue because of
     for (const table of ["notifications", "processed_events"]) {
       await holder.query(`select from ${table} limit 1 for update`);
     }
-    await cleanNotification(database.pool, { days }, log, never);
+    await cleanNotification(database.pool, { days, ledgerTtlMs }, log, never);
     await holder.query("commit");
   });
   assert.deepEqual(await tableSizes(place), { processed_events: 1, notifications: 1 });

@@ -127,7 +127,12 @@ Deno.test("attempts are deleted with their notification, and those of other noti
     [ids[1]],
   );
   await using database = pool(place);
-  await cleanNotification(database.database, { days: 30 }, collectingLog().log, never);
+  await cleanNotification(
+    database.database,
+    { days: 30, ledgerTtlMs: 1_000 },
+    collectingLog().log,
+    never,
+  );
   assert.deepEqual(await attempts(), [ids[0], ids[2]].flatMap((id) => allOf(id ?? "")));
 });
 
