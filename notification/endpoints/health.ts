@@ -35,19 +35,20 @@ type ProbeTimes = Pick<EndpointOptions, "failuresToPark" | "probeMinMs" | "probe
 const withFailures = new WeakMap<Database, Set<string>>();
 
 // Counts failures in a row and changes the states of endpoints. Nothing is written about a success
-// of an endpoint without failures. Returns whether a state has changed.
+// of an endpoint without failures. Returns whether a state has changed, and the endpoints that are not
+// ACTIVE.
 export async function noteOutcomes(
   database: Database,
   options: ProbeTimes,
   outcomes: SendOutcome[],
-): Promise<{ changed: boolean }> {
+): Promise<{ changed: boolean; unavailable: string[] }> {
   const known = withFailures.get(database) ?? new Set();
   withFailures.set(database, known);
   const ofEndpoint = Map.groupBy(outcomes, ({ endpointId }) => endpointId);
   for (const [id, own] of ofEndpoint) {
     if (!known.has(id) && !own.some(isNews)) ofEndpoint.delete(id);
   }
-  if (ofEndpoint.size === 0) return { changed: false };
+  if (ofEndpoint.size === 0) return { changed: false, unavailable: [] };
   const moves = await transaction(database, async (tx) => {
     const found = await lockEndpoints(tx, [...ofEndpoint.keys()]);
     const moves = found.map((before) =>
@@ -60,7 +61,11 @@ export async function noteOutcomes(
     if (failures > 0) known.add(endpointId);
     else known.delete(endpointId);
   }
-  return { changed: moves.some(({ changed }) => changed) };
+  const unavailable = moves.filter(({ state }) => state !== "ACTIVE");
+  return {
+    changed: moves.some(({ changed }) => changed),
+    unavailable: unavailable.map(({ endpointId }) => endpointId),
+  };
 }
 
 function isNews({ reason, failuresBefore }: SendOutcome): boolean {

@@ -40,6 +40,7 @@ export function sending(
 ): Job<OrderRow, Sent> {
   const job = orders.jobOn(database, options.orders, observeOrders);
   const atOnce = new Map<string, number>();
+  const left = new Map<string, number>(); // endpoint → when it was found to be unavailable
   return {
     name: "orders",
     ...options.orders,
@@ -48,7 +49,9 @@ export function sending(
     claim: async (limit, context) => {
       const claim = await job.claim(limit, context);
       for (const { lane, content: { endpoint } } of claim.rows) {
-        if (lane !== undefined && endpoint) atOnce.set(lane, endpoint.at_once);
+        if (lane === undefined || !endpoint) continue;
+        atOnce.set(lane, endpoint.at_once);
+        if (endpoint.state === "ACTIVE") left.delete(lane);
       }
       return claim;
     },
@@ -56,7 +59,7 @@ export function sending(
     atOnce: (lane) => atOnce.get(lane) ?? options.endpoints.atOnce,
     retriesOf: (row) => sendOptions(row, options),
     work: (row, traceparent) =>
-      withoutSend(row) ??
+      withoutSend(row, left) ??
         sendOrder(
           sender,
           row,
@@ -69,7 +72,10 @@ export function sending(
       const own = settled.filter(({ row }) => owned.has(row.id));
       for (const one of own) logOrder(log, one);
       await noteTried(database, options, own).then(
-        (changed) => changed && wakeEndpoints(),
+        ({ changed, unavailable }) => {
+          for (const id of unavailable) left.set(id, performance.now());
+          if (changed) wakeEndpoints();
+        },
         (error) => log.warn("The health of endpoints can't be updated: {error}", { error }),
       );
       return owned;
@@ -89,8 +95,11 @@ const parkedMs = 1_000;
 const behindMs = 200;
 
 // What is decided without a send: by the ledger, by the time, or by the state of the endpoint.
-function withoutSend(row: OrderRow): Promise<Outcome<Sent>> | undefined {
-  const outcome = byLedger(row) ?? byEndpoint(row);
+function withoutSend(
+  row: OrderRow,
+  left: Map<string, number>,
+): Promise<Outcome<Sent>> | undefined {
+  const outcome = byLedger(row) ?? byEndpoint(row, left);
   if (outcome) return Promise.resolve(outcome);
   if (expiresInMs(row) <= 0) return Promise.resolve(ended("EXPIRED", "the order has expired"));
   return undefined;
@@ -110,7 +119,11 @@ function byLedger({ content: { ledger, request_digest, operation_id } }: OrderRo
   return ended(reason, "the ledger says that this order has failed");
 }
 
-function byEndpoint({ lane, content }: OrderRow): Outcome<Sent> | undefined {
+// Orders that were in hand when their endpoint was found to be unavailable use up no attempts.
+function byEndpoint(
+  { lane, claimedAt, content }: OrderRow,
+  left: Map<string, number>,
+): Outcome<Sent> | undefined {
   const { endpoint_id, endpoint, is_behind_parked } = content;
   if (endpoint_id === null) return undefined;
   if (!endpoint || endpoint.state === "DELETED") {
@@ -118,8 +131,9 @@ function byEndpoint({ lane, content }: OrderRow): Outcome<Sent> | undefined {
   }
   // Not even a probe may pass an earlier order of its key, which was parked after it was let through.
   if (is_behind_parked) return later(behindMs);
-  const isLetThrough = endpoint.state === "FAILING" && endpoint.is_probe;
-  return endpoint.state === "ACTIVE" || isLetThrough ? undefined : later(parkedMs, lane);
+  if (endpoint.state === "FAILING" && endpoint.is_probe) return undefined;
+  const isUnavailable = endpoint.state !== "ACTIVE" || claimedAt < (left.get(endpoint_id) ?? 0);
+  return isUnavailable ? later(parkedMs, lane) : undefined;
 }
 
 function later(delayMs: number, lane?: string): Outcome<Sent> {
@@ -164,19 +178,18 @@ function logOrder(log: Log, { row, kind, result }: Settled[number]): void {
   else log.warn("Order {order_id}: {outcome}, {reason_code}", properties);
 }
 
-async function noteTried(
+function noteTried(
   database: Database,
   { endpoints }: OrdersConfig,
   settled: Settled,
-): Promise<boolean> {
+): ReturnType<typeof noteOutcomes> {
   const outcomes = settled.flatMap(({ row: { id, content }, result }) => {
     const { endpoint_id: endpointId, endpoint } = content;
     return endpointId && endpoint && result?.tried
       ? [{ endpointId, orderId: id, reason: result.reason, failuresBefore: endpoint.failures }]
       : [];
   });
-  if (outcomes.length === 0) return false;
-  return (await noteOutcomes(database, endpoints, outcomes)).changed;
+  return noteOutcomes(database, endpoints, outcomes);
 }
 
 // Of the key only its hash.

@@ -297,7 +297,8 @@ const access: TableAccess<Orders> = {
   },
 };
 
-const isWaiting = ({ status }: OrderRow) => status === "PENDING" || status === "RETRYING";
+const isWaiting = ({ status, awaitsPredecessor }: OrderRow) =>
+  status === "PENDING" || status === "RETRYING" || (status === "PARKED" && awaitsPredecessor);
 
 // FAILED is the end of a row in all tables but this one.
 const statusOfModel =
