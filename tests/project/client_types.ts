@@ -11,6 +11,7 @@ import type {
   ErrorCode,
   NewChangeReservation,
   NewPointsReservation,
+  Order,
   PointsBalances,
   PointsChange,
   PointsReservation,
@@ -18,7 +19,7 @@ import type {
   PointsTransactions,
 } from "../../client/client.ts";
 import type { changedSchema, changeSchema } from "../../entitlement/change_entitlement.ts";
-import type { ErrorCode as ServiceErrorCode } from "../../entitlement/errors.ts";
+import type { ErrorCode as EntitlementErrorCode } from "../../entitlement/errors.ts";
 import type { entitlementsSchema } from "../../entitlement/list_entitlements.ts";
 import type {
   changedPointsSchema,
@@ -32,6 +33,8 @@ import type {
   rightReservationSchema,
 } from "../../entitlement/points/reservation.ts";
 import type { reservePointsSchema, reserveRightSchema } from "../../entitlement/points/reserve.ts";
+import type { ErrorCode as NotificationErrorCode } from "../../notification/errors.ts";
+import type { orderSchema } from "../../notification/orders/order.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;
@@ -48,7 +51,7 @@ export type Checked = [
   True<Same<EntitlementChange, z.input<typeof changeSchema>>>,
   True<Same<ChangedEntitlement, z.output<typeof changedSchema>>>,
   True<Same<Entitlements, z.output<typeof entitlementsSchema>>>,
-  True<Same<ErrorCode, ServiceErrorCode>>,
+  True<Same<ErrorCode, EntitlementErrorCode | NotificationErrorCode>>,
   True<SameJson<PointsChange, z.input<typeof pointsChangeSchema>>>,
   True<SameJson<Omit<ChangedPoints, keyof Answered>, z.output<typeof changedPointsSchema>>>,
   True<SameJson<PointsBalances, z.output<typeof balancesSchema>>>,
@@ -58,4 +61,5 @@ export type Checked = [
   True<SameJson<PointsReservations, z.output<typeof reservationsSchema>>>,
   True<SameJson<NewChangeReservation, z.input<typeof reserveRightSchema>>>,
   True<SameJson<ChangeReservation, z.output<typeof rightReservationSchema>>>,
+  True<SameJson<Order, z.output<typeof orderSchema>>>,
 ];
