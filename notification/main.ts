@@ -42,12 +42,15 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     database,
     link,
     wakeDelivery: toDelivery.wake,
+    wakeOrders: toSend.wake,
     inboxes,
   };
   const app = notificationApp({
     database,
     sender,
     toSend,
+    wakeEndpoints: endpointsChanged,
+    endpoints: config.endpoints,
     operators: config.debug ? operators : undefined,
     checks: { ...tables.checks, ...nats.checks },
     authenticator,

@@ -13,6 +13,10 @@ export const plantedPassword = Deno.env.get(variable) ??
 export const plantedSettings = { [variable]: plantedPassword };
 /** The beginning of all idempotency keys of tests. */
 export const plantedKey = "planted-Idempotency";
+/** What orders of tests send. */
+export const plantedPayload = "planted-Payload";
+/** A key of 32 bytes, written as base64url, that encrypts the secrets of endpoints. */
+export const plantedSecretKey = `${plantedStart}-${"x".repeat(25)}A`;
 
 /** The same servers, with the user and the planted password where a url has none. */
 export function withPlanted(urls: string, user: string): string {
@@ -33,13 +37,26 @@ export interface Leak {
 const credentials = {
   "a password": new RegExp(`${plantedStart}[\\w-]*`),
   "a token": /kenri_[0-9a-f]{64}/, // as `deno task token` makes it
+  "a secret of an endpoint": /whsec_[\w+/=-]{20,}/,
   "a JWT": /eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}/,
 };
-const all = { ...credentials, "an idempotency key": new RegExp(plantedKey) };
+const all = {
+  ...credentials,
+  "an idempotency key": new RegExp(plantedKey),
+  "a payload": new RegExp(plantedPayload),
+};
+const { "a secret of an endpoint": _, ...besideSecrets } = all;
 
-/** Operators who search an event by its key may see the key, but no credential. */
+/**
+ * Operators who search an event by its key may see the key, but no credential. The answer that creates
+ * a secret shows it.
+ */
 export function leaksIn(where: string, text: string): Leak[] {
-  const secrets = /(^|\/)debug\b/.test(where) ? credentials : all;
+  const secrets = /(^|\/)debug\b/.test(where)
+    ? credentials
+    : /(^|\/)secrets\b/.test(where)
+    ? besideSecrets
+    : all;
   return text.split("\n").flatMap((line, i) =>
     Object.entries(secrets).flatMap(([what, secret]): Leak[] => {
       const at = line.search(secret);

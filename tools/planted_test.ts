@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { newToken } from "../shared/access/tokens.ts";
-import { leaksIn, leaksInFolder, plantedKey, plantedPassword, withPlanted } from "./planted.ts";
+import {
+  leaksIn,
+  leaksInFolder,
+  plantedKey,
+  plantedPassword,
+  plantedPayload,
+  plantedSecretKey,
+  withPlanted,
+} from "./planted.ts";
 
 Deno.test("a planted secret is found anywhere in a text, and the report does not repeat it", async () => {
   const folder = await Deno.makeTempDir({ prefix: "kenri-planted-" });
@@ -29,6 +37,22 @@ Deno.test("operators may see an idempotency key, but no password", () => {
   assert.deepEqual(leaksIn("debug-1", `{"idempotency_key":"${plantedKey}-1"}`), []);
   assert.equal(leaksIn("debug-1", plantedPassword).length, 1);
   assert.equal(leaksIn("logs-1", plantedKey).length, 1);
+});
+
+Deno.test("the secret of an endpoint may be in the answer that creates it, and nowhere else", () => {
+  const secret = `{"secret":"whsec_${"aB3/".repeat(8)}"}`;
+  assert.deepEqual(leaksIn("secrets-1", secret), []);
+  for (const where of ["answers-1", "debug-1", "services-1", "output"]) {
+    assert.equal(leaksIn(where, secret).length, 1, where);
+  }
+});
+
+Deno.test("the key of secrets and the payload of an order are found", () => {
+  assert.equal(Uint8Array.fromBase64(plantedSecretKey, { alphabet: "base64url" }).length, 32);
+  for (const secret of [plantedSecretKey, plantedPayload]) {
+    assert.equal(leaksIn("services-1", `{"message":"${secret}"}`).length, 1);
+    assert.equal(leaksIn("secrets-1", secret).length, 1);
+  }
 });
 
 Deno.test("urls without a password get the planted one", () => {

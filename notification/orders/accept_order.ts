@@ -121,7 +121,8 @@ function orderOf(
 }
 
 // Names are judged again at each send, when they are resolved.
-export async function requirePublic(sender: Sender, url: string): Promise<void> {
+export async function requirePublic(sender: Sender | undefined, url: string): Promise<void> {
+  if (!sender) throw senderNotConfigured();
   try {
     const refused = await sender.check(url);
     if (refused) throw apiError("ADDRESS_BLOCKED", refused.message);

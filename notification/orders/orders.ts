@@ -72,7 +72,8 @@ export interface Sent {
 const endpoint: Sql = sql`(
       select json_build_object('url', endpoint.url, 'state', endpoint.state,
         'at_once', endpoint.at_once, 'failures', endpoint.failures,
-        'is_probe', endpoint.probe_order_id is not distinct from claimed.id,
+        'is_probe', endpoint.state = 'FAILING'
+          and endpoint.probe_order_id is not distinct from claimed.id,
         'secrets', (
           select json_agg(encode(secret.ciphertext, 'hex') order by secret.secret_id desc)
           from endpoint_secrets secret
@@ -93,13 +94,15 @@ const isBehindParked: Sql = sql`endpoint_id is not null and exists (
         and earlier.aggregate_key = claimed.aggregate_key
         and earlier.position < claimed.position) as is_behind_parked`;
 
-// Rows of an endpoint that is not ACTIVE are parked by the statement that would make them wait.
+// Rows of an endpoint that is not ACTIVE are parked by the statement that would make them wait. The
+// endpoint is locked, so that none is parked after its draining has ended (unpark.ts).
 const parkedOr = (status: Sql): Sql =>
   sql`case
       when row.endpoint_id is not null and exists (
         select from endpoints endpoint
         where endpoint.endpoint_id = row.endpoint_id
-          and endpoint.state <> 'ACTIVE') then 'PARKED'
+          and endpoint.state <> 'ACTIVE'
+        for share) then 'PARKED'
       else ${status} end`;
 
 // Of the sends of one destination, a claim takes no more than these.

@@ -2,12 +2,15 @@ import { type RouteConfig, z } from "@hono/zod-openapi";
 import { errorAnswer } from "../http/fields.ts";
 import type { ScopedRoute } from "../http/openapi.ts";
 import { keyIsUsed } from "./answer.ts";
-import type { CommandRoute } from "./route.ts";
+import type { CommandRoute, Key } from "./route.ts";
 
 // What the descriptions of all commands have in common: the headers, and how a request is answered
 // that can't be read or whose key belongs to another one.
 
-type Described<Fields> = Pick<CommandRoute<Fields, never>, "route" | "key" | "body" | "refusals">;
+type Described<Fields> = Pick<
+  CommandRoute<Fields, never>,
+  "route" | "key" | "body" | "refusals" | "invalid"
+>;
 type Responses = RouteConfig["responses"];
 
 export function described<Fields>(command: Described<Fields>): ScopedRoute {
@@ -40,14 +43,15 @@ function refusalsOf<Fields>({ key, refusals }: Described<Fields>): Responses {
   };
 }
 
-function unreadable<Fields>({ key, body }: Described<Fields>): Responses {
+function unreadable<Fields>({ key, body, invalid }: Described<Fields>): Responses {
   if (!key && !body) return {};
   const fields = Object.entries(body?.schema.shape ?? {});
   const required = fields.find(([, field]) => !z.safeParse(field, undefined).success);
-  const missing = required?.[0] ?? (key ? "Idempotency-Key" : "request body");
+  const missing = required?.[0] ?? (key && !key.isOptional ? "Idempotency-Key" : "request body");
   return {
-    400: errorAnswer("A header, the body or a field is missing or invalid", {
+    400: errorAnswer<string>("A header, the body or a field is missing or invalid", {
       BAD_REQUEST: `${missing} is required`,
+      ...invalid,
     }),
     ...(body ? unreadableBody : {}),
   };
@@ -73,12 +77,15 @@ function jsonBody<Fields>(
 
 export const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
-const keyHeader = ({ advice, example }: { advice: string; example: string }) => ({
-  "Idempotency-Key": z.string().regex(keyPattern).openapi({
-    description: `Makes the request safe to repeat for 24 hours; ${advice}`,
-    example,
-  }),
-});
+const keyHeader = ({ advice, example, isOptional = false }: Key) => {
+  const schema = z.string().regex(keyPattern);
+  return {
+    "Idempotency-Key": (isOptional ? schema.optional() : schema).openapi({
+      description: `Makes the request safe to repeat for 24 hours; ${advice}`,
+      example,
+    }),
+  };
+};
 
 const traceHeaders = {
   traceparent: z.string().optional().openapi({

@@ -20,12 +20,19 @@ import { described, keyPattern } from "./description.ts";
 export interface CommandRoute<Fields, Input> {
   // Without what the routes of all commands have in common: see described.
   route: ScopedRoute;
-  key?: { advice: string; example: string }; // without it, the route takes no Idempotency-Key
+  key?: Key; // without it, the route takes no Idempotency-Key
   body?: Body<Fields>;
   refusals?: { description: string; messages: Record<string, string> }; // by their codes, with 409
+  invalid?: Record<string, string>; // what else is answered with 400, by the codes
   // May throw an ApiError. `fields` is undefined for a route without a body.
   toInput(fields: Fields, sender: Sender, req: HonoRequest): Input | Promise<Input>;
   count?(result: Result): void;
+}
+
+export interface Key {
+  advice: string;
+  example: string;
+  isOptional?: boolean; // a request without a key is carried out each time
 }
 
 export interface Body<Fields> {
@@ -35,7 +42,7 @@ export interface Body<Fields> {
 
 export interface Sender extends Trace {
   caller: string; // "" if callers have no names
-  idempotencyKey: string; // "" if the route takes none
+  idempotencyKey: string; // "" if there is none
 }
 
 export type Result = Outcome | "invalid" | "unavailable" | "error";
@@ -83,13 +90,14 @@ async function readInput<Fields, Input>(
   trace: Trace,
 ): Promise<Input> {
   const { req } = context;
-  const idempotencyKey = key ? readKey(req.raw.headers.get("Idempotency-Key")) : "";
+  const idempotencyKey = key ? readKey(req.raw.headers.get("Idempotency-Key"), key) : "";
   const fields = body ? readFields(body, await readJson(req.raw)) : undefined as Fields;
   const caller = callerOf(context).name;
   return await toInput(fields, { caller, idempotencyKey, ...trace }, req);
 }
 
-function readKey(given: string | null): string {
+function readKey(given: string | null, { isOptional = false }: Key): string {
+  if (given === null && isOptional) return "";
   if (given === null || given.trim() === "") {
     throw new ApiError("BAD_REQUEST", "Idempotency-Key is required");
   }

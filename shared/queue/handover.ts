@@ -26,8 +26,12 @@ export interface Written<Row, Result> {
 }
 
 export class Handover<Row> {
-  readonly wake = new Wakeup();
+  readonly wake: Wakeup;
   taker: Taker<Row> | undefined; // the worker, while it runs
+
+  constructor(wake = new Wakeup()) {
+    this.wake = wake;
+  }
 
   async write<Result>(
     rows: number,

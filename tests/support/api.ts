@@ -72,8 +72,15 @@ export function list(url: string, userId: string): Promise<Answer> {
 export async function call(url: string, init?: RequestInit): Promise<Answer> {
   const response = await fetch(url, init);
   const text = await response.text();
-  keep(url.includes("/debug/") ? "debug" : "answers", text);
+  keep(kindOf(url, init?.method), text);
   return { status: response.status, headers: response.headers, text, json: parsed(text) };
+}
+
+/** Where the answer is kept: what is searched for secrets knows which answers may show one. */
+function kindOf(url: string, method: string | undefined): string {
+  if (url.includes("/debug/")) return "debug";
+  const showsSecret = /\/v1\/endpoints(\/[^/]+\/rotate-secret)?$/.test(url) && method === "POST";
+  return showsSecret ? "secrets" : "answers";
 }
 
 function parsed(text: string): unknown {

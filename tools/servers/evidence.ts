@@ -17,7 +17,8 @@ export async function keepErrors(ownerUrl: string): Promise<void> {
       ownerUrl,
       `select table_name, column_name from information_schema.columns
        where table_schema = 'public'
-         and column_name in ('last_error', 'error', 'error_message', 'reason', 'who', 'items')`,
+         and column_name in ('last_error', 'last_error_msg', 'error', 'error_message', 'reason', 'who',
+           'items')`,
     );
     for (const { table_name: table, column_name: column } of columns) {
       const rows = await ask<{ text: string }>(

@@ -1,0 +1,107 @@
+// Who may send an order, and what happens to it while its sends take long or the sender is away: W-110.
+// Crashes are in the crash matrix.
+import assert from "node:assert/strict";
+import type { Settings } from "../../tools/servers/service_process.ts";
+import { startService } from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
+import {
+  ledger,
+  order,
+  orderRows,
+  senderSettings,
+  startOrders,
+  untilAllAre,
+} from "../support/orders.ts";
+import { startReceiver } from "../support/receiver.ts";
+
+const brief: Settings = {
+  NOTIFICATION_ORDERS_LEASE: "1s",
+  NOTIFICATION_ORDERS_SEND_TIMEOUT: "20s",
+};
+
+Deno.test("W-110: the heartbeat keeps the lease of a send that takes longer, so no other replica sends it", async () => {
+  await using stage = await startOrders(brief);
+  await using _other = await stage.replica();
+  const { receiver } = stage;
+  receiver.behave({ delayMs: 4_000 });
+  await order(stage, { url: receiver.url });
+  await receiver.until(1);
+  const leases = new Set<number>();
+  await until("it is sent", async () => {
+    const rows = await stage.rows<{ lease_until: Date; left: boolean }>(
+      "select lease_until, lease_until > now() as left from outbox_orders where status = 'SENDING'",
+    );
+    for (const { lease_until, left } of rows) {
+      assert.ok(left, "its lease has run out");
+      leases.add(Number(lease_until));
+    }
+    return (await orderRows(stage)).every(({ status }) => status === "SUCCEEDED");
+  });
+  assert.ok(leases.size >= 4, `extended ${leases.size} times`);
+  const [row] = await orderRows(stage);
+  assert.equal(row?.attempts, 0);
+  assert.equal(receiver.received.length, 1);
+});
+
+Deno.test("while the sender is away nothing is counted, and everything is sent when it is back", async () => {
+  await using stage = await startOrders();
+  const { receiver, sender } = stage;
+  await sender.kill();
+  for (let i = 0; i < 20; i++) await order(stage, { url: receiver.url });
+  const reports = () => stage.service.log.filter(({ level }) => level === "warning").length;
+  const before = reports();
+  await until("the log says so", () => reports() > before || before > 0);
+  await stage.rows("select pg_sleep(1)");
+  for (const { status, attempts } of await orderRows(stage)) {
+    assert.ok(["PENDING", "SENDING"].includes(status), status);
+    assert.equal(attempts, 0);
+  }
+  await using _back = await startService("sender", {
+    ...senderSettings,
+    SENDER_HTTP_PORT: new URL(sender.url).port,
+  });
+  const rows = await untilAllAre(stage, ["SUCCEEDED"]);
+  assert.ok(rows.every(({ attempts }) => attempts === 0));
+  assert.equal(
+    new Set(receiver.received.map(({ headers }) => headers.get("Idempotency-Key"))).size,
+    20,
+  );
+  assert.equal(receiver.received.length, 20);
+});
+
+Deno.test("a sender that refuses the token counts nothing, either", async () => {
+  await using stage = await startOrders({}, { SENDER_TOKEN: "x".repeat(40) });
+  await order(stage, { url: stage.receiver.url });
+  await stage.rows("select pg_sleep(1)");
+  const [row] = await orderRows(stage);
+  assert.deepEqual([row?.attempts, row?.last_error_code], [0, null]);
+  assert.deepEqual(await ledger(stage), []);
+  assert.equal(stage.receiver.connections, 0);
+});
+
+Deno.test("three replicas that claim a few at a time send each of 300 orders once", async () => {
+  await using stage = await startOrders({ NOTIFICATION_ORDERS_BATCH_SIZE: "7" });
+  await using _second = await stage.replica();
+  await using _third = await stage.replica();
+  const { receiver } = stage;
+  const answers = await Promise.all(
+    Array.from({ length: 300 }, (_, i) => order(stage, { url: `${receiver.url}/${i % 5}` })),
+  );
+  assert.ok(answers.every(({ status }) => status === 202));
+  await untilAllAre(stage, ["SUCCEEDED"]);
+  const keys = receiver.received.map(({ headers }) => headers.get("Idempotency-Key"));
+  assert.equal(keys.length, 300);
+  assert.deepEqual(new Set(keys), new Set(answers.map(({ json }) => json.order_id)));
+  assert.equal((await ledger(stage)).length, 300);
+});
+
+Deno.test("a destination that hangs holds up no other", async () => {
+  await using stage = await startOrders({ NOTIFICATION_ORDERS_SEND_TIMEOUT: "30s" });
+  const { receiver } = stage;
+  await using other = await startReceiver();
+  receiver.behave("hang");
+  for (let i = 0; i < 200; i++) await order(stage, { url: receiver.url });
+  for (let i = 0; i < 20; i++) await order(stage, { url: other.url });
+  await other.until(20, 10_000);
+  assert.ok(receiver.open <= 4, `${receiver.open} at once`);
+});
