@@ -6,10 +6,15 @@ import type {
   ChangedEntitlement,
   ChangedPoints,
   ChangeReservation,
+  CreatedEndpoint,
+  EndpointAttempts,
+  EndpointChange,
+  Endpoints,
   EntitlementChange,
   Entitlements,
   ErrorCode,
   NewChangeReservation,
+  NewEndpoint,
   NewPointsReservation,
   Order,
   PointsBalances,
@@ -17,6 +22,7 @@ import type {
   PointsReservation,
   PointsReservations,
   PointsTransactions,
+  RotatedSecret,
 } from "../../client/client.ts";
 import type { changedSchema, changeSchema } from "../../entitlement/change_entitlement.ts";
 import type { ErrorCode as EntitlementErrorCode } from "../../entitlement/errors.ts";
@@ -33,6 +39,14 @@ import type {
   rightReservationSchema,
 } from "../../entitlement/points/reservation.ts";
 import type { reservePointsSchema, reserveRightSchema } from "../../entitlement/points/reserve.ts";
+import type { changedFieldsSchema } from "../../notification/endpoints/change_endpoint.ts";
+import type {
+  madeSchema,
+  newEndpointSchema,
+} from "../../notification/endpoints/create_endpoint.ts";
+import type { attemptsSchema } from "../../notification/endpoints/list_attempts.ts";
+import type { endpointsSchema } from "../../notification/endpoints/list_endpoints.ts";
+import type { rotatedSchema } from "../../notification/endpoints/rotate_secret.ts";
 import type { ErrorCode as NotificationErrorCode } from "../../notification/errors.ts";
 import type { orderSchema } from "../../notification/orders/order.ts";
 
@@ -62,4 +76,10 @@ export type Checked = [
   True<SameJson<NewChangeReservation, z.input<typeof reserveRightSchema>>>,
   True<SameJson<ChangeReservation, z.output<typeof rightReservationSchema>>>,
   True<SameJson<Order, z.output<typeof orderSchema>>>,
+  True<SameJson<NewEndpoint, z.input<typeof newEndpointSchema>>>,
+  True<SameJson<EndpointChange, z.input<typeof changedFieldsSchema>>>,
+  True<SameJson<Omit<CreatedEndpoint, keyof Answered>, z.output<typeof madeSchema>>>,
+  True<SameJson<Endpoints, z.output<typeof endpointsSchema>>>,
+  True<SameJson<Omit<RotatedSecret, keyof Answered>, z.output<typeof rotatedSchema>>>,
+  True<SameJson<EndpointAttempts, z.output<typeof attemptsSchema>>>,
 ];

@@ -71,7 +71,7 @@ export async function startReceiverPage(port: number): Promise<ReceiverPage> {
   return {
     url: receiver.url,
     register: async (notification) => {
-      const kenri = notificationClient(notification, { deadlineMs: 5_000 });
+      const kenri = notificationClient(notification, { deadlineMs: 2_000 });
       try {
         const made = await registered(kenri, hook);
         secret = made.secret;
@@ -87,17 +87,20 @@ export async function startReceiverPage(port: number): Promise<ReceiverPage> {
   };
 }
 
-// Nobody can look up a secret, so an endpoint of an earlier start gets a new one.
+const description = "The page of deno task dev";
+
+// Nobody can look up a secret, so the endpoint of an earlier start gets a new one.
 async function registered(
   kenri: ReturnType<typeof notificationClient>,
   url: string,
 ): Promise<{ id: string; secret: string | undefined }> {
   const key = crypto.randomUUID();
   const { endpoints } = await kenri.listEndpoints({ limit: 200 });
-  const known = endpoints.find((endpoint) => endpoint.url === url);
+  const known = endpoints.find((endpoint) => endpoint.description === description);
+  if (known && known.url !== url) await kenri.changeEndpoint(known.endpoint_id, { url });
   const made = known
     ? await kenri.rotateSecret(key, known.endpoint_id, { overlap: "0s" })
-    : await kenri.createEndpoint(key, { url, description: "the page of deno task dev" });
+    : await kenri.createEndpoint(key, { url, description });
   return { id: made.endpoint_id, secret: made.secret };
 }
 
