@@ -12,6 +12,7 @@ import { ApiError } from "@kenri/shared/http/errors.ts";
 import { problemsOf } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
+import { maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { counter, countersBy } from "@kenri/shared/telemetry/metrics.ts";
 
@@ -57,7 +58,7 @@ const requestSchema = z.object({
     z.string().regex(/^[\x20-\x7e]*$/, "must be visible ASCII characters"),
   ),
   body: z.string(),
-  timeout_ms: z.int().min(1).max(600_000),
+  timeout_ms: z.int().min(1).max(maxTimerMs),
 });
 
 const checkSchema = z.object({ url: z.string() });

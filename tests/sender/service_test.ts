@@ -76,7 +76,7 @@ Deno.test("a request that it can't make as it is written is refused, and nothing
   const good = requestTo(receiver.url);
   const bad: unknown[] = [
     ...["x", [], null, {}, { ...good, method: "GET" }, { ...good, url: 1 }],
-    ...[0, -1, 1.5, 600_001, "1"].map((timeout_ms) => ({ ...good, timeout_ms })),
+    ...[0, -1, 1.5, 2 ** 31, "1"].map((timeout_ms) => ({ ...good, timeout_ms })),
     ...[
       "host",
       "Content-Length",
