@@ -37,8 +37,9 @@ export function senderApp({ send, check, authenticator, log }: AppParts): OpenAP
   return app;
 }
 
-// A payload has at most 16 KiB, and as part of a text each of its quotes takes two bytes.
-const maxBytes = 64 * 1024;
+// A payload has at most 16 KiB when it is accepted. It may become longer: `1e20` is written with 21
+// digits, and in a text each quote takes two bytes.
+const maxBytes = 128 * 1024;
 
 async function readRequest<Body>(request: Request, schema: z.ZodType<Body>): Promise<Body> {
   const { success, data, error } = schema.safeParse(await readJson(request, maxBytes));
