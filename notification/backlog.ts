@@ -8,8 +8,11 @@ import type { ConsumerInfo } from "nats";
 import { natsDeadLetters } from "./consume_events.ts";
 import { notificationDlq } from "./dead_letters/dead_deliveries.ts";
 import { notifications } from "./deliveries.ts";
+import { deadOrder } from "./operators/orders/dead_orders.ts";
+import { countEndpoints, findParked } from "./operators/orders/parked.ts";
+import { orders } from "./orders/orders.ts";
 
-// Metrics of what waits in the stream and to be sent, and of the dead letters.
+// Metrics of what waits in the stream and to be sent, of what is parked, and of the dead letters.
 
 const deadLetters = collectedGauge(
   "notification_dlq_current",
@@ -34,8 +37,48 @@ const deliveries: QueueGauges = {
   })),
 };
 
-export function backlogFigures(database: Database): Promise<Figure[]> {
-  return queueFigures(database, deliveries);
+const dueOrders: QueueGauges = {
+  table: orders,
+  waiting: collectedGauge(
+    "kenri_orders_due_current",
+    "due orders that wait to be sent, counted up to 100,000",
+  ),
+  ageSeconds: collectedGauge(
+    "kenri_orders_due_age_seconds",
+    "time since the order became due that has waited longest; 0 when none waits",
+  ),
+  dead: [{ table: deadOrder, gauge: deadLetters, labels: { layer: deadOrder.layer } }],
+};
+
+const parkedOrders = collectedGauge(
+  "kenri_orders_parked",
+  "orders that are parked until their endpoint is `ACTIVE`, counted up to 100,000",
+);
+const parkedAge = collectedGauge(
+  "kenri_orders_parked_age_seconds",
+  "age of the oldest parked order; 0 when none is parked",
+);
+const endpoints = collectedGauge("kenri_endpoints", "endpoints by their state", ["state"]);
+const parkedAtMost = 100_000;
+
+export async function backlogFigures(database: Database): Promise<Figure[]> {
+  const [ofDeliveries, ofOrders, { parked, oldest_parked_seconds }, byState] = await Promise.all([
+    queueFigures(database, deliveries),
+    queueFigures(database, dueOrders),
+    findParked(database, parkedAtMost),
+    countEndpoints(database),
+  ]);
+  return [
+    ...ofDeliveries,
+    ...ofOrders,
+    { gauge: parkedOrders, value: parked },
+    { gauge: parkedAge, value: Math.max(0, oldest_parked_seconds ?? 0) },
+    ...Object.entries(byState).map(([state, value]) => ({
+      gauge: endpoints,
+      labels: { state },
+      value,
+    })),
+  ];
 }
 
 // Undefined without a connection to NATS, or while the consumer is missing.

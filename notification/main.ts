@@ -42,6 +42,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
     database,
     link,
     wakeDelivery: toDelivery.wake,
+    wakeOrders: toSend.wake,
     inboxes,
   };
   const app = notificationApp({

@@ -30,11 +30,14 @@ function comesFirst(one: Step, other: Step): boolean {
 }
 
 /** What else is known of a step, in one line. */
-export function detailOf({ error, stream_seq, worker, begun_at, who, reason }: Step): string {
+export function detailOf(step: Step): string {
+  const { error, stream_seq, worker, begun_at, who, reason, order_id, to } = step;
   return [
+    to ? `to ${to}:` : undefined,
     error,
     stream_seq ? `stream sequence ${stream_seq}` : undefined,
     who ? `by ${who}: ${reason}` : undefined,
+    order_id ? `order ${order_id}` : undefined,
     worker ? `(worker ${worker}${begun_at ? `, since ${time(begun_at)}` : ""})` : undefined,
   ].filter((part) => part).join(" ");
 }

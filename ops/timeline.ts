@@ -17,7 +17,7 @@ const route = reads<By, Timeline>("timeline");
 
 export const timeline: Command<Service[]> = {
   usage:
-    "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY [--caller NAME] | --reservation ID",
+    "timeline EVENT_ID | --user USER | --key IDEMPOTENCY_KEY [--caller NAME] | --reservation ID | --order ID",
   words: 1,
   summary: "Show where an event is: each step in every service, with times and errors",
   options: {
@@ -25,26 +25,32 @@ export const timeline: Command<Service[]> = {
     key: { type: "string" },
     caller: { type: "string" },
     reservation: { type: "string" },
+    order: { type: "string" },
   },
   help: `
   --user USER       the latest events of a user, one line each
   --key KEY         the event of a request, and the stored answer (kept for 24 hours)
   --caller NAME     whose key it is, if callers need credentials: each caller has keys of its own
   --reservation ID  a reservation, and the event that it led to
+  --order ID        an order, and the event that it is about; an event shows all of its orders
 
 One event is shown step by step. Most events go CHANGED → PUBLISHED → RECEIVED → SENT. Other steps are
 RETRIED, TAKEN_OVER (the lease of its worker expired), LOST (by the stream), MENDED (republished by
 the reconciliation), and what operators did: SENT_BACK, REPLAYED. The last step is SENT, GAVE_UP, or
 CAPTURED (JetStream no longer delivers it). What was reserved for a time begins with RESERVED and DUE,
-and ends with DONE or CANCELLED; DONE and CHANGED are one commit. The outbox keeps an event for a day after it was
+and ends with DONE or CANCELLED; DONE and CHANGED are one commit. An order begins with ORDERED and
+ends with SUCCEEDED or GAVE_UP; PUT_OFF and PROBED count no attempt. The outbox keeps an event for a day after it was
 published; its receiver keeps it for 30 days.
 Exit code 1 if no event is found.`,
   async run(services, { positionals, values }) {
     const [eventId] = positionals;
     const [user, key] = [text(values["user"]), storedKey(values)];
-    const reservation = text(values["reservation"]);
-    if ([eventId, user, key, reservation].filter((given) => given !== undefined).length !== 1) {
-      throw new UsageError("exactly one of EVENT_ID, --user, --key, --reservation is required");
+    const [reservation, order] = [text(values["reservation"]), text(values["order"])];
+    const given = [eventId, user, key, reservation, order].filter((one) => one !== undefined);
+    if (given.length !== 1) {
+      throw new UsageError(
+        "exactly one of EVENT_ID, --user, --key, --reservation, --order is required",
+      );
     }
     const asked = services.filter(({ looks }) => looks.timeline);
     if (user !== undefined) {
@@ -59,6 +65,8 @@ Exit code 1 if no event is found.`,
     }
     const { events, keys, unreachable } = reservation !== undefined
       ? await find(asked, "reservation_id", reservation)
+      : order !== undefined
+      ? await find(asked, "order_id", order)
       : key !== undefined
       ? await find(asked, "idempotency_key", key)
       : await find(asked, "event_id", eventId ?? "");
@@ -140,7 +148,7 @@ function joined(
   for (const { name } of services) {
     for (const { events: known } of answers.filter(({ service }) => service.name === name)) {
       for (const one of known) {
-        const id = one.event_id ?? one.reservation_id ?? "";
+        const id = one.event_id ?? one.reservation_id ?? one.order_id ?? "";
         const event = events.get(id) ?? new Map();
         events.set(id, event.set(name, one));
       }
@@ -157,9 +165,9 @@ function firstAt(event: Event): string {
   return anyOf(event)?.steps[0]?.at ?? "";
 }
 
-// Only the service that reserves knows it.
-function reservationOf(event: Event): string | undefined {
-  return event.values().find((one) => one.reservation_id)?.reservation_id ?? undefined;
+// Only the service that reserves, or that has the order, knows it.
+function idOf(event: Event, name: "reservation_id" | "order_id"): string | undefined {
+  return event.values().find((one) => one[name])?.[name] ?? undefined;
 }
 
 function toJson(event: Event): Record<string, unknown> {
@@ -181,7 +189,7 @@ function eventTable(services: Service[], events: Event[]): string {
   const titles = services.map(({ looks }) => looks.timeline?.title ?? "");
   return table(events, {
     "CHANGED": (event) => time(firstAt(event)),
-    "EVENT_ID": (event) => anyOf(event)?.event_id ?? `reserved ${reservationOf(event)}`,
+    "EVENT_ID": (event) => anyOf(event)?.event_id ?? `reserved ${idOf(event, "reservation_id")}`,
     "ITEM": (event) => anyOf(event)?.stock_keeping_unit,
     "VERSION": (event) => anyOf(event)?.version,
     "TYPE": (event) => anyOf(event)?.type,
@@ -205,7 +213,8 @@ function stepsOf(services: Service[], event: Event): string {
   return [
     list({
       event: known?.event_id ?? "none yet",
-      reservation: reservationOf(event),
+      reservation: idOf(event, "reservation_id"),
+      order: idOf(event, "order_id"),
       user: known?.user_id ?? "unknown",
       item: known?.stock_keeping_unit ?? "unknown",
       type: known?.type ?? "unknown",

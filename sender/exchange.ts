@@ -8,7 +8,8 @@ import {
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import type { Buffer } from "node:buffer";
 import http, { type ClientRequest, type IncomingMessage } from "node:http";
-import https from "node:https";
+import net, { type Socket } from "node:net";
+import tls from "node:tls";
 
 // One request and its answer on a connection of its own to one address. A connection is never used
 // again: the runtime would send a request a second time if a used one closed before the answer.
@@ -58,27 +59,30 @@ export function exchange(
 type Phase = "nothing" | "address" | "receiver";
 
 function begin(
-  { address, port, host, url }: Destination,
+  to: Destination,
   method: string,
   headers: Record<string, string>,
 ): { request: ClientRequest; progress: { reached: Phase } } {
+  const { url } = to;
+  const socket = connect(to);
   const progress: { reached: Phase } = { reached: "nothing" };
-  const isEncrypted = url.protocol === "https:";
-  const request = (isEncrypted ? https : http).request({
-    host: address,
-    port,
+  socket.on("connect", () => progress.reached = url.protocol === "http:" ? "receiver" : "address");
+  socket.on("secureConnect", () => progress.reached = "receiver");
+  const request = http.request({
     method,
     path: url.href.slice(url.origin.length).replace(/#.*/, ""),
     headers: { "user-agent": "Kenri", ...headers, host: url.host },
-    agent: false,
+    createConnection: () => socket,
     maxHeaderSize,
-    ...(isEncrypted && host !== address ? { servername: host } : {}),
-  });
-  request.on("socket", (socket) => {
-    socket.on("connect", () => progress.reached = isEncrypted ? "address" : "receiver");
-    socket.on("secureConnect", () => progress.reached = "receiver");
   });
   return { request, progress };
+}
+
+// node:https would need a permission to list the trusted authorities, which this does not.
+function connect({ address, port, host, url }: Destination): Socket {
+  if (url.protocol === "http:") return net.connect({ host: address, port });
+  const servername = host === address ? {} : { servername: host };
+  return tls.connect({ host: address, port, ...servername, ALPNProtocols: ["http/1.1"] });
 }
 
 const late: Record<Phase, string> = {
@@ -120,7 +124,7 @@ function failureOf(error: Error, reached: Phase): SendFailure | NotConnected {
 
 function reasonCodeOf(error: Error, reached: Phase): SendReason {
   // The permissions of the process forbid the address.
-  if (error.name === "NotCapable") return "ADDRESS_BLOCKED";
+  if (error.name === "NotCapable" && error.message.includes("net access")) return "ADDRESS_BLOCKED";
   return reached === "address" ? "TLS_FAILED" : "CONNECTION_FAILED";
 }
 

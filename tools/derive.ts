@@ -100,8 +100,8 @@ function provisionedServices(): string {
 
 function withMembers(text: string): string {
   const members = [...services.map(({ name }) => name), "shared", "proto", "ops", "client"];
-  const line = members.map((name) => `"./${name}"`).join(", ");
-  return text.replace(/(?<=^ {2}"workspace": \[)[^\]]*/m, line);
+  const lines = members.map((name) => `\n    "./${name}"`).join();
+  return text.replace(/(?<=^ {2}"workspace": \[)[^\]]*/m, `${lines}\n  `);
 }
 
 /** All tasks of services are the same but for the name, so the first is the pattern. */

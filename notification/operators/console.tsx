@@ -3,7 +3,10 @@ import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
 import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
 import { perSecond, whole } from "@kenri/shared/console/text.ts";
 import { inboxPage, inboxPath } from "./inbox_page.tsx";
-import { deliveryQueue, looks } from "./looks.ts";
+import { deliveryQueue, looks, orderQueue } from "./looks.ts";
+import { endpointsPage } from "./orders/endpoints_page.tsx";
+import { endpointsPath, ordersPath } from "./orders/links.tsx";
+import { ordersPage } from "./orders/orders_page.tsx";
 import type { DeliveryStatus } from "./status.ts";
 
 // The console of this service: from the stream to the user.
@@ -17,6 +20,7 @@ const counters = {
   duplicates: messages("duplicate"),
   unreadable: messages("unreadable"),
   ...workerCounters("delivery"),
+  ordersSent: workerCounters("orders").done,
 };
 
 export const notificationConsole: ServiceConsole<DeliveryStatus, keyof typeof counters> = {
@@ -31,9 +35,24 @@ export const notificationConsole: ServiceConsole<DeliveryStatus, keyof typeof co
     CAPTURED: "JetStream no longer delivers the message. A copy of it was kept as a dead letter.",
     PROCESSING: "The notification is being sent.",
     SENT: "The channel accepted the notification.",
+    ORDERED: "The order was accepted, or an endpoint wants the event.",
+    SENDING: "The order is being sent.",
+    PUT_OFF: "The receiver asked for a pause. This counts no attempt.",
+    PROBED: "Sent to find out whether the endpoint can be reached again. This counts no attempt.",
+    SUCCEEDED: "The receiver accepted it, and the ledger says so.",
+    ABORTED: "Given up without a send.",
+    REPLAYED: "Sent again: a replay of the endpoint.",
   },
-  toneOfStates: { SENT: "good", NOT_RECEIVED: "bad" },
-  more: [{ path: inboxPath, title: "Inbox", page: inboxPage }],
+  toneOfStates: {
+    ...{ SENT: "good", NOT_RECEIVED: "bad" },
+    ...{ SUCCEEDED: "good", FAILED: "bad", ABORTED: "bad", PARKED: "muted" },
+    ...{ ACTIVE: "good", PAUSED: "muted", FAILING: "bad", DISABLED: "bad", GONE: "muted" },
+  },
+  more: [
+    { path: inboxPath, title: "Inbox", page: inboxPage },
+    { path: ordersPath, title: "Orders", page: ordersPage },
+    { path: endpointsPath, title: "Endpoints", page: endpointsPage },
+  ],
 };
 
 function stagesOf(
@@ -71,6 +90,11 @@ function stagesOf(
       unit: "sends/s",
       facts: [["retries", perSecond(rates.rate("retried"))]],
     }),
+    {
+      ...queueStage(orderQueue, status),
+      about: "Sends to the outside, and webhooks.",
+      flow: { unit: "sends/s", rate: rates.rate("ordersSent"), rates: rates.rates("ordersSent") },
+    },
   ];
 }
 

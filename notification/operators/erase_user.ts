@@ -17,8 +17,9 @@ import {
 } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import type { Notification } from "../notification.ts";
+import { countOrders, eraseOrders, lockOrders } from "./orders/erase_orders.ts";
 
-// Erases a user from notifications, dead letters and the copies of dead messages.
+// Erases a user from notifications, dead letters, the copies of dead messages, orders and endpoints.
 
 type Decode = Inbox<Notification>["decode"];
 
@@ -28,7 +29,9 @@ export function eraseUser(database: Database, decode: Decode): Handler {
 
 async function erase(tx: Transaction, erasure: Erasure, decode: Decode): Promise<Erased> {
   await lockDeadLetters(tx, erasure.userId);
-  const { waiting, notifications } = await countNotifications(tx, erasure.userId);
+  const sending = await lockOrders(tx, erasure.userId);
+  const { waiting: unsent, notifications } = await countNotifications(tx, erasure.userId);
+  const waiting = unsent + sending;
   if (waiting > 0) return { waiting, rows: {} };
   const copies = (await findCopies(tx, erasure.userId)).filter((copy) =>
     isOf(copy, erasure.userId, decode)
@@ -38,12 +41,15 @@ async function erase(tx: Transaction, erasure: Erasure, decode: Decode): Promise
     notifications,
     notification_dlq: deadLetters,
     notification_nats_dlq: copies.length,
+    ...await countOrders(tx, erasure.userId),
   };
-  if (erasure.dryRun || notifications + deadLetters + copies.length === 0) return { waiting, rows };
+  const isKnown = Object.values(rows).some((number) => number > 0);
+  if (erasure.dryRun || !isKnown) return { waiting, rows };
   await recordErasure(tx, erasure, rows);
   await eraseNotifications(tx, erasure);
   await eraseDeadLetters(tx, erasure);
   await dropCopies(tx, erasure, copies);
+  await eraseOrders(tx, erasure);
   await refuseWhenReceived(tx, erasure.userId);
   return { waiting, rows };
 }
@@ -174,5 +180,8 @@ async function dropCopies(
 // will be found to be a duplicate.
 async function refuseWhenReceived(tx: Transaction, userId: string): Promise<void> {
   const { waiting } = await countNotifications(tx, userId);
-  if (waiting > 0) throw unavailable("an event of this user arrived in the meantime, try again");
+  const { outbox_orders: orders = 0 } = await countOrders(tx, userId);
+  if (waiting + orders > 0) {
+    throw unavailable("an event of this user arrived in the meantime, try again");
+  }
 }

@@ -1,9 +1,11 @@
 import type { Looks, QueueLooks } from "@kenri/shared/operators/looks.ts";
+import { endpointProblems, orderFigures, orders } from "./orders/commands.ts";
+import { endpoints, endpointsShow } from "./orders/endpoint_commands.ts";
 import type { DeliveryStatus } from "./status.ts";
 
 // What operators see of this service.
 
-export const timelineBy = ["event_id", "user_id"] as const;
+export const timelineBy = ["event_id", "user_id", "idempotency_key", "order_id"] as const;
 
 export const deliveryQueue: QueueLooks<DeliveryStatus> = {
   title: "Waiting",
@@ -16,21 +18,40 @@ export const deliveryQueue: QueueLooks<DeliveryStatus> = {
   of: (status) => status,
 };
 
+export const orderQueue: QueueLooks<DeliveryStatus> = {
+  title: "Orders",
+  noun: "due order",
+  until: "to be sent",
+  command: "orders late",
+  layers: ["order"],
+  lateSeconds: 60, // the receivers are slower than we are, and are only given a few sends at once
+  waitsForNats: false,
+  of: (status) => status.orders,
+};
+
 export const looks: Looks<DeliveryStatus> = {
   status: {
-    queues: [deliveryQueue],
-    figures: ({ undelivered, unacknowledged, undelivered_points, unacknowledged_points }) => ({
-      "messages not yet delivered": undelivered ?? "unknown",
-      "messages not yet acknowledged": unacknowledged ?? "unknown",
-      "messages of points not yet delivered": undelivered_points ?? "unknown",
-      "messages of points not yet acknowledged": unacknowledged_points ?? "unknown",
+    queues: [deliveryQueue, orderQueue],
+    figures: (status) => ({
+      "messages not yet delivered": status.undelivered ?? "unknown",
+      "messages not yet acknowledged": status.unacknowledged ?? "unknown",
+      "messages of points not yet delivered": status.undelivered_points ?? "unknown",
+      "messages of points not yet acknowledged": status.unacknowledged_points ?? "unknown",
+      ...orderFigures(status.orders),
     }),
+    problems: ({ orders }) => endpointProblems(orders),
   },
   timeline: { title: "notification", absent: "not received", by: timelineBy },
   deadLetters: {
     delivery: "Notifications that could not be sent.",
     advisory: "Messages that JetStream no longer delivers. A copy of each was kept.",
+    order: "Orders that could not be sent, or that nobody could send any more.",
   },
   erasesUsers: true,
   logsOperations: true,
+  commands: {
+    "orders": orders,
+    "endpoints": endpoints,
+    "endpoints show": endpointsShow,
+  },
 };

@@ -11,24 +11,33 @@ import { type EventInboxes, natsDeadLetters } from "../consume_events.ts";
 import { status, statusRoute } from "./status.ts";
 import { eraseUser } from "./erase_user.ts";
 import { inbox, inboxRoute } from "./inbox.ts";
+import { attemptsRoute, listAttempts } from "./orders/attempts.ts";
+import { deadOrders } from "./orders/dead_orders.ts";
+import { endpointsRoute, listEndpoints } from "./orders/endpoints.ts";
+import { listOrders, ordersRoute } from "./orders/orders.ts";
 import { eventsRoute, timeline } from "./timeline.ts";
 
 export interface OperatorParts {
   database: Database;
   wakeDelivery: Wakeup;
+  wakeOrders: Wakeup;
   inboxes: EventInboxes;
   link: NatsLink;
 }
 
 export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void {
-  const { database, wakeDelivery, inboxes, link } = parts;
+  const { database, wakeDelivery, wakeOrders, inboxes, link } = parts;
   const tables = [
     deadDeliveries(database, wakeDelivery),
     deadMessages({ database, table: natsDeadLetters }, inboxes),
+    deadOrders(database, wakeOrders),
   ];
   addRoute(app, inboxRoute, inbox(database));
   addRoute(app, statusRoute, status(database, tables, link, inboxes));
   addRoute(app, eventsRoute, timeline(database));
+  addRoute(app, ordersRoute, listOrders(database));
+  addRoute(app, attemptsRoute, listAttempts(database));
+  addRoute(app, endpointsRoute, listEndpoints(database));
   addDeadLetterRoutes(app, "notification", database, tables);
   addRoute(app, eraseUserRoute("notification"), eraseUser(database, inboxes[0].decode));
 }

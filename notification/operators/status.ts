@@ -7,12 +7,18 @@ import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import { consumerInfo } from "../backlog.ts";
 import { notifications } from "../deliveries.ts";
+import { orders } from "../orders/orders.ts";
+import { countEndpoints, endpointStates, findParked } from "./orders/parked.ts";
 
 const waiting = waitingRows(notifications, {
   notification_id: z.uuid(),
   event_id: z.uuid(),
   version: z.int(),
 });
+
+const dueOrders = waitingRows(orders, { order_id: z.uuid() }, { order_id: "id" });
+
+const parkedAtMost = 10_000;
 
 const lag = (description: string) => z.int().nullable().openapi({ description });
 
@@ -23,6 +29,14 @@ const statusSchema = z.object({
   unacknowledged: lag("Messages that the consumer was given and that may be redelivered"),
   undelivered_points: lag("The same for the consumer of the events of points"),
   unacknowledged_points: lag("The same for the consumer of the events of points"),
+  orders: z.object({
+    ...dueOrders.fields,
+    parked: z.int().openapi({ description: `Counted up to ${parkedAtMost}` }),
+    oldest_parked_seconds: z.number().nullable(),
+    endpoints: z.record(z.enum(endpointStates), z.int()).openapi({
+      description: "Number of endpoints by state",
+    }),
+  }).openapi({ description: "Those that are due wait, the longest first" }),
 }).openapi("DeliveryStatus");
 
 export type DeliveryStatus = z.infer<typeof statusSchema>;
@@ -38,11 +52,21 @@ export function status(
   return async () => {
     const parts = await Promise.all([
       waiting.read(database),
+      readOrders(database).then((orders) => ({ orders })),
       lagOf(link, inboxes),
       countErrors(tables).then((errors) => ({ errors })),
     ]);
     return Response.json(Object.assign({}, ...parts));
   };
+}
+
+async function readOrders(database: Database) {
+  const [due, parked, endpoints] = await Promise.all([
+    dueOrders.read(database),
+    findParked(database, parkedAtMost),
+    countEndpoints(database),
+  ]);
+  return { ...due, ...parked, endpoints };
 }
 
 // Without NATS the rest of the status is still worth showing.

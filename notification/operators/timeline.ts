@@ -1,8 +1,10 @@
 import {
+  type Asked,
   type EventTimeline,
   inOrder,
   maxEvents,
   readAsked,
+  type Step,
   timelineRoute,
 } from "@kenri/shared/operators/timeline.ts";
 import {
@@ -17,19 +19,33 @@ import { listOf } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
 import { notifications } from "../deliveries.ts";
 import { timelineBy } from "./looks.ts";
+import { findOrderSteps, findOrderTimelines, findOrderUnder } from "./orders/order_timelines.ts";
 
-// The timelines of events in this service, from the stream to the send.
+// The timelines of events in this service, from the stream to all sends, and of single orders.
 
 export const eventsRoute = timelineRoute("notification", timelineBy);
 
 export function timeline(database: Database): Handler {
   return async ({ req }) => {
     const asked = readAsked(req.query(), timelineBy);
-    const ids = asked.by === "event_id"
-      ? asked.value
-      : await findEventsOfUser(database, asked.value);
-    return Response.json({ events: await findTimelines(database, ids) });
+    return Response.json({ events: await findAsked(database, asked) });
   };
+}
+
+async function findAsked(
+  database: Database,
+  asked: Asked<(typeof timelineBy)[number]>,
+): Promise<EventTimeline[]> {
+  switch (asked.by) {
+    case "event_id":
+      return await findTimelines(database, asked.value);
+    case "user_id":
+      return await findTimelines(database, await findEventsOfUser(database, asked.value));
+    case "order_id":
+      return await findOrderTimelines(database, [asked.value]);
+    case "idempotency_key":
+      return await findOrderTimelines(database, await findOrderUnder(database, asked.value));
+  }
 }
 
 async function findEventsOfUser(database: Database, userId: string): Promise<string[]> {
@@ -73,13 +89,14 @@ interface CapturedRow extends Record<string, unknown> {
 
 async function findTimelines(database: Database, ids: string[]): Promise<EventTimeline[]> {
   if (ids.length === 0) return [];
-  const [rows, captured] = await Promise.all([
+  const [rows, captured, orders] = await Promise.all([
     findRowTimelines<NotificationRow>(database, events, ids),
     findCaptured(database, ids),
+    findOrderSteps(database, ids),
   ]);
   const capturedOf = Map.groupBy(captured, ({ event_id }) => event_id);
-  return ids.filter((id) => rows.has(id) || capturedOf.has(id)).map((id) =>
-    toTimeline(id, rows.get(id), capturedOf.get(id) ?? [])
+  return ids.filter((id) => rows.has(id) || capturedOf.has(id) || orders.has(id)).map((id) =>
+    toTimeline(id, rows.get(id), capturedOf.get(id) ?? [], orders.get(id) ?? [])
   );
 }
 
@@ -99,6 +116,7 @@ function toTimeline(
   event_id: string,
   found: RowTimeline<NotificationRow> | undefined,
   captured: CapturedRow[],
+  orders: Step[],
 ): EventTimeline {
   return {
     event_id,
@@ -111,6 +129,7 @@ function toTimeline(
     steps: inOrder([
       ...captured.map(({ at, error, stream_seq }) => ({ at, step: "CAPTURED", error, stream_seq })),
       ...found?.steps ?? [],
+      ...orders,
     ]),
   };
 }

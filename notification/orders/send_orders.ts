@@ -7,7 +7,7 @@ import { Worker } from "@kenri/shared/queue/worker.ts";
 import { inSpan, tracing } from "@kenri/shared/telemetry/tracing.ts";
 import { FailingInHand } from "../endpoints/failing_in_hand.ts";
 import { noteOutcomes } from "../endpoints/health.ts";
-import { observeOrders } from "./metrics.ts";
+import { observeClaimed, observeOrders } from "./metrics.ts";
 import { type OrderRow, orders, type Sent } from "./orders.ts";
 import { expiresInMs, outcomeOf } from "./receivers_answer.ts";
 import type { Reason } from "./reasons.ts";
@@ -54,6 +54,7 @@ export function sending(
       }
       return claim;
     },
+    claimed: observeClaimed,
     atOnce: (lane) => atOnce.get(lane) ?? options.endpoints.atOnce,
     retriesOf: (row) => sendOptions(row, options),
     work: async (row, traceparent) => {

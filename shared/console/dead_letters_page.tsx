@@ -1,6 +1,7 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { Layers } from "../operators/looks.ts";
 import type { DeadLetter, DeadLetterCounts, DeadLetterPage } from "../operators/dead_letters.ts";
+import { subjectOf, subjectTitle } from "../operators/subject.ts";
 import { pageAnswer } from "./answers.ts";
 import { queryOf, type ShowPage } from "./ask.ts";
 import { takeNote } from "./forms.ts";
@@ -84,24 +85,23 @@ function Errors({ errors }: DeadLetterCounts): JSX.Element {
 function Selection({ layer, list }: { layer: string; list: DeadLetterPage }): JSX.Element {
   const { dead_letters } = list;
   if (dead_letters.length === 0) return <p class="empty">No dead letters in this layer.</p>;
-  const what = dead_letters.some(({ reservation_id }) => reservation_id) ? "Reservation" : "Event";
   return (
     <form method="get" action={confirmPath}>
       <input type="hidden" name="layer" value={layer} />
       <Table
         label="Dead letters, the oldest first"
-        columns={["Select", "Id", "Age", what, "Error"]}
-        rows={dead_letters.map(({ id, age_seconds, event_id, reservation_id, error }) => [
+        columns={["Select", "Id", "Age", subjectTitle(dead_letters), "Error"]}
+        rows={dead_letters.map((dead) => [
           <label class="choose">
-            <input type="checkbox" name="id" value={id} />
-            <span class="hidden">Select {id}</span>
+            <input type="checkbox" name="id" value={dead.id} />
+            <span class="hidden">Select {dead.id}</span>
           </label>,
-          <a href={`${deadLetterPath}${queryOf({ layer, id })}`}>
-            {id === event_id || id === reservation_id ? "Show" : id}
+          <a href={`${deadLetterPath}${queryOf({ layer, id: dead.id })}`}>
+            {dead.id === subjectOf(dead)?.id ? "Show" : dead.id}
           </a>,
-          age(age_seconds),
-          <TimelineLink of={{ event_id, reservation_id }} />,
-          <span class="error">{error}</span>,
+          age(dead.age_seconds),
+          <TimelineLink of={dead} />,
+          <span class="error">{dead.error}</span>,
         ])}
         none=""
       />
@@ -147,7 +147,7 @@ function OneDeadLetter(
               {layer} <span class="muted">{about}</span>
             </span>,
           ],
-          [dead.reservation_id ? "reservation" : "event", <TimelineLink of={dead} />],
+          [subjectTitle([dead]).toLowerCase(), <TimelineLink of={dead} />],
           [
             "since",
             <span>

@@ -16,22 +16,23 @@ interface EventCardParts {
 }
 
 export function EventCard({ site, event, meaningOf, children }: EventCardParts): JSX.Element {
-  const { event_id, reservation_id, user_id, status, steps, next_retry_at, attempt_count } = event;
+  const { event_id, reservation_id, order_id, user_id, steps, next_retry_at } = event;
   const { idempotency_key: key } = event;
   return (
     <article class="card">
       <h2>
-        {event.type ?? "Event"} <Status site={site} status={status} />
+        {event.type ?? "Event"} <Status site={site} status={event.status} />
       </h2>
       <Facts
         facts={[
           event_id !== null && ["event", <code>{event_id}</code>],
           !!reservation_id && ["reservation", <code>{reservation_id}</code>],
+          !!order_id && ["order", <code>{order_id}</code>],
           ["user", user_id === null ? "–" : <UserLink id={user_id} />],
           ["item", `${event.stock_keeping_unit ?? "–"}, version ${event.version ?? "–"}`],
           ["trace", <code>{event.trace_id ?? "–"}</code>],
           !!key && ["idempotency key", <code>{shortKey(key)}</code>],
-          ["failed attempts", attempt_count],
+          ["failed attempts", event.attempt_count],
           next_retry_at !== null && ["next attempt", <When at={next_retry_at} />],
         ]}
       />
@@ -57,7 +58,7 @@ interface StepParts {
 }
 
 function StepItem({ step, meaning, before }: StepParts): JSX.Element {
-  const { at, error, worker, stream_seq, who, reason, begun_at } = step;
+  const { at, error, worker, stream_seq, who, reason, begun_at, order_id, to } = step;
   const seconds = before && before.at && at
     ? (Date.parse(at) - Date.parse(before.at)) / 1_000
     : null;
@@ -65,6 +66,7 @@ function StepItem({ step, meaning, before }: StepParts): JSX.Element {
     <li class={error ? "trouble" : undefined}>
       <p>
         <b>{step.step}</b> <When at={at} />
+        {to && <span class="word">to {to}</span>}
         {seconds !== null && <span class="muted">+{age(seconds)}</span>}
       </p>
       <p>{meaning}</p>
@@ -76,6 +78,7 @@ function StepItem({ step, meaning, before }: StepParts): JSX.Element {
           begun_at && `started at ${begun_at.slice(11, 23)}`,
           who && `by ${who}`,
           reason && `reason: ${reason}`,
+          order_id && `order ${order_id}`,
         ].filter(Boolean).join(" · ")}
       </p>
     </li>

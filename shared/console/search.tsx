@@ -1,4 +1,5 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
+import { type SubjectIds, subjectOf } from "../operators/subject.ts";
 import type { TimelineBy } from "../operators/timeline.ts";
 import { queryOf } from "./ask.ts";
 
@@ -16,6 +17,7 @@ const everySearch: SearchBy[] = [
   { by: "event_id", title: "event id" },
   { by: "idempotency_key", title: "idempotency key" },
   { by: "reservation_id", title: "reservation id" },
+  { by: "order_id", title: "order id" },
 ];
 
 export function searchesBy(allowed: readonly TimelineBy[]): SearchBy[] {
@@ -71,16 +73,11 @@ export function SearchField({ id, label, value, maxlength }: FieldParts): JSX.El
   );
 }
 
-interface Ids {
-  event_id?: string | null | undefined;
-  reservation_id?: string | null | undefined;
-}
-
-// Leads to the timeline of an event, or of a reservation that has none.
-export function TimelineLink({ of: { event_id, reservation_id } }: { of: Ids }): JSX.Element {
-  const id = event_id ?? reservation_id;
-  if (!id) return <span class="muted">–</span>;
-  const by: TimelineBy = event_id ? "event_id" : "reservation_id";
+// Leads to the timeline of an event, of one of its orders, or of a reservation that has no event.
+export function TimelineLink({ of: ids }: { of: SubjectIds }): JSX.Element {
+  const subject = subjectOf(ids);
+  if (!subject) return <span class="muted">–</span>;
+  const { by, id } = subject;
   return (
     <a href={`${timelinePath}${queryOf({ by, q: id })}`}>
       <code>{id}</code>

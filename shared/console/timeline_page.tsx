@@ -100,8 +100,8 @@ function Events({ site, events }: { site: Site; events: EventTimeline[] }): JSX.
 function PeerLinks(
   { site: { peers }, by, value }: { site: Site; by: string; value: string },
 ): JSX.Element | null {
-  // Only the service that receives the requests knows their keys and what they reserve.
-  if (by === "idempotency_key" || by === "reservation_id") return null;
+  // Only the service that receives the requests knows their keys, what they reserve and their orders.
+  if (by !== "event_id" && by !== "user_id") return null;
   return (
     <>
       {peers.map(({ name, url }) => (

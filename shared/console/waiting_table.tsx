@@ -1,12 +1,12 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { WaitingRow } from "../operators/status.ts";
+import { subjectTitle } from "../operators/subject.ts";
 import { Table, When } from "./layout.tsx";
 import { TimelineLink } from "./search.tsx";
 
 // The rows that have waited longest, and what each waits for.
 
 export function WaitingTable({ noun, rows }: { noun: string; rows: WaitingRow[] }): JSX.Element {
-  const isReserved = rows.some(({ reservation_id }) => reservation_id !== undefined);
   const hasVersions = rows.some(({ version }) => version !== undefined);
   const version = (shown: string | number | undefined) => hasVersions ? [shown ?? "–"] : [];
   return (
@@ -15,7 +15,7 @@ export function WaitingTable({ noun, rows }: { noun: string; rows: WaitingRow[] 
       columns={[
         ...[
           "Since",
-          isReserved ? "Reservation" : "Event",
+          subjectTitle(rows),
           "Key",
           ...version("Version").map(String),
         ],

@@ -20,6 +20,7 @@ const deadLetterSchema = z.object({
   id: z.string(),
   event_id: z.string().nullable(),
   reservation_id: z.string().nullish(),
+  order_id: z.string().nullish(),
   error: z.string(),
   since: z.string(),
   age_seconds: z.number(),

@@ -3,7 +3,7 @@ import type { ScopedRoute } from "../http/openapi.ts";
 import { lookRoute } from "./look_route.ts";
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import { type Backlog, countBacklog, inTurn } from "../queue/backlog.ts";
-import type { AnyTable } from "../queue/leased_table.ts";
+import { type AnyTable, columnsOf } from "../queue/leased_table.ts";
 import { countSchema } from "./dead_letters.ts";
 
 // What an operator wants to know first about a service: does it flow, what waits, what failed
@@ -31,6 +31,7 @@ const rowFields = {
 export type WaitingRow = z.infer<z.ZodObject<typeof rowFields>> & {
   event_id?: string;
   reservation_id?: string;
+  order_id?: string;
   version?: number;
 };
 
@@ -85,11 +86,12 @@ function findOldest(
   columns: string[],
 ): Promise<Record<string, unknown>[]> {
   const { order } = table.description;
+  const { attempts, retryAt, error } = columnsOf(table.description);
   return query(
     database,
     `select ${columns.join(", ")}, aggregate_key, status, ${utc(order.turn.text)} as created_at,
-       attempt_count, ${utc("next_retry_at")} as next_retry_at, locked_by,
-       ${utc("lease_until")} as lease_until, last_error
+       ${attempts.text} as attempt_count, ${utc(retryAt.text)} as next_retry_at, locked_by,
+       ${utc("lease_until")} as lease_until, ${error.text} as last_error
      from (select * ${inTurn(table).text} limit $1) as oldest`,
     [shownAtMost],
   );

@@ -16,15 +16,21 @@ const stepSchema = z.object({
   stream_seq: z.int().nullish(),
   who: z.string().nullish(),
   reason: z.string().nullish(),
+  order_id: z.uuid().nullish().openapi({
+    description: "If the step belongs to one of the sends of the event",
+  }),
+  to: z.string().nullish().openapi({ description: "Where that send goes" }),
 }).openapi("TimelineStep");
 
 const eventSchema = z.object({
   event_id: z.uuid().nullable().openapi({
-    description: "Null for a reservation that has no event yet, or will never have one",
+    description:
+      "Null for a reservation that has no event yet or will never have one, and for an order of a caller",
   }),
   reservation_id: z.uuid().nullish().openapi({
     description: "If the change was reserved for a time; the steps then begin with the reservation",
   }),
+  order_id: z.uuid().nullish().openapi({ description: "If the timeline is that of one send" }),
   user_id: z.string().nullable(),
   stock_keeping_unit: z.string().nullable(),
   version: z.int().nullable(),
@@ -74,11 +80,14 @@ const storedKeys = z.string().regex(
   "must be a key, or a caller's name, a space, and the key",
 ).openapi({ description: "The key; with a named caller the name, a space, and the key" });
 
+const ownId = z.uuid("must be a UUID").transform((id) => id.toLowerCase());
+
 const idSchemas = {
   event_id: eventIds,
   user_id: fieldSchema(),
   idempotency_key: storedKeys,
-  reservation_id: z.uuid("must be a UUID").transform((id) => id.toLowerCase()),
+  reservation_id: ownId,
+  order_id: ownId,
 };
 export type TimelineBy = keyof typeof idSchemas;
 

@@ -1,7 +1,7 @@
 import { type Database, query, utc } from "../postgres/postgres.ts";
 import { findAttempts } from "../queue/attempts.ts";
 import { listOf } from "../postgres/sql.ts";
-import type { AnyTable } from "../queue/leased_table.ts";
+import { type AnyTable, columnsOf } from "../queue/leased_table.ts";
 import type { EventTimeline, Step } from "./timeline.ts";
 
 // What happened to the rows of a table of leased rows, as steps of the timelines of their events.
@@ -53,15 +53,15 @@ export async function findRowTimelines<Row extends TimelineRow>(
 
 function findRows<Row extends TimelineRow>(
   database: Database,
-  { table: { description: { name, id } }, columns, foundBy = "event_id", begun, done }:
-    TimelineTable,
+  { table: { description }, columns, foundBy = "event_id", begun, done }: TimelineTable,
   ids: string[],
 ): Promise<Row[]> {
+  const { name, id } = description;
+  const { attempts, retryAt } = columnsOf(description);
   return query<Row>(
     database,
-    `select ${id} as id, ${foundBy} as found_by, status, attempt_count, ${
-      utc("next_retry_at")
-    } as next_retry_at,
+    `select ${id} as id, ${foundBy} as found_by, status, ${attempts.text} as attempt_count,
+       ${utc(retryAt.text)} as next_retry_at,
        ${utc(begun.at)} as begun_at, ${utc(done.at)} as done_at,
        ${utc("locked_at")} as locked_at, locked_by, ${columns}
      from ${name}

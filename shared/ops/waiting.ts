@@ -1,4 +1,5 @@
 import type { QueueLooks, ServiceStatus } from "../operators/looks.ts";
+import { subjectOf, subjectTitle } from "../operators/subject.ts";
 import type { OwnCommand } from "./command.ts";
 import { type NoFields, reads } from "./service_api.ts";
 import { ageOf, table, time } from "./text.ts";
@@ -17,15 +18,13 @@ A leased row is being processed by a worker. A row with a next try has failed be
 the reason. Any other row waits for an earlier row with the same key, or for a worker.`,
     async run(service) {
       const { waiting, oldest } = of(await service.ask(route, {}));
-      const isReserved = oldest.some(({ reservation_id }) => reservation_id !== undefined);
       return {
         problem: false,
         json: { waiting, oldest },
         text: oldest.length === 0 ? "Nothing is waiting." : [
           table(oldest, {
             "AGE": ({ created_at }) => ageOf(created_at),
-            [isReserved ? "RESERVATION_ID" : "EVENT_ID"]: ({ event_id, reservation_id }) =>
-              event_id ?? reservation_id,
+            [`${subjectTitle(oldest).toUpperCase()}_ID`]: (row) => subjectOf(row)?.id,
             "KEY": ({ aggregate_key }) => aggregate_key,
             "STATUS": ({ status }) => status,
             "ATTEMPTS": ({ attempt_count }) => attempt_count,

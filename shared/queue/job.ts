@@ -66,6 +66,7 @@ export interface Job<Row extends Claimed, Result> extends LeaseOptions<Row>, Ret
   pollIntervalMs: number;
   retriesOf?(row: Row): Retries; // for rows that have others than the rest
   claim(limit: number, context: ClaimContext): Promise<Claim<Row>>;
+  claimed?(rows: Row[]): void; // claimed or handed over
   atOnce?(lane: string): number; // how many rows of a lane may be worked on at once
   // With tracing, `traceparent` is the parent of the next step.
   work(row: Row, traceparent?: string): Promise<Outcome<Result>>;

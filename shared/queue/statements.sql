@@ -767,7 +767,8 @@ select id as id, aggregate_key, attempts as attempt_count, taken_over,
     (
       select json_build_object('url', endpoint.url, 'state', endpoint.state,
         'at_once', endpoint.at_once, 'failures', endpoint.failures,
-        'is_probe', endpoint.probe_order_id is not distinct from claimed.id,
+        'is_probe', endpoint.state = 'FAILING'
+          and endpoint.probe_order_id is not distinct from claimed.id,
         'secrets', (
           select json_agg(encode(secret.ciphertext, 'hex') order by secret.secret_id desc)
           from endpoint_secrets secret
@@ -850,7 +851,8 @@ with changed as (
       when row.endpoint_id is not null and exists (
         select from endpoints endpoint
         where endpoint.endpoint_id = row.endpoint_id
-          and endpoint.state <> 'ACTIVE') then 'PARKED'
+          and endpoint.state <> 'ACTIVE'
+        for share) then 'PARKED'
       else 'FAILED' end,
     attempts = row.attempts + 1,
     next_run_at = now() + make_interval(secs => settled.delay_ms / 1000),
@@ -932,7 +934,8 @@ with changed as (
       when row.endpoint_id is not null and exists (
         select from endpoints endpoint
         where endpoint.endpoint_id = row.endpoint_id
-          and endpoint.state <> 'ACTIVE') then 'PARKED'
+          and endpoint.state <> 'ACTIVE'
+        for share) then 'PARKED'
       else 'PENDING' end,
     next_run_at = now() + make_interval(secs => settled.delay_ms / 1000),
     locked_by = null, locked_at = null, lease_until = null, claim_token = null
@@ -952,7 +955,8 @@ with changed as (
       when row.endpoint_id is not null and exists (
         select from endpoints endpoint
         where endpoint.endpoint_id = row.endpoint_id
-          and endpoint.state <> 'ACTIVE') then 'PARKED'
+          and endpoint.state <> 'ACTIVE'
+        for share) then 'PARKED'
       else 'PENDING' end,
     next_run_at = now() + make_interval(secs => settled.delay_ms / 1000),
     last_error_msg = settled.error,

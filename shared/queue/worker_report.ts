@@ -83,6 +83,7 @@ export class WorkerReport<Row extends Claimed, Result> {
 
   claimed(rows: Row[]): void {
     this.#claimed.inc(rows.length);
+    this.#job.claimed?.(rows);
     this.#takenOver.inc(rows.filter(({ takenOver }) => takenOver).length);
   }
 

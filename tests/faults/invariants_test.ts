@@ -97,13 +97,13 @@ const harms: Record<string, Harm> = {
 
 Deno.test("the invariants hold after a quiet run, and each planted fault breaks its own invariant", async () => {
   const world = await quietWorld();
-  const whole = invariantsOf(world.tables, world.answered, world.sends);
+  const whole = invariantsOf(world.tables, world.answered, world.sends, world.received);
   assertAllHold(whole);
   assert.ok(whole.every(({ checked }) => checked > 0), JSON.stringify(whole, null, 2));
   for (const [what, { to, does }] of Object.entries(harms)) {
     const harmed = structuredClone(world);
     does(harmed);
-    const invariants = invariantsOf(harmed.tables, harmed.answered, harmed.sends);
+    const invariants = invariantsOf(harmed.tables, harmed.answered, harmed.sends, harmed.received);
     const broken = invariants.filter(({ violations }) => violations > 0);
     assert.ok(broken.some(({ statement }) => statement.startsWith(`${to}.`)), what);
     assert.throws(() => assertAllHold(invariants), what);

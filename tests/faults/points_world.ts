@@ -1,6 +1,7 @@
 // Points and reservations of the quiet run whose tables invariants_test.ts damages, and the damage.
 import assert from "node:assert/strict";
 import type { Answered, SendRecord } from "../../tools/chaos/invariants/invariants.ts";
+import type { Receipt } from "../../tools/chaos/invariants/order_invariants.ts";
 import type { AllTables } from "../../tools/chaos/invariants/tables.ts";
 import type { AnyRequest, ReserveRequest } from "../../tools/load/any_request.ts";
 import type { Answer } from "../../tools/load/repeating_client.ts";
@@ -9,6 +10,7 @@ export interface World {
   tables: AllTables;
   answered: Answered[];
   sends: SendRecord[];
+  received: Receipt[];
 }
 
 export interface Harm {

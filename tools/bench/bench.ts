@@ -15,6 +15,7 @@ import { beforeFutureOf, fullOf, heldOf, hotOf, insteadOf, replicasOf } from "./
 import { startLatency } from "./latency.ts";
 import { machineFacts } from "./machine.ts";
 import { plotOf } from "./plot.ts";
+import { startOrders, startOrdersBesideDead, startOrdersByKey } from "./orders.ts";
 import { startReceive, startReceiveDrain } from "./receive.ts";
 import { startRelay } from "./relay.ts";
 import { startRelayDrain } from "./relay_drain.ts";
@@ -60,6 +61,9 @@ const works: Record<string, StartWork> = {
   "due-exact-broker": startBrokerExact,
   "due-broker": insteadOf(startBrokerDrain, startDueDrain, "due_broker"),
   "due-crash": startDueCrash,
+  orders: startOrders,
+  "orders-dead": startOrdersBesideDead,
+  "orders-key": startOrdersByKey,
   soak: startSoak,
 };
 const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker", "due-crash"];

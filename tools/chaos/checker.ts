@@ -8,6 +8,12 @@ import { leaksIn } from "../planted.ts";
 import { failingUser, type SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { poisonUser } from "./messages.ts";
+import {
+  endpointsComeBack,
+  ordersSucceed,
+  repeatedOrdersAreExplained,
+  whatSucceededIsNotSent,
+} from "./order_invariants.ts";
 import { eventsAreNotGivenUp, poisonIsKept, poisonLeavesNothing } from "./poison_invariants.ts";
 import {
   healsInTime,
@@ -20,7 +26,12 @@ export function check(evidence: Evidence): Invariant[] {
   const tables = withoutPoison(evidence.tables);
   const { requests } = evidence;
   return [
-    ...invariantsOf(tables, answeredOf(requests), evidence.log.sends.filter(isOfClients)),
+    ...invariantsOf(
+      tables,
+      answeredOf(requests),
+      evidence.log.sends.filter(isOfClients),
+      evidence.received.filter(({ body }) => !body.includes(`"${poisonUser}`)),
+    ),
     everyRequestWasAnswered(requests),
     versionsFollowAnswers(requests),
     soleClientsAreNotRefused(requests),
@@ -30,6 +41,10 @@ export function check(evidence: Evidence): Invariant[] {
     outagesUseUpNoAttempts(tables),
     sendsAreInOrder(evidence.log.sends.filter(isOfClients), tables),
     repeatedSendsAreExplained(evidence),
+    ordersSucceed(tables),
+    endpointsComeBack(tables),
+    repeatedOrdersAreExplained(evidence),
+    whatSucceededIsNotSent(evidence),
     poisonLeavesNothing(evidence),
     poisonIsKept(evidence),
     eventsAreNotGivenUp(evidence),
@@ -48,6 +63,11 @@ function withoutPoison(tables: AllTables): AllTables {
     ...tables,
     notifications: tables.notifications.filter(isOfClients),
     processed: tables.processed.filter((id) => !poisoned.has(id)),
+    eventTypes: tables.eventTypes.filter(isOfClients),
+    orders: tables.orders.filter(({ event_id }) => !poisoned.has(event_id ?? "")),
+    ledger: tables.ledger.filter(({ idempotency_key }) =>
+      !poisoned.has(idempotency_key.split(":")[0] ?? "")
+    ),
   };
 }
 

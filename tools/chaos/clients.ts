@@ -1,7 +1,7 @@
 // The load: clients that behave as real ones do. Whatever goes wrong, they repeat a request under its
 // key until it is answered.
 import { setTimeout as pause } from "node:timers/promises";
-import { type AnyRequest, toHttp } from "../load/any_request.ts";
+import { type AnyRequest, type OrderRequest, toHttp } from "../load/any_request.ts";
 import type { ChangeRequest } from "../load/change_request.ts";
 import { type Answer, type Outcome, RepeatingClient } from "../load/repeating_client.ts";
 import { plantedKey } from "../planted.ts";
@@ -25,6 +25,8 @@ export interface SentRequest {
 export interface LoadOptions {
   /** Each leads to a replica of the entitlement service. */
   urls: string[];
+  /** The same for the notification service, and where its plain orders are sent. */
+  orders: { urls: string[]; to: string };
   changesPerSecond: number;
   /** All clients change entitlements of only these users. Absent: each client has its own users. */
   users?: number | undefined;
@@ -44,15 +46,21 @@ const clients = 32;
 const patience = { attemptTimeoutMs: 3_000, pauseMs: 200 };
 const skus = ["book", "film", "song"];
 
-export function startLoad({ urls, changesPerSecond, users, seed }: LoadOptions): Load {
+export function startLoad({ urls, orders, changesPerSecond, users, seed }: LoadOptions): Load {
   const requests: SentRequest[] = [];
   const stopping = new AbortController();
   const abandoned = new AbortController();
-  const repeating = new RepeatingClient(urls, { ...patience, abandoned: abandoned.signal });
+  const options = { ...patience, abandoned: abandoned.signal };
+  const repeating = new RepeatingClient(urls, options);
+  const ordering = new RepeatingClient(orders.urls, options);
   const random = new Random(seed);
   const everyMs = clients / changesPerSecond * 1_000;
   const running = Array.from({ length: clients }, async (_, client) => {
-    const story = new Story({ client, users }, new Random(random.int(0, 2 ** 32)), requests);
+    const story = new Story(
+      { client, users, ordersTo: orders.to },
+      new Random(random.int(0, 2 ** 32)),
+      requests,
+    );
     await pause(story.random.next() * everyMs);
     while (!stopping.signal.aborted) {
       const until = Date.now() + everyMs * (0.5 + story.random.next());
@@ -61,7 +69,11 @@ export function startLoad({ urls, changesPerSecond, users, seed }: LoadOptions):
         ...{ ...step, sentAt: Date.now(), answeredAt: 0, attempts: {}, answer: undefined },
       }));
       requests.push(...sent);
-      await Promise.all(sent.map((one) => askUntilAnswered(one, repeating)));
+      await Promise.all(
+        sent.map((one) =>
+          askUntilAnswered(one, one.request.action === "ORDER" ? ordering : repeating)
+        ),
+      );
       story.note(sent);
       await pause(Math.max(0, until - Date.now()));
     }
@@ -83,18 +95,20 @@ class Story {
   readonly random: Random;
   readonly #client: number;
   readonly #users: number | undefined;
+  readonly #ordersTo: string;
   readonly #requests: SentRequest[];
   readonly #isActive = new Map<string, boolean>(); // its own entitlements
   readonly #points: PointsStory;
   #count = 0;
 
   constructor(
-    { client, users }: { client: number; users: number | undefined },
+    { client, users, ordersTo }: { client: number; users: number | undefined; ordersTo: string },
     random: Random,
     requests: SentRequest[],
   ) {
     this.#client = client;
     this.#users = users;
+    this.#ordersTo = ordersTo;
     this.random = random;
     this.#requests = requests;
     const ownOrHot = () => random.next() < 0.7 ? this.#ownUser() : this.#hotUser();
@@ -110,6 +124,7 @@ class Story {
     if (chance < 0.22) return this.#doubleTap();
     if (chance < 0.24) return [this.#failing()];
     if (chance < 0.36) return [this.#hot()];
+    if (chance > 0.95) return [this.#order()];
     return [chance < 0.65 ? { kind: "change", ...this.#points.next() } : this.#own()];
   }
 
@@ -140,6 +155,12 @@ class Story {
     const sku = this.#users === undefined ? this.random.pick(skus) : `book-${this.#client}`;
     const action = this.#isActive.get(`${user} ${sku}`) ? "REVOKE" : "GRANT";
     return { kind: "change", isSole: true, request: this.#request({ user, sku, action }) };
+  }
+
+  #order(): Step {
+    const { key, reason } = this.#named();
+    const request = { action: "ORDER", key, reason, user: this.#ownUser(), url: this.#ordersTo };
+    return { kind: "change", isSole: true, request: request as OrderRequest };
   }
 
   /** All clients change these at once. */

@@ -1,6 +1,7 @@
 // Everything that is known at the end of a run: what clients asked and were answered, what the
 // tables contain, what the channel sent, and which faults were injected.
 import { ask } from "../servers/asking.ts";
+import type { Receipt } from "./invariants/order_invariants.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import type { SentRequest } from "./clients.ts";
 import type { Healing } from "./heal.ts";
@@ -21,6 +22,8 @@ export interface Evidence {
   /** The stalls of the run's own process. */
   stalls: Stall[];
   poison: Poison[];
+  /** What receivers got, in its order. */
+  received: Receipt[];
   runs: Run[];
   /** Other texts that must contain no secret, by their origin: metrics and stored errors. */
   said: Record<string, string>;
@@ -55,7 +58,9 @@ export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
       union select reason || ' ' || who || ' ' || items::text from operations`,
     notification: `select last_error as error from notifications where last_error is not null
       union select error_message from notification_dlq
-      union select reason from notification_nats_dlq where reason is not null`,
+      union select reason from notification_nats_dlq where reason is not null
+      union select last_error_msg from outbox_orders where last_error_msg is not null
+      union select error from order_attempts where error is not null`,
   };
   for (const service of ["entitlement", "notification"] as const) {
     const rows = await ask<{ error: string }>(stack.ownerUrl(service), errors[service]);

@@ -112,6 +112,10 @@ function injectOne(
       return messages.sendAgain(amount, forMs);
     case "poison":
       return messages.sendPoison(amount, forMs);
+    case "receiver-down":
+    case "receiver-hang":
+    case "receiver-refuse":
+      return stack.receivers.disturb(target, kind, lasting);
   }
 }
 

@@ -1,6 +1,7 @@
 // The plan of a run: which fault begins when, where, and for how long. It follows from its arguments
 // alone, so a run can be repeated.
 import { Random } from "./random.ts";
+import { receiverNames } from "./receivers.ts";
 import type { ChaosService } from "./system.ts";
 
 /** What faults can happen to. */
@@ -8,21 +9,29 @@ export interface Targets {
   replica: string[];
   database: string[];
   link: string[];
+  receiver: string[];
 }
 
+type Linked = Pick<ChaosService, "name" | "servers" | "hasClients">;
+
 /** Each replica has a link of its own to each of its servers, and clients have one to each replica. */
-export function targetsOf(services: Pick<ChaosService, "name" | "hasClients">[]): Targets {
+export function targetsOf(services: Linked[]): Targets {
   return {
     replica: services.flatMap(replicasOf),
-    database: services.map(databaseOf),
+    database: services.filter(({ servers }) => servers.includes("database")).map(databaseOf),
     link: services.flatMap((service) =>
       replicasOf(service).flatMap((replica) => [
-        `${replica} > database`,
-        `${replica} > nats`,
+        ...service.servers.map((server) => linkOf(replica, server)),
         ...service.hasClients ? [`clients > ${replica}`] : [],
       ])
     ),
+    receiver: receiverNames,
   };
+}
+
+/** A replica sends through the sender of its own number. */
+export function linkOf(replica: string, server: ChaosService["servers"][0]): string {
+  return `${replica} > ${server === "sender" ? replica.replace(/.*(?=-)/, server) : server}`;
 }
 
 export function replicasOf({ name }: Pick<ChaosService, "name">): string[] {
@@ -67,6 +76,10 @@ const shapes = {
     amount: [20, 300],
   },
   "poison": { cards: 2, part: "stream", target: "stream", seconds: [0, 3], amount: [1, 8] },
+  // Long enough to park what waits for it, and to be probed in vain.
+  "receiver-down": { cards: 2, part: "server", target: "receiver", seconds: [1, 8] },
+  "receiver-hang": { cards: 1, part: "server", target: "receiver", seconds: [1, 8] },
+  "receiver-refuse": { cards: 1, part: "server", target: "receiver", seconds: [1, 8] },
 } satisfies Record<string, Shape>;
 
 export type FaultKind = keyof typeof shapes;

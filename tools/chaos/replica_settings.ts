@@ -1,17 +1,18 @@
 // The settings of a replica. Leases and waits are short, so that much can happen in little time; what
 // bounds attempts and statements is as in production.
 import { type FlowService, pointsSubjectOf, requiredSettings } from "../load/stage.ts";
-import { plantedPassword, withPlanted } from "../planted.ts";
+import { plantedPassword, plantedSecretKey, withPlanted } from "../planted.ts";
 import { failingUser } from "./clients.ts";
 
 export const stream = "entitlement-events";
 export const subject = "entitlement.events";
 export const pointsSubject = pointsSubjectOf({ stream });
 
+export type KenriService = FlowService | "sender";
+
 export interface Ports {
   http: number;
-  database: number;
-  nats: number;
+  to(server: "database" | "nats" | "sender"): number;
 }
 
 export function databaseUrl(port: number, service: string, user = "postgres"): string {
@@ -23,14 +24,24 @@ export const leaseMs = 3_000;
 
 export const serviceUser = (service: string): string => `${service}:${plantedPassword}`;
 
-export function settingsOf(service: FlowService, ports: Ports): Record<string, string> {
-  const natsUrl = withPlanted(`nats://127.0.0.1:${ports.nats}`, "kenri");
-  const serviceUrl = databaseUrl(ports.database, service, serviceUser(service));
-  const common = {
-    ...requiredSettings(service, { natsUrl, serviceUrl, stream, subject }),
+const senderToken = plantedPassword;
+
+export function settingsOf(service: KenriService, ports: Ports): Record<string, string> {
+  const own = {
     SHUTDOWN_GRACE: "5s",
     [`${service.toUpperCase()}_HTTP_PORT`]: `${ports.http}`,
   };
+  if (service === "sender") {
+    return {
+      ...own,
+      SENDER_TOKEN: senderToken,
+      SENDER_ALLOW_ADDRESSES: "127.0.0.1",
+      SENDER_PLAIN_HTTP: "true",
+    };
+  }
+  const natsUrl = withPlanted(`nats://127.0.0.1:${ports.to("nats")}`, "kenri");
+  const serviceUrl = databaseUrl(ports.to("database"), service, serviceUser(service));
+  const common = { ...own, ...requiredSettings(service, { natsUrl, serviceUrl, stream, subject }) };
   if (service === "entitlement") {
     return {
       ...common,
@@ -53,5 +64,24 @@ export function settingsOf(service: FlowService, ports: Ports): Record<string, s
     NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: failingUser,
     // No outage is that long, so the order of sends must hold through all of them.
     NOTIFICATION_DELIVERY_PREDECESSOR_WAIT: "1h",
+    ...orderSettings(ports),
+  };
+}
+
+function orderSettings(ports: Ports): Record<string, string> {
+  return {
+    NOTIFICATION_SENDER_URL: `http://127.0.0.1:${ports.to("sender")}`,
+    NOTIFICATION_SENDER_TOKEN: senderToken,
+    NOTIFICATION_ENDPOINTS_SECRET_KEY: plantedSecretKey,
+    NOTIFICATION_ENDPOINTS_PROBE_MIN: "200ms",
+    NOTIFICATION_ENDPOINTS_PROBE_MAX: "1s",
+    NOTIFICATION_ORDERS_LEASE: `${leaseMs}ms`,
+    NOTIFICATION_ORDERS_POLL_INTERVAL: "200ms",
+    NOTIFICATION_WEBHOOKS_BACKOFF: "100ms,200ms,400ms",
+    // Long enough for the slowest path, but a receiver that hangs shall not use up the time to heal.
+    NOTIFICATION_WEBHOOKS_SEND_TIMEOUT: "2s",
+    // Nothing is parked of plain orders, so their attempts must last through every outage.
+    NOTIFICATION_ORDERS_BACKOFF: "200ms,400ms,800ms",
+    NOTIFICATION_ORDERS_MAX_ATTEMPTS: "1000",
   };
 }

@@ -5,6 +5,7 @@ import { changeOf, type Invariant } from "./invariants/invariant.ts";
 import type { Outcome } from "../load/repeating_client.ts";
 import type { Evidence } from "./evidence.ts";
 import { wasDone } from "./inject.ts";
+import { receivedAgain } from "./order_invariants.ts";
 import { repeatedSends } from "./run_invariants.ts";
 import { type FaultKind, faultKinds } from "./plan.ts";
 
@@ -25,6 +26,9 @@ export interface Figures {
   "dead letters": number;
   sends: number;
   "sends repeated": number;
+  orders: number;
+  received: number;
+  "received again": number;
   "events sent again": number;
   poison: number;
   "poison kept": number;
@@ -76,7 +80,7 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       "own stalls": evidence.stalls.length,
       acknowledged: answered(200, isChange),
       refused: answered(409, isChange),
-      reserved: answered(202),
+      reserved: answered(202, ({ action }) => action === "RESERVE"),
       cancelled: tables.reservations.filter(({ status }) => status === "CANCELLED").length,
       repeated: requests.filter(({ kind }) => kind === "repeat" || kind === "double tap").length,
       "key conflicts": requests.filter(({ kind }) => kind === "key conflict").length,
@@ -85,11 +89,14 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       "dead letters": tables.deadLetters.length,
       sends: log.sends.length,
       "sends repeated": repeatedSends(log.sends).length,
+      orders: tables.orders.length,
+      received: evidence.received.length,
+      "received again": receivedAgain(evidence.received).length,
       "events sent again": run.sentAgain,
       poison: poison.length,
       "poison kept": new Set(evidence.givenUp.map(({ poison }) => poison ?? "")).size,
       ...losses(evidence),
-      "out of order": violationsOf(/^1\. The versions|higher version|in the order/),
+      "out of order": violationsOf(/^1\. The versions|higher version|in the order|in their order/),
       violations: invariants.reduce((sum, { violations }) => sum + violations, 0),
       "seconds to heal": Math.round(healing.ms / 100) / 10,
     },

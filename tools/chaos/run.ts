@@ -11,6 +11,7 @@ import { endAllFaults, injectFaults } from "./inject.ts";
 import { Messages, type Poison } from "./messages.ts";
 import { planOf, type PlanOptions, targetsOf, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
+import { plainReceiver } from "./receivers.ts";
 import { pointsSubject, stream, subject } from "./replica_settings.ts";
 import { readServiceLog } from "./service_log.ts";
 import { type Stack, startStack } from "./stack.ts";
@@ -42,7 +43,14 @@ export async function run(options: RunOptions): Promise<Report> {
   const stalls: Stall[] = [];
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   const messages = new Messages(stack.nats.server.url, seed);
-  const load = startLoad({ urls: stack.clientUrls, changesPerSecond, users, seed });
+  const load = startLoad({
+    urls: stack.clientUrls("entitlement"),
+    orders: {
+      urls: stack.clientUrls("notification"),
+      to: stack.receivers.urlOf(plainReceiver),
+    },
+    ...{ changesPerSecond, users, seed },
+  });
   const { injected, done } = injectFaults(
     plan,
     stack,
@@ -71,6 +79,7 @@ export async function run(options: RunOptions): Promise<Report> {
     healing,
     stalls,
     poison: messages.poison,
+    received: stack.receivers.received,
     runs: stack.replicas.flatMap(({ runs }) => runs),
     said,
   };
@@ -122,7 +131,10 @@ async function keepReport(folder: string, report: Report): Promise<void> {
 
 async function keepEvidence(folder: string, evidence: Evidence): Promise<void> {
   for (
-    const name of ["requests", "tables", "injected", "stalls", "poison", "givenUp", "runs"] as const
+    const name of [
+      ...["requests", "tables", "injected", "stalls", "poison", "givenUp", "runs"] as const,
+      "received" as const,
+    ]
   ) {
     await Deno.writeTextFile(`${folder}/${name}.json`, JSON.stringify(evidence[name], null, 1));
   }

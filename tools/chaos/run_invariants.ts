@@ -53,9 +53,17 @@ export function repeatedSendsAreExplained(evidence: Evidence): Invariant {
         ...log.stalls.filter(({ pid }) => pid === first.pid),
         ...stalls,
       ];
-      return faults.some(({ from, until }) => from < again.at && until > first.at - marginMs);
+      return areExplainedBy(faults, first.at, again.at);
     },
   );
+}
+
+export function areExplainedBy(
+  faults: { from: number; until: number }[],
+  firstAt: number,
+  againAt: number,
+): boolean {
+  return faults.some(({ from, until }) => from < againAt && until > firstAt - marginMs);
 }
 
 function touches({ fault: { target, kind } }: Injected, replica: string): boolean {

@@ -1,8 +1,9 @@
-// The evidence of a small run without a fault, for tests that damage it.
+// The evidence of a small run, for tests that damage it.
 import assert from "node:assert/strict";
 import type { AnyRequest } from "../load/any_request.ts";
 import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
+import type { Receipt } from "./invariants/order_invariants.ts";
 import type { SendLine } from "./service_log.ts";
 
 export function first<Item>(items: Item[], fits: (item: Item) => boolean = () => true): Item {
@@ -57,10 +58,40 @@ const conflict = error("IDEMPOTENCY_KEY_CONFLICT", "used");
 const tooLate = error("RESERVATION_STATE_CONFLICT", "already DONE");
 const accepted = (id: string) => JSON.stringify({ reservation_id: id });
 
+const orderedAt = 1_000; // in milliseconds since 1970
+const plain = {
+  action: "ORDER",
+  key: "key-order",
+  user: "ann",
+  reason: "r",
+  url: "plain",
+} as const;
+const endpoints = [
+  { endpoint_id: "all", event_types: null, user_id: null, ordering: "key" as const },
+  { endpoint_id: "some", event_types: ["GRANT"], user_id: "ann", ordering: "none" as const },
+];
+
+const orders = [
+  ...endpoints.flatMap(({ endpoint_id, event_types, user_id }) =>
+    rows.filter((row) =>
+      event_types?.includes(row.action) !== false && (user_id ?? row.user_id) === row.user_id
+    ).map(({ user_id, stock_keeping_unit, version, event_id }) => ({
+      ...{ user_id, stock_keeping_unit, version, event_id, endpoint_id },
+      ...{ id: `${event_id} at ${endpoint_id}`, idempotency_key: `${event_id}:${endpoint_id}` },
+      ...{ url: `http://receivers/${endpoint_id}`, send_id: event_id },
+    }))
+  ),
+  {
+    ...{ id: "order", idempotency_key: plain.key, url: plain.url, send_id: "order" },
+    ...{ endpoint_id: null, event_id: null, user_id: null, stock_keeping_unit: null },
+    version: null,
+  },
+];
+
 /**
  * Three changes of one entitlement, a refused one, and one whose sends fail. The second send was
  * repeated, because its sender was killed. Of four reservations one was cancelled and one was done
- * with a refusal; points were spent.
+ * with a refusal; points were spent. Two endpoints got their events, the first one twice.
  */
 export function soundEvidence(): Evidence {
   return {
@@ -90,6 +121,7 @@ export function soundEvidence(): Evidence {
     }],
     healing: { ms: 1_000, still: undefined, last: undefined },
     stalls: [],
+    received: [...orders.keys(), 0].map((i, place) => receipt(i, place)),
     poison: [{ id: "poison-1", kind: "garbage", on: "events", at: 1, isStored: true }],
     said: { "metrics of entitlement-1": "up 1" },
     givenUp: [{ kind: "MSG_TERMINATED", poison: "poison-1", has_copy: true }],
@@ -124,6 +156,7 @@ function soundRequests(): SentRequest[] {
     }),
     ["change", cancel("cancelled"), 200, accepted("cancelled")],
     ["change", cancel("points"), 409, tooLate],
+    ["change", plain, 202, JSON.stringify({ order_id: "order", status: "PENDING" })],
   ];
   return sent.map(([kind, request, status, body], i) => ({
     ...{ kind, request, isSole: status < 300, sentAt: i * 10, answeredAt: i * 10 + 5 },
@@ -162,7 +195,9 @@ function soundTables(): Evidence["tables"] {
       transaction_id: id === "points" ? first(points).event_id : null,
     })),
     answers: soundRequests()
-      .filter(({ kind, request }) => kind === "change" && request.action !== "CANCEL")
+      .filter(({ kind, request: { action } }) =>
+        kind === "change" && action !== "CANCEL" && action !== "ORDER"
+      )
       .map(({ request, answer }) => ({
         idem_key: request.key,
         response_code: answer?.status ?? 0,
@@ -177,9 +212,24 @@ function soundTables(): Evidence["tables"] {
       ...{ ...row, status: row.fails ? "FAILED" : "SENT", has_time: !row.fails, leased: false },
     })),
     deadLetters: rows.filter(({ fails }) => fails),
+    endpoints: endpoints.map((row) => ({ ...row, state: "ACTIVE", is_draining: false })),
+    orders: orders.map((row) => ({
+      ...{ ...row, request_digest: row.send_id, status: "SUCCEEDED", reason: null },
+      ...{ failures: 0, leased: false },
+    })),
+    ledger: orders.map(({ id, idempotency_key, send_id }) => ({
+      ...{ idempotency_key, request_digest: send_id, status: "SUCCEEDED", order_id: id },
+      decided_at: orderedAt + 100,
+    })),
+    eventTypes: rows.map(({ event_id, action, user_id }) => ({ event_id, type: action, user_id })),
   });
 }
 
 function send(i: number, line: number, pid = 1): SendLine {
   return { ...first(rows.slice(i)), pid, at: 1_000 + line, line };
+}
+
+function receipt(i: number, place: number): Receipt {
+  const { url, send_id } = first(orders.slice(i));
+  return { url, send_id, at: orderedAt + place * 5, body: send_id, status: 200, isSigned: true };
 }

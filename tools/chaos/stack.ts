@@ -1,5 +1,5 @@
-// A whole system: two replicas of each service, a PostgreSQL server for each service, one NATS, and
-// links between all of them that can be disturbed.
+// A whole system: two replicas of each service, a PostgreSQL server for each database, one NATS,
+// receivers, and links between all of them that can be disturbed.
 import { setTimeout as pause } from "node:timers/promises";
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../planted.ts";
@@ -8,10 +8,11 @@ import { type NatsServer, startNats } from "../servers/nats.ts";
 import { type PostgresServer, startPostgres } from "../servers/postgres.ts";
 import type { Server } from "../servers/server.ts";
 import { type Disk, makeDisk } from "./disk.ts";
-import { databaseOf, replicasOf, targetsOf } from "./plan.ts";
+import { databaseOf, linkOf, replicasOf, targetsOf } from "./plan.ts";
 import { Proxy } from "./proxy.ts";
+import { Receivers } from "./receivers.ts";
 import { Replica } from "./replica.ts";
-import { databaseUrl, serviceUser } from "./replica_settings.ts";
+import { databaseUrl, type Ports, serviceUser } from "./replica_settings.ts";
 import type { ChaosService } from "./system.ts";
 
 export interface OnDisk<Server> {
@@ -26,8 +27,9 @@ export interface Stack extends AsyncDisposable {
   database(name: string): OnDisk<PostgresServer>;
   nats: OnDisk<NatsServer>;
   links: Map<string, Proxy>;
-  /** The URLs at which clients reach replicas. */
-  clientUrls: string[];
+  receivers: Receivers;
+  /** The URLs at which clients reach replicas of the service. */
+  clientUrls(service: string): string[];
   /** The URL of the service's database for its owner. */
   ownerUrl(service: string): string;
 }
@@ -36,9 +38,12 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
   await using starting = new AsyncDisposableStack();
   const databases = new Map<string, OnDisk<PostgresServer>>();
   for (const service of services) {
-    databases.set(databaseOf(service), await startDatabase(service, starting));
+    const { name, migrations } = service;
+    if (migrations === undefined) continue;
+    databases.set(databaseOf(service), await startDatabase({ name, migrations }, starting));
   }
   const nats = await startBroker(starting);
+  const receivers = starting.use(await Receivers.start());
   const httpPorts = new Map(services.flatMap(replicasOf).map((name) => [name, freePort()]));
   const links = new Map<string, Proxy>();
   for (const link of targetsOf(services).link) {
@@ -55,10 +60,9 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
   const replicas = new Map<string, Replica>();
   for (const service of services) {
     for (const name of replicasOf(service)) {
-      const ports = {
+      const ports: Ports = {
         http: found(httpPorts, name),
-        database: portOf(`${name} > database`),
-        nats: portOf(`${name} > nats`),
+        to: (server) => portOf(linkOf(name, server)),
       };
       const replica = new Replica(name, service, ports, logFile);
       starting.defer(() => replica.end("SIGKILL"));
@@ -67,6 +71,7 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
     }
   }
   await untilReady([...replicas.values()]);
+  await receivers.register(found(replicas, "notification-1").url);
   const parts = starting.move();
   return {
     replicas: [...replicas.values()],
@@ -75,8 +80,10 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
     database: (name) => found(databases, name),
     nats,
     links,
-    clientUrls: [...links.keys()].filter((link) => link.startsWith("clients"))
-      .map((link) => `http://127.0.0.1:${portOf(link)}`),
+    receivers,
+    clientUrls: (service) =>
+      replicasOf({ name: service })
+        .map((replica) => `http://127.0.0.1:${portOf(`clients > ${replica}`)}`),
     ownerUrl: (name) => databaseUrl(found(databases, databaseOf({ name })).server.port, name),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
@@ -89,7 +96,7 @@ function found<Value>(all: Map<string, Value>, name: string): Value {
 }
 
 async function startDatabase(
-  { name, migrations }: ChaosService,
+  { name, migrations }: Required<Pick<ChaosService, "name" | "migrations">>,
   starting: AsyncDisposableStack,
 ): Promise<OnDisk<PostgresServer>> {
   const disk = starting.use(await makeDisk("postgres"));

@@ -1,30 +1,36 @@
-// What a chaos run starts besides NATS: two replicas of each service, and a database for each. All
-// targets of faults follow from it, so a further service is one more entry.
+// What a chaos run starts besides NATS and the receivers: two replicas of each service, and the
+// databases. All targets of faults follow from it, so a further service is one more entry.
 import { migrationsOf } from "../servers/databases.ts";
-import type { FlowService } from "../load/stage.ts";
 import { runArguments } from "../services.ts";
-import { type Ports, settingsOf } from "./replica_settings.ts";
+import { type KenriService, type Ports, settingsOf } from "./replica_settings.ts";
 
 export interface ChaosService {
   name: string;
   /** Whether clients reach its replicas over links that can be disturbed. */
   hasClients: boolean;
-  /** The folder of its migrations. */
-  migrations: string;
+  /** What each of its replicas connects to, over a link that can be disturbed. */
+  servers: ("database" | "nats" | "sender")[];
+  /** The folder of its migrations, if it has a database. */
+  migrations?: string;
   /** The arguments with which `deno` runs a replica. */
   arguments(read: (setting: string) => string | undefined): string[];
   settings(ports: Ports): Record<string, string>;
 }
 
-const kenriService = (name: FlowService, hasClients: boolean): ChaosService => ({
+const kenriService = (
+  name: KenriService,
+  { servers, hasClients }: Pick<ChaosService, "servers" | "hasClients">,
+): ChaosService => ({
   name,
   hasClients,
-  migrations: migrationsOf(name),
+  servers,
+  ...(name === "sender" ? {} : { migrations: migrationsOf(name) }),
   arguments: (read) => runArguments(name, read),
   settings: (ports) => settingsOf(name, ports),
 });
 
 export const kenri: ChaosService[] = [
-  kenriService("entitlement", true),
-  kenriService("notification", false),
+  kenriService("entitlement", { servers: ["database", "nats"], hasClients: true }),
+  kenriService("notification", { servers: ["database", "nats", "sender"], hasClients: true }),
+  kenriService("sender", { servers: [], hasClients: false }),
 ];

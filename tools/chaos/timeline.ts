@@ -55,6 +55,11 @@ async function timelineOf(
       ]),
     ...evidence.log.lines.filter(({ text }) => isAbout(text))
       .map(({ at, text }) => ({ at, text: `log       ${text}` })),
+    ...evidence.received.filter(({ send_id }) => isAbout(send_id))
+      .map(({ at, url, send_id, status }) => ({
+        at,
+        text: `received  ${url} ${send_id}, answered with ${status ?? "nothing"}`,
+      })),
   ];
   const times = entries.map(({ at }) => at).filter(Number.isFinite);
   const [from, until] = [Math.min(...times) - 10_000, Math.max(...times) + 10_000];
@@ -125,6 +130,9 @@ const notificationTables = [
   "processed_events",
   "notifications",
   "notification_dlq",
+  "outbox_orders",
+  "order_attempts",
+  "idempo_ledger",
 ];
 
 async function rowsOf(url: string, tables: string[], subject: Subject): Promise<string[]> {

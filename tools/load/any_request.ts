@@ -2,7 +2,12 @@
 import { type ChangeRequest, toHttp as changeToHttp } from "./change_request.ts";
 import { command, type HttpRequest } from "./http_request.ts";
 
-export type AnyRequest = ChangeRequest | PointsRequest | ReserveRequest | CancelRequest;
+export type AnyRequest =
+  | ChangeRequest
+  | PointsRequest
+  | ReserveRequest
+  | CancelRequest
+  | OrderRequest;
 
 interface Caused {
   key: string;
@@ -32,14 +37,23 @@ export interface CancelRequest {
   isOfRight: boolean;
 }
 
+/** Of the notification service; all others are of the entitlement service. */
+export interface OrderRequest {
+  action: "ORDER";
+  key: string;
+  user: string; // in the payload
+  reason: string; // likewise
+  url: string;
+}
+
 /** What changes a version of something, now. */
 export function isChange(request: AnyRequest): request is ChangeRequest | PointsRequest {
-  return request.action !== "RESERVE" && request.action !== "CANCEL";
+  return !["RESERVE", "CANCEL", "ORDER"].includes(request.action);
 }
 
 /** What is changed, as the audit names it. */
 export function itemOf(request: AnyRequest): string | undefined {
-  if (request.action === "CANCEL") return undefined;
+  if (request.action === "CANCEL" || request.action === "ORDER") return undefined;
   const what = request.action === "RESERVE" ? request.what : request;
   return "sku" in what ? what.sku : `points:${what.unit}`;
 }
@@ -65,6 +79,11 @@ export function toHttp(
       const kind = request.isOfRight ? "entitlements" : "points";
       const path = `/v1/${kind}/reservations/${request.reservation}`;
       return { path, init: { method: "DELETE", headers } };
+    }
+    case "ORDER": {
+      const { key, url, user, reason } = request;
+      const fields = { adapter: "http", url, payload: { user_id: user, reason } };
+      return command("/v1/orders", key, fields, headers);
     }
   }
 }

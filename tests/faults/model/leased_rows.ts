@@ -19,16 +19,21 @@ interface Claim {
   locked?: Event | undefined; // by another statement
 }
 
-interface Functions<LeasedRow, Result> {
+interface Functions<Content, Result> {
   claim(
     database: Database,
     lease: Lease,
     limit: number,
     context: ClaimContext,
-  ): Promise<LeasedRow[]>;
-  keep(database: Database, rows: LeasedRow[], leaseMs: number): Promise<Set<string>>;
-  settle(database: Database, settled: Settlement<LeasedRow, Result>[]): Promise<Set<string>>;
+  ): Promise<LeasedRow<Content>[]>;
+  keep(database: Database, rows: LeasedRow<Content>[], leaseMs: number): Promise<Set<string>>;
+  settle(
+    database: Database,
+    settled: Settlement<LeasedRow<Content>, Result>[],
+  ): Promise<Set<string>>;
   resultAt(place: Place | null): Result;
+  /** What the work depends on, of what the claim has returned. */
+  seenIn?(content: Content): object;
 }
 
 interface Views<Tables> {
@@ -40,7 +45,7 @@ const lease = { worker: "model", leaseMs: 3_600_000 };
 
 export function leasedCalls<Tables extends LeasedTables, Content, Result>(
   real: RealCalls<Tables>,
-  { claim, keep, settle, resultAt }: Functions<LeasedRow<Content>, Result>,
+  { claim, keep, settle, resultAt, seenIn }: Functions<Content, Result>,
   views: Views<Tables>,
 ): LeasedCalls<Tables> {
   return {
@@ -50,7 +55,10 @@ export function leasedCalls<Tables extends LeasedTables, Content, Result>(
         `claim ${limit} beside ${joins}`,
         async (database) => {
           const context = { ...nothingInHand, tokens: joins.map(tokenOf) };
-          return (await claim(database, lease, limit, context)).map(asHeld);
+          return (await claim(database, lease, limit, context)).map((row) => ({
+            ...asHeld(row),
+            ...(seenIn ? { seen: seenIn(row.content) } : {}),
+          }));
         },
         { locked, view: views.ofClaims },
       ),

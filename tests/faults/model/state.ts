@@ -18,6 +18,7 @@ export interface State {
   sending: Work<Inbox>; // the deliverers and their table
   firing: Work<Reminders>; // the workers of the small service and their table
   granting: Work<Points>; // the workers that carry out reservations, and the tables of points
+  ordering: Work<Orders>; // the workers that send orders, and their tables
   missing: Event[]; // found by the reconciliation and not republished yet
   history: History;
 }
@@ -79,6 +80,27 @@ export interface ReservationRow extends Row {
   early: boolean; // its time is in the future
 }
 
+// The orders about the events, all of one endpoint. An order has the number of its event.
+export interface Orders {
+  rows: (OrderRow | null)[]; // null until the event is received
+  processed: boolean[];
+  ledger: (string | null)[]; // by event
+  endpoints: EndpointRow[]; // the one
+}
+
+// RETRYING is what the table calls FAILED, and FAILED what it calls ABORTED.
+export interface OrderRow extends Row {
+  awaitsPredecessor: boolean;
+}
+
+export interface EndpointRow {
+  state: string;
+  draining: boolean;
+  failures: number;
+  probe: Event | null;
+  probeWaits: boolean; // the next probe is not due
+}
+
 export interface PointsTransaction {
   of: string; // a reservation or a request
   amount: number;
@@ -119,7 +141,7 @@ export interface Message {
   acked: boolean; // by the durable consumer
 }
 
-// A relay, a deliverer, a firer or a granter.
+// A relay, a deliverer, a firer, a granter or a sender.
 export interface Worker {
   held: Held[]; // in the order in which they joined
   flight: Held[]; // what a claim has leased, beside rows in hand, before its answer is handled
@@ -132,6 +154,7 @@ export interface Held {
   attempts: number;
   leased: boolean; // its token is the row's
   outcome: Outcome | null;
+  seen?: object; // of orders: what the claim has read of the ledger and of the endpoint
 }
 
 export type Outcome =
@@ -170,6 +193,7 @@ export interface History {
   sent: boolean[]; // it was given to the channel
   fired: boolean[]; // a firer has worked on it without a failure
   unawaited: boolean[]; // the wait for its predecessor has ended without it
+  accepted: boolean[]; // the receiver has accepted its order
   acknowledged: string[]; // requests that were answered with 200; "cancel e1" for a cancel
 }
 
@@ -190,13 +214,13 @@ export function numberOf(part: object): number {
 
 // States that differ only in the order of equal processes are the same.
 export function keyOf(
-  { publishing, stream, consumers, sending, firing, granting, missing, history }: State,
+  { publishing, stream, consumers, sending, firing, granting, ordering, missing, history }: State,
 ): string {
-  const tables = [publishing, sending, firing, granting].map((work) => work.tables);
+  const tables = [publishing, sending, firing, granting, ordering].map((work) => work.tables);
   return [
     missing,
     [...tables, stream, history].map(numberOf),
-    ...[publishing, { workers: consumers }, sending, firing, granting].map((
+    ...[publishing, { workers: consumers }, sending, firing, granting, ordering].map((
       { workers: processes },
     ) => processes.map(numberOf).sort((a, b) => a - b)),
   ].join(";");

@@ -44,8 +44,8 @@ export function versionsHaveNoGap({ entitlements, auditOfLine }: IndexedTables):
   );
 }
 
-/** A cancel has no key: its answer follows from the reservation. */
-const hasKey = ({ request }: Answered) => request.action !== "CANCEL";
+/** A cancel has no key, and no answer to an order is stored: both follow from their rows. */
+const hasKey = ({ request: { action } }: Answered) => action !== "CANCEL" && action !== "ORDER";
 
 export function answersAreKept({ answerOf }: IndexedTables, answered: Answered[]): Invariant {
   return invariant(

@@ -78,11 +78,11 @@ export function whatIsSentWasSent(
 }
 
 export function noLeaseIsLeft(
-  { events, notifications, reservations }: IndexedTables,
+  { events, notifications, reservations, orders }: IndexedTables,
 ): Invariant {
   return invariant(
     "5. A worker that lost its lease leaves nothing behind: no finished row has a lease",
-    [...events, ...notifications, ...reservations],
+    [...events, ...notifications, ...reservations, ...orders],
     ({ leased }) => !leased,
   );
 }

@@ -38,6 +38,9 @@ export interface IndexedTables extends Omit<AllTables, "processed"> {
   transactionsOfReservation: Rows<"transactions">;
   reservationOf: Map<string, AllTables["reservations"][0]>; // by its id
   reservationsOfKey: Rows<"reservations">;
+  orderOf: Map<string, AllTables["orders"][0]>; // by its id
+  ordersOfKey: Rows<"orders">;
+  ledgerOf: Map<string, AllTables["ledger"][0]>; // by its key
 }
 
 export function indexed(tables: AllTables): IndexedTables {
@@ -60,6 +63,9 @@ export function indexed(tables: AllTables): IndexedTables {
     ),
     reservationOf: new Map(tables.reservations.map((row) => [row.id, row])),
     reservationsOfKey: Map.groupBy(tables.reservations, ({ idempotency_key }) => idempotency_key),
+    orderOf: new Map(tables.orders.map((row) => [row.id, row])),
+    ordersOfKey: Map.groupBy(tables.orders, ({ idempotency_key }) => idempotency_key),
+    ledgerOf: new Map(tables.ledger.map((row) => [row.idempotency_key, row])),
   };
 }
 

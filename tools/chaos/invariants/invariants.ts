@@ -1,6 +1,6 @@
 // The invariants of the whole system, which hold whatever was killed, wiped or redelivered: the
 // answers that clients got are compared with all tables of both databases and with what the channel
-// sent. No work may be unfinished (see untilAtRest).
+// sent and receivers got. No work may be unfinished (see untilAtRest).
 import assert from "node:assert/strict";
 import type { Answer } from "../../load/repeating_client.ts";
 import type { AnyRequest } from "../../load/any_request.ts";
@@ -22,6 +22,16 @@ import {
   notificationsEnd,
   whatIsSentWasSent,
 } from "./event_invariants.ts";
+import {
+  eventsBecomeOrders,
+  ledgerIsOfOrders,
+  ordersAreKept,
+  ordersEndWithTheirLedger,
+  type Receipt,
+  receiptsAreOfOrders,
+  versionsArriveInOrder,
+  whatSucceededWasReceived,
+} from "./order_invariants.ts";
 import {
   balancesAddUp,
   cancelsWinOrLose,
@@ -54,9 +64,10 @@ export interface Evidence {
   owners: OwnerUrls;
   answered: Answered[]; // with 200 or 4xx; after anything else the client can't know the outcome
   sends?: SendRecord[];
+  received?: Receipt[];
 }
 
-/** Waits until no reservation, no event and no notification is unfinished. */
+/** Waits until no reservation, event, notification or order is unfinished. */
 export async function untilAtRest(owners: OwnerUrls, withinMs = 30_000): Promise<void> {
   let restless: unknown;
   await until("everything is at rest", async () => {
@@ -70,7 +81,7 @@ export async function untilAtRest(owners: OwnerUrls, withinMs = 30_000): Promise
 export async function checkInvariants(evidence: Evidence): Promise<Invariant[]> {
   const { entitlement, notification } = evidence.owners;
   const tables = await readAllTables(entitlement, notification);
-  return invariantsOf(tables, evidence.answered, evidence.sends);
+  return invariantsOf(tables, evidence.answered, evidence.sends, evidence.received);
 }
 
 export function assertAllHold(invariants: Invariant[]): void {
@@ -82,6 +93,7 @@ export function invariantsOf(
   tables: AllTables,
   answered: Answered[],
   sends: SendRecord[] | undefined,
+  received: Receipt[] | undefined,
 ): Invariant[] {
   const all = indexed(tables);
   return [
@@ -104,5 +116,16 @@ export function invariantsOf(
     balancesAddUp(all),
     transactionsAreRecorded(all),
     cancelsWinOrLose(all, answered),
+    ordersAreKept(all, answered),
+    eventsBecomeOrders(all),
+    ordersEndWithTheirLedger(all),
+    ledgerIsOfOrders(all),
+    ...(received
+      ? [
+        whatSucceededWasReceived(all, received),
+        receiptsAreOfOrders(all, received),
+        versionsArriveInOrder(all, received),
+      ]
+      : []),
   ];
 }

@@ -110,7 +110,7 @@ export function reservationsAreKept(
 ): Invariant {
   return invariant(
     "6. An acknowledged reservation exists, once and as it was asked for",
-    answered.filter(({ answer }) => answer.status === 202),
+    answered.filter(({ request, answer }) => request.action !== "ORDER" && answer.status === 202),
     ({ request, answer }) => {
       const [row, ...more] = reservationsOfKey.get(request.key) ?? [];
       return request.action === "RESERVE" && more.length === 0 && row !== undefined &&

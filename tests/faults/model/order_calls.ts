@@ -1,0 +1,260 @@
+// The orders of one endpoint in the model, and the real functions that send and park them. An order
+// has the number of its event.
+import type { Settlement } from "../../../shared/queue/job.ts";
+import { settlementOf } from "../../../shared/queue/outcomes.ts";
+import type { SendAnswer, SendFailure } from "../../../proto/send.ts";
+import {
+  type OrderContent,
+  type OrderRow as Leased,
+  orders,
+  type Sent,
+} from "../../../notification/orders/orders.ts";
+import { sending } from "../../../notification/orders/send_orders.ts";
+import { SenderUnavailable } from "../../../notification/orders/sender_client.ts";
+import type { OrdersConfig } from "../../../notification/orders/settings.ts";
+import { type Database, query } from "../../../shared/postgres/postgres.ts";
+import type { Log } from "../../../shared/process/log.ts";
+import { freshDatabase } from "../../support/databases.ts";
+import { maxAttempts } from "./hand.ts";
+import {
+  asClaimed,
+  asRecords,
+  byEvent,
+  eventOf,
+  idOf,
+  type LeasedCalls,
+  leasedCalls,
+  leasedColumns,
+  leasedValues,
+  rowOfModel,
+  type StoredRow,
+  tokenOf,
+} from "./leased_rows.ts";
+import { RealCalls, type Rewrite, type TableAccess, unlessInterrupted } from "./real_calls.ts";
+import {
+  type EndpointRow,
+  type Event,
+  events,
+  type Held,
+  type OrderRow,
+  type Orders,
+  type Outcome,
+} from "./state.ts";
+
+/** What the receiver does with a request, or the sender. */
+export type Reception = "accepts it" | "is down" | "accepts it, but answers too late" | "away";
+
+const answers: Record<Exclude<Reception, "away">, SendAnswer | SendFailure> = {
+  "accepts it": { status: 200, headers: {}, body: "" },
+  "is down": { reason_code: "CONNECTION_FAILED", message: "refused" },
+  "accepts it, but answers too late": { reason_code: "TIMEOUT", message: "too late" },
+};
+
+export interface OrderCalls extends LeasedCalls<Orders> {
+  real: RealCalls<Orders>;
+  /** Works on a row as the real job does. `isSent`: the sender was asked. */
+  work(held: Held, reception: Reception): Promise<{ outcome: Outcome; isSent: boolean }>;
+}
+
+export const endpointId = "00000000-0000-4000-9000-0000000000ee";
+
+const retries = { maxAttempts, backoff: { delaysMs: [3_600_000] } };
+
+const options: OrdersConfig = {
+  orders: {
+    ...{ enabled: true, worker: "model", batchSize: 10, pollIntervalMs: 1_000 },
+    ...{ leaseMs: 3_600_000, ledgerTtlMs: 3_600_000 },
+    plain: { ...retries, sendTimeoutMs: 1_000 },
+    webhooks: { ...retries, sendTimeoutMs: 1_000 },
+  },
+  endpoints: {
+    ...{ atOnce: 4, failuresToPark: 1, probeMinMs: 3_600_000, probeMaxMs: 3_600_000 },
+    ...{ disableAfterMs: 24 * 3_600_000, keepMs: 24 * 3_600_000, maxPerCaller: 1 },
+    secretKeys: [new Uint8Array(32)],
+  },
+  sender: undefined,
+};
+
+const say = () => {};
+const log = { info: say, warn: say, error: say } as unknown as Log;
+
+const jobOn = (database: Database, send: () => Promise<SendAnswer | SendFailure>) =>
+  sending({
+    ...{ database, log, wakeEndpoints: say },
+    sender: { send, check: () => Promise.resolve(undefined) },
+  }, options);
+
+export function orderCalls(rewrite?: Rewrite): OrderCalls {
+  const real = new RealCalls(access, rewrite);
+  return {
+    real,
+    ...leasedCalls(real, {
+      claim: orders.claim,
+      keep: orders.extend,
+      settle: orders.settle,
+      resultAt: () => ({ tried: true }),
+      seenIn: ({ endpoint, ledger, is_behind_parked, operation_id }: OrderContent) => ({
+        ...{ ledger, is_behind_parked, operation_id },
+        endpoint: endpoint && { ...endpoint, secrets: [] },
+      }),
+    }, { ofRow: () => ({ of: (tables) => tables, unread: /^$/ }) }),
+    settle: (tables, held, killedBefore) =>
+      real.after(
+        tables,
+        `settle ${held.event} ${held.leased} ${JSON.stringify([held.outcome, held.seen])}`,
+        (database) => unlessInterrupted(jobOn(database, noSend).settle([settlementIn(held)])),
+        { killedBefore },
+      ),
+    work: async (held, reception) => {
+      let isSent = false;
+      const send = () => {
+        isSent = true;
+        return reception === "away"
+          ? Promise.reject(new SenderUnavailable("away"))
+          : Promise.resolve(answers[reception]);
+      };
+      const row = rowOf(held);
+      const outcome = await jobOn({} as Database, send).work(row);
+      const { row: _row, ...settlement } = settlementOf(row, outcome, retries);
+      return { outcome: outcomeOf(settlement), isSent };
+    },
+  };
+}
+
+const noSend = () => Promise.reject(new Error("A settle sends nothing"));
+
+function rowOf(held: Held): Leased {
+  const event_id = idOf(held.event);
+  const content = {
+    ...{ caller: "model", idempotency_key: keyOf(held.event), adapter: "webhook", url: null },
+    ...{ body: "{}", request_digest: "d", endpoint_id: endpointId, event_id, trace_id: "t" },
+    ...{ traceparent: null, expires_in_ms: null, throttled_ms: null, ...held.seen },
+  } as OrderContent;
+  return { ...asClaimed(held, content), attempts: held.attempts, lane: endpointId };
+}
+
+// Without what differs each time.
+function outcomeOf(settled: Omit<Settlement<Leased, Sent>, "row">): Outcome {
+  const { result, ...settlement } = settled as Settlement<Leased, Sent>;
+  const sent = result && {
+    tried: result.tried,
+    ...(result.reason ? { reason: result.reason } : {}),
+    ...(result.status ? { status: result.status } : {}),
+  };
+  const isLater = "delayMs" in settlement && settlement.kind === "released";
+  return {
+    ...(settlement.kind === "done" ? { place: null } : {}),
+    ...(isLater ? { later: true } : {}),
+    ...settlement,
+    ...(sent ? { result: sent } : {}),
+  } as Outcome;
+}
+
+function settlementIn(held: Held): Settlement<Leased, Sent> {
+  const { outcome } = held;
+  const pause = outcome?.kind === "released" && outcome.later ? { delayMs: 3_600_000 } : {};
+  return { ...outcome, ...pause, row: rowOf(held) } as unknown as Settlement<Leased, Sent>;
+}
+
+const keyOf = (event: Event): string => `${idOf(event)}:${endpointId}`;
+
+const inOrders = (text: string): string =>
+  text.replace("attempt_count as attempts", "attempts").replace("attempt_count", "attempts")
+    .replace("next_retry_at", "next_run_at");
+
+const access: TableAccess<Orders> = {
+  freshDatabase: () => freshDatabase("notification"),
+  names: [
+    ...["processed_events", "notifications", "outbox_orders", "order_attempts", "idempo_ledger"],
+    ...["endpoint_secrets", "endpoints"],
+  ],
+  tokenOf,
+  load: ({ rows, processed, ledger, endpoints: [endpoint] }) => {
+    const received = processed.flatMap((seen, event) => seen ? [event] : []);
+    const known = ledger.flatMap((status, event) =>
+      status ? [{ status, key: keyOf(event), id: idOf(event) }] : []
+    );
+    return `insert into processed_events (event_id)
+     select id from unnest('{${received.map(idOf)}}'::uuid[]) as id;
+     insert into notifications
+       (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at, payload_json,
+        status, sent_at)
+     select id, id, 'user', key, version, 'EntitlementGranted', now(), '{}', 'SENT', now()
+     from json_to_recordset('${
+      JSON.stringify(received.map((event) => ({ ...events[event], id: idOf(event) })))
+    }') as row (id uuid, key text, version bigint);
+     ${endpoint ? loadEndpoint(endpoint) : ""};
+     insert into outbox_orders
+       (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane, endpoint_id,
+        event_id, event_type, user_id, aggregate_key, position, trace_id, created_at, finished_at,
+        awaits_predecessor, ${inOrders(leasedColumns)})
+     select id, id || ':${endpointId}', 'model', 'webhook', '{"payload":{}}', 'd', '${endpointId}',
+       '${endpointId}', id, 'EntitlementGranted', 'user', '${endpointId}:' || key, version, 't',
+       born, case when status in ('SUCCEEDED', 'FAILED') then now() end, "awaitsPredecessor",
+       case status when 'FAILED' then 'ABORTED' when 'RETRYING' then 'FAILED' else status end,
+       ${leasedValues.slice(leasedValues.indexOf("attempts"))}
+     from ${asRecords(rows, '"awaitsPredecessor" boolean')};
+     insert into idempo_ledger (idempotency_key, request_digest, status, adapter, order_id)
+     select key, 'd', status, 'webhook', id
+     from json_to_recordset('${JSON.stringify(known)}') as row (key text, status text, id uuid)`;
+  },
+  lock: (event) => `select from outbox_orders where event_id = '${idOf(event)}' for update`,
+  async read(owner) {
+    const found = await query<StoredRow<OrderRow>>(
+      owner,
+      `select event_id, ${inOrders(rowOfModel).replace("status,", statusOfModel)},
+         awaits_predecessor as "awaitsPredecessor"
+       from outbox_orders`,
+    );
+    const ledger = await query<{ idempotency_key: string; status: string }>(
+      owner,
+      "select idempotency_key, status from idempo_ledger",
+    );
+    const processed = await query<{ event_id: string }>(
+      owner,
+      "select event_id from processed_events",
+    );
+    const endpoints = await query<EndpointRow & { probe_id: string | null }>(
+      owner,
+      `select state, is_draining as draining, failures,
+         coalesce(next_probe_at > now(), false) as "probeWaits",
+         (select event_id from outbox_orders where id = probe_order_id) as probe_id
+       from endpoints`,
+    );
+    const { rows, tokens } = byEvent<OrderRow>(found);
+    return {
+      tokens,
+      tables: {
+        // Only where a claim reads it.
+        rows: rows.map((row) => row && { ...row, waits: row.waits && isWaiting(row) }),
+        processed: events.map((_, event) =>
+          processed.some(({ event_id }) => event_id === idOf(event))
+        ),
+        ledger: events.map((_, event) =>
+          ledger.find(({ idempotency_key }) => idempotency_key === keyOf(event))?.status ?? null
+        ),
+        endpoints: endpoints.map(({ probe_id, ...endpoint }) => ({
+          ...endpoint,
+          probe: probe_id === null ? null : eventOf(probe_id),
+        })),
+      },
+    };
+  },
+};
+
+const isWaiting = ({ status }: OrderRow) => status === "PENDING" || status === "RETRYING";
+
+// FAILED is the end of a row in all tables but this one.
+const statusOfModel =
+  "case status when 'ABORTED' then 'FAILED' when 'FAILED' then 'RETRYING' else status end as status,";
+
+function loadEndpoint({ state, draining, failures, probe, probeWaits }: EndpointRow): string {
+  const isFailing = state === "FAILING";
+  return `insert into endpoints
+     (endpoint_id, caller, url, ordering, at_once, state, is_draining, failures, failing_since,
+      next_probe_at, probe_order_id)
+   values ('${endpointId}', 'model', 'https://receiver', 'key', 4, '${state}', ${draining},
+     ${failures}, ${isFailing ? "now()" : "null"},
+     ${isFailing ? `now() ${probeWaits ? "+" : "-"} interval '1 hour'` : "null"},
+     ${probe === null ? "null" : `'${idOf(probe)}'`})`;
+}
