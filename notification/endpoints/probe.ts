@@ -72,7 +72,7 @@ export async function endLostProbe(
   const ended = await query(
     database,
     sql`with lost as materialized (
-  select endpoint_id, probe.status
+  select endpoint.endpoint_id, probe.status
   from endpoints endpoint
   left join outbox_orders probe on probe.id = endpoint.probe_order_id
   where endpoint.endpoint_id = ${endpointId}
