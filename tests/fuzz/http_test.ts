@@ -61,7 +61,7 @@ async function askAnything(url: string, runs: number, look: Look = () => {}): Pr
   for (const [name, route] of routes) {
     const unseen = () => statusesToSee(route).filter((status) => !seen.get(name)?.has(status));
     // Which statuses a route has answered by now is chance: ask it alone until each was seen.
-    for (let round = 0; unseen().length > 0 && round < 40; round++) {
+    for (let round = 0; unseen().length > 0 && round < 100; round++) {
       await askAtOnce(fc.sample(withAnyCredential(route), atOnce));
     }
     assert.deepEqual(unseen(), [], `${name} never answered these, so its requests vary too little`);
