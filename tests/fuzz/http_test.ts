@@ -9,8 +9,9 @@ import { type Answer, call } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { eventsOf } from "../support/events.ts";
 import { freshPlace, publishTo, startNotification, untilSent } from "../support/notification.ts";
+import { orderSettings, senderSettings } from "../support/orders.ts";
 import { assertSums, grantPoints, inMs, reserve } from "../support/points.ts";
-import type { LogLine } from "../../tools/servers/service_process.ts";
+import { type LogLine, startService } from "../../tools/servers/service_process.ts";
 import { inTime } from "../../tools/servers/wait.ts";
 import { anyNumber, fuzz } from "./fuzz.ts";
 import { assertDescribed, type Route, routesOf } from "./openapi.ts";
@@ -126,9 +127,11 @@ Deno.test("any request is answered as the API describes, and only answered chang
   });
   const { stream, subject } = kenri;
   await using place = await freshPlace({ stream, subject });
+  await using sender = await startService("sender", senderSettings);
   await using service = await startNotification(place, {
     ...credentials,
-    NOTIFICATION_DEBUG_ENABLED: "true",
+    ...orderSettings(sender),
+    NOTIFICATION_ORDERS_ENABLED: "false", // no name of these urls is to be resolved
   });
   const stored = new Set<string>();
   await askAnything(kenri.url, 240, ({ route, headers }, { status, json }) => {
@@ -141,6 +144,7 @@ Deno.test("any request is answered as the API describes, and only answered chang
   await askAnything(service.url, 100);
   assertCalm(kenri.service.log);
   assertCalm(service.log);
+  assertCalm(sender.log);
 });
 
 const debug = { NOTIFICATION_DEBUG_ENABLED: "true" };

@@ -128,6 +128,8 @@ const goodText = fc.oneof(
     .map((text) => `a${text.replaceAll(/\p{Cc}/gu, "")}`),
 );
 
+const goodUrl = fc.webUrl({ validSchemes: ["https"], withQueryParameters: true });
+
 const yearMs = 365 * 86_400_000;
 const goodTime = fc.integer({ min: -yearMs, max: yearMs })
   .map((ms) => new Date(Date.now() + ms).toISOString());
@@ -151,6 +153,7 @@ function goodValue(schema: Schema, text = goodText): fc.Arbitrary<unknown> {
   }
   if (schema.format === "date-time") return goodTime;
   if (schema.format === "uuid") return fc.uuid();
+  if (schema.format === "uri") return goodUrl;
   return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : text;
 }
 
