@@ -53,11 +53,17 @@ export interface Orders extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export async function startOrders(more: Settings = {}, ofSender: Settings = {}): Promise<Orders> {
+/** What is undefined in the settings of the sender has its default. */
+export async function startOrders(
+  more: Settings = {},
+  ofSender: Record<string, string | undefined> = {},
+): Promise<Orders> {
+  const given = Object.entries({ ...senderSettings, ...ofSender })
+    .filter((entry): entry is [string, string] => entry[1] !== undefined);
   const stack = new AsyncDisposableStack();
   const receiver = stack.use(await startReceiver());
   const place = stack.use(await freshPlace());
-  const sender = stack.use(await startService("sender", { ...senderSettings, ...ofSender }));
+  const sender = stack.use(await startService("sender", Object.fromEntries(given)));
   const service = stack.use(await startNotification(place, { ...orderSettings(sender), ...more }));
   const close = () => stack.disposeAsync();
   return {
