@@ -153,6 +153,8 @@ Deno.test("W-107: an order that can't be read is ABORTED at once, and nothing is
   const unreadable = [
     { adapter: "http", payload: {} },
     { adapter: "http", url: null, payload: {} },
+    { adapter: "http", url: 17, payload: {} },
+    { adapter: "http", url: "nowhere", payload: {} },
     { adapter: "http", url },
     { url },
     {},
