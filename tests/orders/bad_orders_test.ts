@@ -198,6 +198,15 @@ Deno.test("the key is 1 to 255 visible ASCII characters", async () => {
   assert.equal((await command(to, body, "k".repeat(255))).status, 202);
 });
 
+Deno.test("no caller can use the key of an order that an event may get", async () => {
+  await leavesNoTrace(async () => {
+    const key = `${crypto.randomUUID()}:${crypto.randomUUID()}`;
+    for (const one of [key, key.toUpperCase()]) {
+      assertError(await order(stage, { url }, one), 400, "BAD_REQUEST");
+    }
+  });
+});
+
 Deno.test("an unknown order is 404, and what names none is 400", async () => {
   assertError(await getOrder(stage, crypto.randomUUID()), 404, "NOT_FOUND");
   for (const id of ["ann", "1", " ", "0".repeat(36)]) {
