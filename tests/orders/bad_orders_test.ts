@@ -7,15 +7,14 @@ import {
   findOrder,
   getOrder,
   give,
-  inMs,
   ledger,
-  newKey,
   order,
   orderRows,
   type Orders,
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { inMs, newKey } from "../support/points.ts";
 
 let stage: Orders;
 let url: string; // of the receiver

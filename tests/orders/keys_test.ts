@@ -5,14 +5,13 @@ import { assertError } from "../support/api.ts";
 import {
   findOrder,
   getOrder,
-  inMs,
   ledger,
-  newKey,
   order,
   orderRows,
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { inMs, newKey } from "../support/points.ts";
 
 const scopes = ["orders:write", "orders:read"] as const;
 const [ann, bob] = [newClient("ann", ...scopes), newClient("bob", ...scopes)];

@@ -5,9 +5,7 @@ import {
   attemptsOf,
   getOrder,
   give,
-  inMs,
   ledger,
-  newKey,
   order,
   type OrderRow,
   orderRows,
@@ -16,6 +14,7 @@ import {
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { inMs, newKey } from "../support/points.ts";
 
 const idle: Settings = { NOTIFICATION_ORDERS_ENABLED: "false" };
 const atWork: Settings = { NOTIFICATION_ORDERS_ENABLED: "true" };

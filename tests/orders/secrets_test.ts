@@ -10,13 +10,13 @@ import { countLogged } from "../support/logs.ts";
 import { publishRaw } from "../support/notification.ts";
 import {
   give,
-  inMs,
   orderRows,
   type Orders,
   senderToken,
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { inMs } from "../support/points.ts";
 import { describedBy } from "../http/described.ts";
 
 // Urls of receivers often contain a credential.

@@ -1,12 +1,7 @@
 // Orders over HTTP, as callers give them, and their rows. A stage has one notification service, the
 // real sender and a receiver that does as a test wants.
 import assert from "node:assert/strict";
-import {
-  plantedKey,
-  plantedPassword,
-  plantedPayload,
-  plantedSecretKey,
-} from "../../tools/planted.ts";
+import { plantedPassword, plantedPayload, plantedSecretKey } from "../../tools/planted.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import {
   type ServiceProcess,
@@ -17,6 +12,7 @@ import { until } from "../../tools/servers/wait.ts";
 import { type Answer, call, command } from "./api.ts";
 import { freshPlace, settingsOf, startNotification } from "./notification.ts";
 import type { FreshPlace } from "./places.ts";
+import { newKey } from "./points.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 
 type Fields = Record<string, unknown>;
@@ -111,15 +107,6 @@ export async function give(
   const { status, text, json } = await order(stage, fields, key, headers);
   assert.equal(status, 202, text);
   return json.order_id;
-}
-
-export function newKey(): string {
-  return `${plantedKey}-${crypto.randomUUID()}`;
-}
-
-/** A time from now on, which may be in the past. */
-export function inMs(ms: number): string {
-  return new Date(Date.now() + ms).toISOString();
 }
 
 export function getOrder(
