@@ -145,6 +145,7 @@ Deno.test("any request is answered as the API describes, and only answered chang
   await askAnything(service.url, 100);
   assertCalm(kenri.service.log);
   assertCalm(service.log);
+  assertCalm(sender.log);
 });
 
 const debug = { NOTIFICATION_DEBUG_ENABLED: "true" };

@@ -11,7 +11,8 @@ import {
   make,
   remove,
 } from "../support/endpoints.ts";
-import { createEndpoint, newKey, order, type Orders, startOrders } from "../support/orders.ts";
+import { createEndpoint, order, type Orders, startOrders } from "../support/orders.ts";
+import { newKey } from "../support/points.ts";
 
 let stage: Orders;
 

@@ -6,7 +6,6 @@ import { act, attemptsAt, change, make } from "../support/endpoints.ts";
 import { eventOf } from "../support/events.ts";
 import { publishTo } from "../support/notification.ts";
 import {
-  newKey,
   order,
   orderRows,
   type Orders,
@@ -14,6 +13,7 @@ import {
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { newKey } from "../support/points.ts";
 import { type Received, verified } from "../support/receiver.ts";
 import { until } from "../../tools/servers/wait.ts";
 
