@@ -69,7 +69,7 @@ function isNews({ reason, failuresBefore }: SendOutcome): boolean {
 
 // What a send says about the endpoint. Every answer but 5xx and 410 says that it is up, even one
 // that refuses the order: it would refuse the probe again, and no other order would ever be sent.
-function verdictOn(reason: Reason | undefined): "up" | "down" | "gone" | "unknown" {
+export function verdictOn(reason: Reason | undefined): "up" | "down" | "gone" | "unknown" {
   if (reason === undefined || refusals.has(reason)) return "up";
   if (reason === "GONE") return "gone";
   return reasons[reason].unreachable ? "down" : "unknown";

@@ -5,6 +5,7 @@ import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Job, Outcome, Settlement } from "@kenri/shared/queue/job.ts";
 import { Worker } from "@kenri/shared/queue/worker.ts";
 import { inSpan, tracing } from "@kenri/shared/telemetry/tracing.ts";
+import { FailingInHand } from "../endpoints/failing_in_hand.ts";
 import { noteOutcomes } from "../endpoints/health.ts";
 import { observeClaimed, observeOrders } from "./metrics.ts";
 import { type OrderRow, orders, type Sent } from "./orders.ts";
@@ -40,6 +41,7 @@ export function sending(
 ): Job<OrderRow, Sent> {
   const job = orders.jobOn(database, options.orders, observeOrders);
   const atOnce = new Map<string, number>();
+  const failing = new FailingInHand(options.endpoints.failuresToPark);
   return {
     name: "orders",
     ...options.orders,
@@ -55,21 +57,26 @@ export function sending(
     claimed: observeClaimed,
     atOnce: (lane) => atOnce.get(lane) ?? options.endpoints.atOnce,
     retriesOf: (row) => sendOptions(row, options),
-    work: (row, traceparent) =>
-      withoutSend(row) ??
-        sendOrder(
-          sender,
-          row,
-          sendOptions(row, options),
-          options.endpoints.secretKeys,
-          traceparent,
-        ),
+    work: async (row, traceparent) => {
+      const undone = withoutSend(row, failing);
+      if (undone) return undone;
+      const { secretKeys } = options.endpoints;
+      const outcome = await sendOrder(
+        sender,
+        row,
+        sendOptions(row, options),
+        secretKeys,
+        traceparent,
+      );
+      if ("result" in outcome && outcome.result) failing.note(row, outcome.result);
+      return outcome;
+    },
     settle: async (settled) => {
       const owned = await job.settle(settled);
       const own = settled.filter(({ row }) => owned.has(row.id));
       for (const one of own) logOrder(log, one);
       await noteTried(database, options, own).then(
-        (changed) => changed && wakeEndpoints(),
+        ({ changed }) => changed && wakeEndpoints(),
         (error) => log.warn("The health of endpoints can't be updated: {error}", { error }),
       );
       return owned;
@@ -89,11 +96,10 @@ const parkedMs = 1_000;
 const behindMs = 200;
 
 // What is decided without a send: by the ledger, by the time, or by the state of the endpoint.
-function withoutSend(row: OrderRow): Promise<Outcome<Sent>> | undefined {
-  const outcome = byLedger(row) ?? byEndpoint(row);
-  if (outcome) return Promise.resolve(outcome);
-  if (expiresInMs(row) <= 0) return Promise.resolve(ended("EXPIRED", "the order has expired"));
-  return undefined;
+function withoutSend(row: OrderRow, failing: FailingInHand): Outcome<Sent> | undefined {
+  const outcome = byLedger(row) ?? byEndpoint(row, failing);
+  if (outcome) return outcome;
+  return expiresInMs(row) <= 0 ? ended("EXPIRED", "the order has expired") : undefined;
 }
 
 // Only a replay or an order that was sent back passes an entry, and only once.
@@ -110,15 +116,18 @@ function byLedger({ content: { ledger, request_digest, operation_id } }: OrderRo
   return ended(reason, "the ledger says that this order has failed");
 }
 
-function byEndpoint({ lane, content }: OrderRow): Outcome<Sent> | undefined {
+function byEndpoint(row: OrderRow, failing: FailingInHand): Outcome<Sent> | undefined {
+  const { lane, content } = row;
   const { endpoint_id, endpoint, is_behind_parked } = content;
   if (endpoint_id === null) return undefined;
   if (!endpoint || endpoint.state === "DELETED") {
     return ended("ENDPOINT_DELETED", "the endpoint was deleted");
   }
+  // Not even a probe may pass an earlier order of its key, which was parked after it was let through.
+  if (is_behind_parked) return later(behindMs);
   if (endpoint.state === "FAILING" && endpoint.is_probe) return undefined;
-  if (endpoint.state !== "ACTIVE") return later(parkedMs, lane);
-  return is_behind_parked ? later(behindMs) : undefined;
+  if (endpoint.state !== "ACTIVE" || failing.has(row)) return later(parkedMs, lane);
+  return undefined;
 }
 
 function later(delayMs: number, lane?: string): Outcome<Sent> {
@@ -163,19 +172,18 @@ function logOrder(log: Log, { row, kind, result }: Settled[number]): void {
   else log.warn("Order {order_id}: {outcome}, {reason_code}", properties);
 }
 
-async function noteTried(
+function noteTried(
   database: Database,
   { endpoints }: OrdersConfig,
   settled: Settled,
-): Promise<boolean> {
+): ReturnType<typeof noteOutcomes> {
   const outcomes = settled.flatMap(({ row: { id, content }, result }) => {
     const { endpoint_id: endpointId, endpoint } = content;
     return endpointId && endpoint && result?.tried
       ? [{ endpointId, orderId: id, reason: result.reason, failuresBefore: endpoint.failures }]
       : [];
   });
-  if (outcomes.length === 0) return false;
-  return (await noteOutcomes(database, endpoints, outcomes)).changed;
+  return noteOutcomes(database, endpoints, outcomes);
 }
 
 // Of the key only its hash.
