@@ -51,6 +51,8 @@ const paths: Record<"entitlement" | "notification", [string, Scope][]> = {
   notification: [
     ["/console", "debug:read"],
     ["/console/inbox?user_id=ann", "notifications:read"],
+    ["/console/orders", "debug:read"],
+    ["/console/endpoints", "debug:read"],
     ["/console/dead-letters/send-back?layer=delivery", "operations:write"],
   ],
 };

@@ -71,7 +71,7 @@ Deno.test("no query of an operator scans finished rows", async () => {
       ownerUrl,
       `select relname as table, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
        from pg_stat_user_tables
-       where relname ~ '^(outbox|entitlement|notification|processed|delivery|operations|point|reservation)'
+       where relname ~ '^(outbox|entitlement|notification|processed|delivery|operations|point|reservation|order|idempo|endpoint)'
          and seq_tup_read + coalesce(idx_tup_fetch, 0) > $1`,
       [finished / 4],
     );
@@ -102,6 +102,11 @@ async function askAll({ entitlement, notification }: Stack): Promise<void> {
         ...["dead-letters?layer=advisory", "dead-letters?layer=advisory&error=e"],
         ...["dead-letters?id=1", "dead-letters?layer=advisory&id=1"],
         ...["timeline?user_id=user-1", `timeline?event_id=${id}`],
+        ...[`timeline?order_id=${id}`, "timeline?idempotency_key=key-1", `orders?order_id=${id}`],
+        ...["orders?idempotency_key=key-1", `orders?endpoint_id=${id}`, `attempts?order_id=${id}`],
+        ...[`orders?endpoint_id=${id}&status=PARKED`, `attempts?endpoint_id=${id}`, "endpoints"],
+        ...["dead-letters?layer=order", "dead-letters?layer=order&error=e"],
+        ...[`dead-letters?layer=order&id=${id}`],
       ]
     ) await look(notification.url, `${other}/${path}`);
     await operate(entitlement.url, "/operations/entitlement/dead-letters/send-back", ids);
@@ -120,6 +125,10 @@ async function askAll({ entitlement, notification }: Stack): Promise<void> {
       const body = { layer, ids: ["1"] };
       await operate(notification.url, "/operations/notification/dead-letters/send-back", body);
     }
+    await operate(notification.url, "/operations/notification/dead-letters/send-back", {
+      ...ids,
+      layer: "order",
+    });
   }
 }
 

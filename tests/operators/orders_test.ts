@@ -1,0 +1,107 @@
+// Orders and endpoints as operators see them in `ops` and in the console, on a real sender and a
+// receiver that fails.
+import assert from "node:assert/strict";
+import { plantedPayload, plantedSecretKey } from "../../tools/planted.ts";
+import { until } from "../../tools/servers/wait.ts";
+import { make } from "../support/endpoints.ts";
+import { give, type Orders, startOrders, untilAllAre } from "../support/orders.ts";
+import { look } from "../support/stack.ts";
+import { type Output, runOps } from "./ops.ts";
+
+const ops = ({ service }: Orders, ...args: string[]): Promise<Output> =>
+  runOps("ops/ops.ts", { notification: service }, args);
+
+async function said(stage: Orders, code: number, ...args: string[]): Promise<string> {
+  const { code: found, output, errors } = await ops(stage, ...args);
+  assert.deepEqual([found, errors], [code, ""], output);
+  for (const planted of [plantedPayload, plantedSecretKey]) assert.ok(!output.includes(planted));
+  return output;
+}
+
+async function page({ url }: Orders, path: string): Promise<string> {
+  const answer = await fetch(`${url}${path}`);
+  const html = await answer.text();
+  assert.equal(answer.status, 200, html);
+  for (const planted of [plantedPayload, plantedSecretKey]) assert.ok(!html.includes(planted));
+  return html;
+}
+
+const unwell = {
+  NOTIFICATION_ENDPOINTS_FAILURES_TO_PARK: "1",
+  NOTIFICATION_ENDPOINTS_PROBE_MIN: "1h",
+  NOTIFICATION_ENDPOINTS_PROBE_MAX: "1h",
+  NOTIFICATION_ORDERS_MAX_ATTEMPTS: "1",
+};
+
+Deno.test("ops and the console show an order with its attempts, its ledger and its timeline", async () => {
+  await using stage = await startOrders(unwell);
+  const { receiver } = stage;
+  assert.match(await said(stage, 0, "orders"), /due orders waiting +0\n[^]*All is well/);
+  receiver.behave({ status: 503, body: "<b>no room</b>" });
+  const id = await give(stage, { url: `${receiver.url}/hooks?token=secret` }, "payout-1");
+  await untilAllAre(stage, ["ABORTED"]);
+  for (const asked of [[id], ["--key", "payout-1"]]) {
+    const shown = await said(stage, 0, "orders", ...asked);
+    assert.match(shown, /^status +ABORTED$/m);
+    assert.match(shown, /^message +the receiver answered 503$/m);
+    assert.match(shown, /The ledger says FAILED 502 SERVER_ERROR, after 1 failed attempt,/);
+    assert.match(shown, /GAVE_UP +503 +SERVER_ERROR/);
+    assert.doesNotMatch(shown, /token=secret/);
+  }
+  assert.match(
+    await said(stage, 1, "orders"),
+    /failed for good +1\n[^]*ops dead list --layer order/,
+  );
+  assert.match(await said(stage, 0, "orders", "late"), /Nothing is waiting/);
+  assert.match(await said(stage, 0, "dead", "show", "order", id), /the receiver answered 503/);
+  assert.equal((await ops(stage, "orders", crypto.randomUUID())).code, 1);
+  assert.equal((await ops(stage, "orders", id, "--key", "k")).code, 2);
+
+  const { events: [event] } = await look(stage.url, `/debug/notification/timeline?order_id=${id}`);
+  const steps = event.steps.map(({ step }: { step: string }) => step);
+  assert.deepEqual(steps, ["ORDERED", "GAVE_UP"]);
+  for (const query of [`order_id=${id}`, "idempotency_key=payout-1"]) {
+    const html = await page(stage, `/console/orders?${query}`);
+    assert.match(html, /SERVER_ERROR: the receiver answered 503/);
+    assert.match(html, /Ledger[^]*FAILED/);
+    assert.match(html, /&lt;b&gt;no room&lt;\/b&gt;/);
+    assert.doesNotMatch(html, /token=secret/);
+  }
+  assert.match(await page(stage, `/console/timeline?by=order_id&q=${id}`), /GAVE_UP/);
+  assert.match(await page(stage, "/console/dead-letters?layer=order"), /SERVER_ERROR/);
+  assert.match(await page(stage, "/console/orders"), /No due order is waiting/);
+});
+
+Deno.test("ops and the console show an endpoint that can't be reached, and what is parked for it", async () => {
+  await using stage = await startOrders(unwell);
+  const { receiver } = stage;
+  const { endpoint_id, secret } = await make(stage, { description: "the shop" });
+  await receiver.stop();
+  const first = await give(stage, { endpoint_id });
+  await until("it is FAILING", async () => {
+    const [row] = await stage.rows<{ state: string }>("select state from endpoints");
+    return row?.state === "FAILING";
+  });
+  const second = await give(stage, { endpoint_id });
+  await untilAllAre(stage, ["PARKED"]);
+  const listed = await said(stage, 1, "endpoints", "--state", "FAILING");
+  assert.match(listed, new RegExp(`^${endpoint_id} .* FAILING .* 2 .* CONNECTION_FAILED$`, "m"));
+  assert.match(await said(stage, 0, "endpoints", "--state", "ACTIVE"), /no such endpoints/);
+  const shown = await said(stage, 1, "endpoints", "show", endpoint_id);
+  assert.match(shown, /^description +the shop$/m);
+  assert.match(shown, /^parked +2, the oldest /m);
+  assert.match(shown, /CONNECTION_FAILED/);
+  const parked = await said(stage, 0, "orders", "--endpoint", endpoint_id, "--status", "PARKED");
+  assert.match(parked, new RegExp(`${second} .*PARKED[^]*${first} .*PARKED`));
+  assert.match(await said(stage, 1, "orders"), /1 endpoint can't be reached: ops endpoints/);
+  assert.equal((await ops(stage, "endpoints", "show", crypto.randomUUID())).code, 1);
+
+  const html = await page(stage, `/console/endpoints?endpoint_id=${endpoint_id}`);
+  assert.match(html, /FAILING/);
+  assert.match(html, /CONNECTION_FAILED/);
+  assert.match(html, new RegExp(second));
+  const all = await page(stage, "/console/endpoints?state=FAILING");
+  assert.match(all, new RegExp(endpoint_id));
+  assert.ok(!`${html}${all}${listed}${shown}`.includes(secret), "the secret is shown again");
+  assert.doesNotMatch(await page(stage, "/console/endpoints?state=GONE"), new RegExp(endpoint_id));
+});
