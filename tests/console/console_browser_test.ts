@@ -16,9 +16,11 @@ if (!chromium) {
 }
 
 let eventId: string;
+let orderId: string;
+let endpointId: string;
 const consoles = chromiumStack(async () => {
   const started = await startConsoles();
-  ({ eventId } = started);
+  ({ eventId, orderId, endpointId } = started);
   return started.stack;
 });
 
@@ -39,6 +41,10 @@ function pages(): string[] {
     `${entitlement.url}/console/reconciliation`,
     `${entitlement.url}/console/dead-letters`,
     `${notification.url}/console/inbox?user_id=ann`,
+    `${notification.url}/console/orders`,
+    `${notification.url}/console/orders?order_id=${orderId}`,
+    `${notification.url}/console/endpoints`,
+    `${notification.url}/console/endpoints?endpoint_id=${endpointId}`,
     ...[dead, `${dead}/one?layer=delivery&id=1`, `${dead}/send-back?layer=delivery&id=1`],
   ];
 }

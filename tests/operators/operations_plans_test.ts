@@ -176,6 +176,30 @@ async function fill({ entitlement, place }: Stack): Promise<void> {
     place.ownerUrl,
     "insert into processed_events (event_id) select event_id from notifications",
   );
+  await fillOrders(place.ownerUrl);
+}
+
+// Each order is of an endpoint and an event of its own.
+async function fillOrders(ownerUrl: string): Promise<void> {
+  await ask(
+    ownerUrl,
+    `insert into outbox_orders
+       (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane, endpoint_id,
+        event_id, aggregate_key, position, status, trace_id, created_at, finished_at)
+     select id, event_id || ':' || id, '', 'webhook', '{}', '', id, id, event_id, id, 1, 'SUCCEEDED',
+       '', now() - interval '2 hours', now()
+     from (select gen_random_uuid() as id, event_id from notifications) as given`,
+  );
+  await ask(
+    ownerUrl,
+    `insert into order_attempts (id, outcome, endpoint_id)
+     select id, 'SUCCEEDED', endpoint_id from outbox_orders`,
+  );
+  await ask(
+    ownerUrl,
+    `insert into idempo_ledger (idempotency_key, request_digest, status, order_id)
+     select idempotency_key, '', 'SUCCEEDED', id from outbox_orders`,
+  );
 }
 
 // Each reservation is of another user.
