@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { plantedPayload, plantedSecretKey } from "../../tools/planted.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { make } from "../support/endpoints.ts";
+import { act, make } from "../support/endpoints.ts";
 import { give, type Orders, startOrders, untilAllAre } from "../support/orders.ts";
 import { look } from "../support/stack.ts";
 import { type Output, runOps } from "./ops.ts";
@@ -70,6 +70,44 @@ Deno.test("ops and the console show an order with its attempts, its ledger and i
   assert.match(await page(stage, `/console/timeline?by=order_id&q=${id}`), /GAVE_UP/);
   assert.match(await page(stage, "/console/dead-letters?layer=order"), /SERVER_ERROR/);
   assert.match(await page(stage, "/console/orders"), /No due order is waiting/);
+});
+
+Deno.test("an operator has the webhooks of an endpoint sent again, those that failed or all", async () => {
+  await using stage = await startOrders({ NOTIFICATION_WEBHOOKS_MAX_ATTEMPTS: "1" });
+  const { receiver } = stage;
+  const { endpoint_id } = await make(stage);
+  const sent = await give(stage, { endpoint_id });
+  await untilAllAre(stage, ["SUCCEEDED"]);
+  receiver.behave(400);
+  const failed = await give(stage, { endpoint_id });
+  await untilAllAre(stage, ["SUCCEEDED", "ABORTED"]);
+  receiver.behave(200);
+  const replay = (code: number, ...args: string[]) =>
+    said(stage, code, "endpoints", "replay", endpoint_id, "--from", "1h", ...args);
+  const asked = ["--reason", "it is back"];
+  assert.match(await replay(0, "--dry-run"), /^1 order, made from .*, would be sent again\.$/m);
+  assert.match(await replay(0, "--all", "--dry-run"), /^2 orders, /);
+  assert.equal(receiver.received.length, 2);
+  assert.match(await replay(0, ...asked), /^1 order, made from .*, will be sent again\.$/m);
+  await untilAllAre(stage, ["SUCCEEDED"]);
+  const idOf = (i: number) => receiver.received.at(i)?.headers.get("webhook-id");
+  assert.deepEqual([receiver.received.length, idOf(2)], [3, failed]);
+  assert.match(await replay(0, ...asked), /^0 orders, /);
+  assert.match(await replay(0, "--all", "--type", "MatchFound", ...asked), /^0 orders, /);
+  assert.equal((await act(stage, endpoint_id, "pause")).status, 200);
+  assert.match(await replay(0, "--all", ...asked), /^2 orders, /);
+  await untilAllAre(stage, ["PARKED"]);
+  assert.equal((await act(stage, endpoint_id, "resume")).status, 200);
+  await until("both are sent again", () => Promise.resolve(receiver.received.length === 5));
+  assert.deepEqual([idOf(3), idOf(4)].toSorted(), [sent, failed].toSorted());
+  const { operations } = await look(stage.url, "/debug/notification/operations");
+  const kinds = operations.map(({ kind, layer, who }: Record<string, string>) =>
+    `${kind} ${layer} ${who}`
+  );
+  assert.deepEqual(kinds, Array(2).fill("REPLAY order kim"));
+  assert.equal((await ops(stage, "endpoints", "replay", endpoint_id)).code, 2);
+  const unknown = ["endpoints", "replay", crypto.randomUUID(), "--from", "1h", ...asked];
+  assert.match((await ops(stage, ...unknown)).errors, /is not the id of an endpoint/);
 });
 
 Deno.test("ops and the console show an endpoint that can't be reached, and what is parked for it", async () => {
