@@ -45,6 +45,8 @@ function pages(): string[] {
     `${notification.url}/console/orders?order_id=${orderId}`,
     `${notification.url}/console/endpoints`,
     `${notification.url}/console/endpoints?endpoint_id=${endpointId}`,
+    `${notification.url}/console/endpoints/replay?endpoint_id=${endpointId}`,
+    `${notification.url}/console/endpoints/replay?endpoint_id=${endpointId}&from=2020-01-01T00:00:00Z`,
     ...[dead, `${dead}/one?layer=delivery&id=1`, `${dead}/send-back?layer=delivery&id=1`],
   ];
 }

@@ -120,6 +120,8 @@ export function pagesOfOrders(
     `/console/endpoints${query({ endpoint_id: endpointOf(i) })}`,
     `/console/endpoints${query({ endpoint_id: text })}`,
     `/console/endpoints${query({ state: text, cursor: text })}`,
+    `/console/endpoints/replay${query({ endpoint_id: text })}`,
+    `/console/endpoints/replay${query({ endpoint_id: endpointOf(i), from: text, to: text })}`,
     `/console/timeline${query({ by: "order_id", q: text })}`,
     "/console/dead-letters?layer=order",
     `/console/dead-letters${query({ layer: "order", error: text })}`,

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { plantedPayload, plantedSecretKey } from "../../tools/planted.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { browserOf, formTokenIn } from "../console/persons.ts";
 import { act, make } from "../support/endpoints.ts";
 import { give, type Orders, startOrders, untilAllAre } from "../support/orders.ts";
 import { look } from "../support/stack.ts";
@@ -108,6 +109,37 @@ Deno.test("an operator has the webhooks of an endpoint sent again, those that fa
   assert.equal((await ops(stage, "endpoints", "replay", endpoint_id)).code, 2);
   const unknown = ["endpoints", "replay", crypto.randomUUID(), "--from", "1h", ...asked];
   assert.match((await ops(stage, ...unknown)).errors, /is not the id of an endpoint/);
+});
+
+Deno.test("webhooks are sent again with the form of the console, once it is signed", async () => {
+  await using stage = await startOrders({ NOTIFICATION_WEBHOOKS_MAX_ATTEMPTS: "1" });
+  const { receiver } = stage;
+  const { endpoint_id } = await make(stage);
+  receiver.behave(400);
+  await give(stage, { endpoint_id });
+  await untilAllAre(stage, ["ABORTED"]);
+  receiver.behave(200);
+  const browser = browserOf(stage.url);
+  const path = `/console/endpoints/replay?endpoint_id=${endpoint_id}`;
+  assert.doesNotMatch((await browser.visit(path)).html, /will be sent again/);
+  const counted = await browser.visit(`${path}&from=2026-01-01T00:00:00Z`);
+  assert.match(counted.html, /<b>1 order<\/b> will be sent again/);
+  const fields = {
+    ...{ endpoint_id, from: "2026-01-01T00:00:00Z", to: "2999-01-01T00:00:00Z", only: "FAILED" },
+    ...{ who: "kim", reason: "", token: formTokenIn(counted.html) },
+  };
+  const refused = await browser.visit("/console/endpoints/replay", fields);
+  assert.equal(refused.status, 400);
+  assert.match(refused.html, /reason is required/);
+  const foreign = { "Sec-Fetch-Site": "cross-site" };
+  const signed = { ...fields, reason: "it is back" };
+  const attack = await browser.visit("/console/endpoints/replay", signed, foreign);
+  assert.equal(attack.status, 403);
+  assert.equal(receiver.received.length, 1);
+  const sent = await browser.visit("/console/endpoints/replay", signed);
+  assert.equal(sent.status, 303, sent.html);
+  await untilAllAre(stage, ["SUCCEEDED"]);
+  assert.match((await browser.visit(`${sent.location}`)).html, /1 order will be sent again\./);
 });
 
 Deno.test("ops and the console show an endpoint that can't be reached, and what is parked for it", async () => {
