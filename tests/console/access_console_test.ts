@@ -53,10 +53,7 @@ const paths: Record<"entitlement" | "notification", [string, Scope][]> = {
     ["/console/inbox?user_id=ann", "notifications:read"],
     ["/console/orders", "debug:read"],
     ["/console/endpoints", "debug:read"],
-    [
-      "/console/endpoints/replay?endpoint_id=00000000-0000-7000-8000-000000000000",
-      "operations:write",
-    ],
+    ["/console/endpoints/replay", "operations:write"],
     ["/console/dead-letters/send-back?layer=delivery", "operations:write"],
   ],
 };

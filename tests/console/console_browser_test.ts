@@ -16,11 +16,10 @@ if (!chromium) {
 }
 
 let eventId: string;
-let orderId: string;
-let endpointId: string;
+let pagesOfOrders: string[];
 const consoles = chromiumStack(async () => {
   const started = await startConsoles();
-  ({ eventId, orderId, endpointId } = started);
+  ({ eventId, pagesOfOrders } = started);
   return started.stack;
 });
 
@@ -41,12 +40,7 @@ function pages(): string[] {
     `${entitlement.url}/console/reconciliation`,
     `${entitlement.url}/console/dead-letters`,
     `${notification.url}/console/inbox?user_id=ann`,
-    `${notification.url}/console/orders`,
-    `${notification.url}/console/orders?order_id=${orderId}`,
-    `${notification.url}/console/endpoints`,
-    `${notification.url}/console/endpoints?endpoint_id=${endpointId}`,
-    `${notification.url}/console/endpoints/replay?endpoint_id=${endpointId}`,
-    `${notification.url}/console/endpoints/replay?endpoint_id=${endpointId}&from=2020-01-01T00:00:00Z`,
+    ...pagesOfOrders.map((path) => notification.url + path),
     ...[dead, `${dead}/one?layer=delivery&id=1`, `${dead}/send-back?layer=delivery&id=1`],
   ];
 }

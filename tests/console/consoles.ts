@@ -13,7 +13,7 @@ import { until } from "../../tools/servers/wait.ts";
 
 /** Starts both consoles with something on each page. One of the dead letters is of the event. */
 export async function startConsoles(): Promise<
-  { stack: Stack; eventId: string; orderId: string; endpointId: string }
+  { stack: Stack; eventId: string; pagesOfOrders: string[] }
 > {
   const [first, second] = [freePort(), freePort()];
   const stack = await startStack({
@@ -40,11 +40,11 @@ export async function startConsoles(): Promise<
     notification.url,
     "/debug/notification/timeline?user_id=unlucky-bob",
   );
-  return { stack, eventId: event.event_id, ...await failOrders(place.ownerUrl) };
+  return { stack, eventId: event.event_id, pagesOfOrders: await failOrders(place.ownerUrl) };
 }
 
-/** An endpoint in each state, and one that has tried and parked something. */
-async function failOrders(ownerUrl: string): Promise<{ orderId: string; endpointId: string }> {
+/** An endpoint in each state, and one that has tried and parked something. Returns their pages. */
+async function failOrders(ownerUrl: string): Promise<string[]> {
   for (const state of ["ACTIVE", "PAUSED", "DISABLED", "GONE"] as const) {
     await insertEndpoint(ownerUrl, { state });
   }
@@ -58,7 +58,12 @@ async function failOrders(ownerUrl: string): Promise<{ orderId: string; endpoint
     await insertAttempt(ownerUrl, { order_id: orderId, endpoint_id: endpointId, outcome });
   }
   await insertLedgerEntry(ownerUrl, orderId);
-  return { orderId, endpointId };
+  const replay = `/console/endpoints/replay?endpoint_id=${endpointId}`;
+  return [
+    ...["/console/orders", `/console/orders?order_id=${orderId}`, "/console/endpoints"],
+    ...[`/console/endpoints?endpoint_id=${endpointId}`, replay],
+    `${replay}&from=2020-01-01T00:00:00Z`,
+  ];
 }
 
 /** For each state of a reservation one that has it, except for those that are being carried out. */
