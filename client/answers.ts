@@ -37,6 +37,11 @@ export type ErrorCode =
   | "INSUFFICIENT_POINTS"
   | "POINTS_LIMIT_REACHED"
   | "RESERVATION_STATE_CONFLICT"
+  | "ENDPOINT_STATE_CONFLICT"
+  | "ENDPOINT_LIMIT_REACHED"
+  | "ORDER_STATE_CONFLICT"
+  | "ADDRESS_BLOCKED"
+  | "SENDER_NOT_CONFIGURED"
   | "PAYLOAD_TOO_LARGE"
   | "URI_TOO_LONG"
   | "UNSUPPORTED_MEDIA_TYPE"
@@ -65,6 +70,9 @@ export abstract class KenriError extends Error {}
  * `ENTITLEMENT_LIMIT_REACHED`: the user has the maximum number of entitlements.
  * `INSUFFICIENT_POINTS`: the balance is lower. `POINTS_LIMIT_REACHED`: it would be too high.
  * `RESERVATION_STATE_CONFLICT`: the reservation can no longer be cancelled.
+ * `ENDPOINT_STATE_CONFLICT`: the endpoint is in a state in which this is not possible.
+ * `ENDPOINT_LIMIT_REACHED`: the caller has the maximum number of endpoints.
+ * `ORDER_STATE_CONFLICT`: the order is in a state in which this is not possible.
  * `IDEMPOTENCY_KEY_CONFLICT`: the key was used for another request, or its answer is no longer
  * stored.
  */

@@ -1,6 +1,6 @@
 /**
- * The Kenri client for TypeScript: entitlements, points and reservations from Deno, Node 20 and
- * newer, and browsers. It needs only the `fetch` of the platform.
+ * The Kenri client for TypeScript: entitlements, points, reservations, orders and webhooks from
+ * Deno, Node 20 and newer, and browsers. It needs only the `fetch` of the platform.
  *
  * ```ts
  * import { kenriClient } from "@kenri/client";
@@ -30,6 +30,30 @@ import {
   Unavailable,
 } from "./answers.ts";
 import type { Fetch, Patience } from "./attempts.ts";
+import {
+  type CreatedEndpoint,
+  type Endpoint,
+  type EndpointAttempt,
+  type EndpointAttempts,
+  type EndpointChange,
+  type Endpoints,
+  type EndpointsClient,
+  endpointsClient,
+  type EndpointState,
+  type EndpointTest,
+  type NewEndpoint,
+  type RotatedSecret,
+} from "./endpoints.ts";
+import {
+  type AcceptedOrder,
+  type Json,
+  type LedgerEntry,
+  type NewOrder,
+  type Order,
+  type OrdersClient,
+  ordersClient,
+  type OrderStatus,
+} from "./orders.ts";
 import {
   type ChangedPoints,
   type PointsBalance,
@@ -61,6 +85,7 @@ import {
 
 export { Conflict, KenriError, Refused, Unavailable };
 export type {
+  AcceptedOrder,
   Answered,
   CallOptions,
   Change,
@@ -68,13 +93,29 @@ export type {
   ChangedPoints,
   ChangeReservation,
   ClientOptions,
+  CreatedEndpoint,
+  Endpoint,
+  EndpointAttempt,
+  EndpointAttempts,
+  EndpointChange,
+  Endpoints,
+  EndpointsClient,
+  EndpointState,
+  EndpointTest,
   Entitlement,
   EntitlementChange,
   Entitlements,
   ErrorCode,
   Fetch,
+  Json,
+  LedgerEntry,
   NewChangeReservation,
+  NewEndpoint,
+  NewOrder,
   NewPointsReservation,
+  Order,
+  OrdersClient,
+  OrderStatus,
   PageOptions,
   Patience,
   PointsBalance,
@@ -88,6 +129,7 @@ export type {
   ReservationsClient,
   ReservationStatus,
   Reserved,
+  RotatedSecret,
   Token,
 };
 
@@ -123,4 +165,15 @@ export function kenriClient(url: string | URL, options: ClientOptions = {}): Ken
     ...pointsClient(requests),
     ...reservationsClient(requests),
   };
+}
+
+export interface NotificationClient extends OrdersClient, EndpointsClient {}
+
+/** Orders and webhooks, which the service `notification` has at a url of its own. */
+export function notificationClient(
+  url: string | URL,
+  options: ClientOptions = {},
+): NotificationClient {
+  const requests = requestsTo(url, options);
+  return { ...ordersClient(requests), ...endpointsClient(requests) };
 }

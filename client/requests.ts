@@ -37,7 +37,19 @@ export interface Posted<Body> extends Answered {
 export interface Requests {
   get<Body>(path: string, call?: CallOptions): Promise<Body>;
   delete<Body>(path: string, call?: CallOptions): Promise<Body>;
-  post<Body>(path: string, key: string, fields: object, call?: CallOptions): Promise<Posted<Body>>;
+  /** A request that may be repeated without a key. */
+  send<Body>(
+    method: "POST" | "PATCH",
+    path: string,
+    fields: object | undefined,
+    call?: CallOptions,
+  ): Promise<Body>;
+  post<Body>(
+    path: string,
+    key: string,
+    fields: object | undefined,
+    call?: CallOptions,
+  ): Promise<Posted<Body>>;
 }
 
 export function requestsTo(url: string | URL, options: ClientOptions): Requests {
@@ -62,13 +74,12 @@ export function requestsTo(url: string | URL, options: ClientOptions): Requests 
   return {
     get: async (path, call) => read(await ask(path, { method: "GET" }, call)),
     delete: async (path, call) => read(await ask(path, { method: "DELETE" }, call)),
+    send: async (method, path, fields, call) =>
+      read(await ask(path, { method, ...withBody(fields) }, call)),
     post: async (path, key, fields, call) => {
-      const headers = { "Content-Type": "application/json", "Idempotency-Key": checked(key) };
-      const answer = await ask(
-        path,
-        { method: "POST", headers, body: JSON.stringify(fields) },
-        call,
-      );
+      const { headers, ...body } = withBody(fields);
+      const withKey = { ...headers, "Idempotency-Key": checked(key) };
+      const answer = await ask(path, { method: "POST", headers: withKey, ...body }, call);
       return {
         body: read(answer),
         replayed: isReplayed(answer),
@@ -96,6 +107,11 @@ function withToken(token: Token, fetch: Fetch): Fetch {
   };
 }
 
+function withBody(fields: object | undefined): { headers: Record<string, string>; body?: string } {
+  if (fields === undefined) return { headers: {} };
+  return { headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) };
+}
+
 // Checked here as well, because fetch trims header values, and a trimmed key is another key.
 function checked(key: string): string {
   if (/^[\x21-\x7e]{1,255}$/.test(key)) return key;
@@ -107,8 +123,9 @@ function checked(key: string): string {
 }
 
 function read<Body>(answer: Answer): Body {
+  if (answer.status === 204) return undefined as Body;
   const body = parsed(answer.text);
-  if ((answer.status === 200 || answer.status === 202) && body) return body as Body;
+  if ([200, 201, 202].includes(answer.status) && body) return body as Body;
   const { code, message } = (body ?? {}) as { code?: ErrorCode; message?: string };
   if (code === undefined || message === undefined) {
     throw new Refused(

@@ -51,7 +51,12 @@ Deno.test("the defaults are those of the contract", () => {
     worker: "host",
     sendTimeoutMs: 10_000,
   });
-  assert.deepEqual(config.retention, { enabled: true, intervalMs: 3_600_000, days: 30 });
+  assert.deepEqual(config.retention, {
+    enabled: true,
+    intervalMs: 3_600_000,
+    days: 30,
+    ledgerTtlMs: 400 * 86_400_000,
+  });
   assert.deepEqual([config.debug, config.shutdownGraceMs], [false, 10_000]);
   assert.deepEqual([config.predecessorWaitMs, config.failingUserIdPrefix], [30_000, ""]);
 });

@@ -21,7 +21,7 @@ export const schema = z.object({
     "token": secretKeys().describe(
       "32 or more random characters: the token of notification. To rotate it, the new one, a comma and the old one",
     ),
-    "allow-addresses": ranges().prefault("").describe(
+    "allow-addresses": ranges().optional().describe(
       "Addresses or CIDR ranges, separated by commas, that it may send to although they are not public, and on any port",
     ),
     "plain-http": flag().prefault("false").describe(
@@ -56,7 +56,7 @@ export function readConfig(read: (name: string) => string | undefined = environm
     rules: {
       plainHttp: settings["sender.plain-http"],
       ports: settings["sender.ports"],
-      allowed: settings["sender.allow-addresses"],
+      allowed: settings["sender.allow-addresses"] ?? [],
     },
     shutdownGraceMs: settings["shutdown.grace"],
     logUserIds: "hidden", // it knows none
@@ -76,9 +76,8 @@ function tokensOf(ofSender: string[], others: TokenEntry[]): TokenEntry[] {
 }
 
 function ranges(): z.ZodPipe<z.ZodString, z.ZodTransform<Range[], string>> {
-  return z.string().transform((written, context) => {
-    const parts = written.trim() === "" ? [] : written.split(",").map((part) => part.trim());
-    const read = parts.map(readRange);
+  return text().transform((written, context) => {
+    const read = written.split(",").map((part) => readRange(part.trim()));
     if (read.every((range) => range !== undefined)) return read;
     context.addIssue(
       `must be addresses or ranges such as 10.1.0.0/16, separated by commas, not ${

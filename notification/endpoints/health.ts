@@ -35,20 +35,19 @@ type ProbeTimes = Pick<EndpointOptions, "failuresToPark" | "probeMinMs" | "probe
 const withFailures = new WeakMap<Database, Set<string>>();
 
 // Counts failures in a row and changes the states of endpoints. Nothing is written about a success
-// of an endpoint without failures. Returns whether a state has changed, and the endpoints that are not
-// ACTIVE.
+// of an endpoint without failures. Returns whether a state has changed.
 export async function noteOutcomes(
   database: Database,
   options: ProbeTimes,
   outcomes: SendOutcome[],
-): Promise<{ changed: boolean; unavailable: string[] }> {
+): Promise<{ changed: boolean }> {
   const known = withFailures.get(database) ?? new Set();
   withFailures.set(database, known);
   const ofEndpoint = Map.groupBy(outcomes, ({ endpointId }) => endpointId);
   for (const [id, own] of ofEndpoint) {
     if (!known.has(id) && !own.some(isNews)) ofEndpoint.delete(id);
   }
-  if (ofEndpoint.size === 0) return { changed: false, unavailable: [] };
+  if (ofEndpoint.size === 0) return { changed: false };
   const moves = await transaction(database, async (tx) => {
     const found = await lockEndpoints(tx, [...ofEndpoint.keys()]);
     const moves = found.map((before) =>
@@ -61,11 +60,7 @@ export async function noteOutcomes(
     if (failures > 0) known.add(endpointId);
     else known.delete(endpointId);
   }
-  const unavailable = moves.filter(({ state }) => state !== "ACTIVE");
-  return {
-    changed: moves.some(({ changed }) => changed),
-    unavailable: unavailable.map(({ endpointId }) => endpointId),
-  };
+  return { changed: moves.some(({ changed }) => changed) };
 }
 
 function isNews({ reason, failuresBefore }: SendOutcome): boolean {
@@ -74,7 +69,7 @@ function isNews({ reason, failuresBefore }: SendOutcome): boolean {
 
 // What a send says about the endpoint. Every answer but 5xx and 410 says that it is up, even one
 // that refuses the order: it would refuse the probe again, and no other order would ever be sent.
-function verdictOn(reason: Reason | undefined): "up" | "down" | "gone" | "unknown" {
+export function verdictOn(reason: Reason | undefined): "up" | "down" | "gone" | "unknown" {
   if (reason === undefined || refusals.has(reason)) return "up";
   if (reason === "GONE") return "gone";
   return reasons[reason].unreachable ? "down" : "unknown";

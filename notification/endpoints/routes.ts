@@ -15,6 +15,7 @@ import { createCommand, createRoute } from "./create_endpoint.ts";
 import { endpointRoute, findEndpoint } from "./endpoint.ts";
 import { attemptsRoute, listAttempts } from "./list_attempts.ts";
 import { endpointsRoute, listEndpoints } from "./list_endpoints.ts";
+import { replayCommand, replayRoute } from "./replay.ts";
 import { rotateCommand, rotateRoute } from "./rotate_secret.ts";
 import { testCommand, testRoute } from "./test_endpoint.ts";
 
@@ -47,6 +48,7 @@ function addAll(app: OpenAPIHono, parts: EndpointParts, secretKeys: Uint8Array[]
   for (const route of stateRoutes) addCommand(app, states, route);
   addCommand(app, commandBatch(database, rotateCommand(secretKeys)), rotateRoute);
   addCommand(app, commandBatch(database, testCommand, new Handover(wakeOrders)), testRoute);
+  addCommand(app, commandBatch(database, replayCommand, new Handover(wakeOrders)), replayRoute);
   for (const { route, look } of looks) addRoute(app, route, look(database));
 }
 
@@ -60,6 +62,7 @@ function refuseAll(app: OpenAPIHono, options: EndpointOptions): void {
     ...stateRoutes.map(described),
     described(rotateRoute),
     described(testRoute),
+    described(replayRoute),
     ...looks.map(({ route }) => route),
   ];
   for (const route of routes) {

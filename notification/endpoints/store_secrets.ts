@@ -11,7 +11,7 @@ export interface NewSecret {
   secret: string;
 }
 
-export const secretExample = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+export const secretExample = "whsec_(base64 of 32 bytes)";
 
 export const secretField = {
   secret: z.string().optional().openapi({

@@ -17,7 +17,7 @@ export function requestOf(
   if (body === null) return undefined;
   const request = { method: "POST" as const, body, timeout_ms: timeoutMs };
   if (endpoint_id === null) {
-    if (url === null) return undefined;
+    if (url === null || !URL.canParse(url)) return undefined;
     return { ...request, url, headers: { ...common, "Idempotency-Key": row.id } };
   }
   if (!endpoint || !secretKeys) return undefined;

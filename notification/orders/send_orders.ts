@@ -5,6 +5,7 @@ import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Job, Outcome, Settlement } from "@kenri/shared/queue/job.ts";
 import { Worker } from "@kenri/shared/queue/worker.ts";
 import { inSpan, tracing } from "@kenri/shared/telemetry/tracing.ts";
+import { FailingInHand } from "../endpoints/failing_in_hand.ts";
 import { noteOutcomes } from "../endpoints/health.ts";
 import { observeClaimed, observeOrders } from "./metrics.ts";
 import { type OrderRow, orders, type Sent } from "./orders.ts";
@@ -40,7 +41,7 @@ export function sending(
 ): Job<OrderRow, Sent> {
   const job = orders.jobOn(database, options.orders, observeOrders);
   const atOnce = new Map<string, number>();
-  const left = new Map<string, number>(); // endpoint → when it was found to be unavailable
+  const failing = new FailingInHand(options.endpoints.failuresToPark);
   return {
     name: "orders",
     ...options.orders,
@@ -49,33 +50,33 @@ export function sending(
     claim: async (limit, context) => {
       const claim = await job.claim(limit, context);
       for (const { lane, content: { endpoint } } of claim.rows) {
-        if (lane === undefined || !endpoint) continue;
-        atOnce.set(lane, endpoint.at_once);
-        if (endpoint.state === "ACTIVE") left.delete(lane);
+        if (lane !== undefined && endpoint) atOnce.set(lane, endpoint.at_once);
       }
       return claim;
     },
     claimed: observeClaimed,
     atOnce: (lane) => atOnce.get(lane) ?? options.endpoints.atOnce,
     retriesOf: (row) => sendOptions(row, options),
-    work: (row, traceparent) =>
-      withoutSend(row, left) ??
-        sendOrder(
-          sender,
-          row,
-          sendOptions(row, options),
-          options.endpoints.secretKeys,
-          traceparent,
-        ),
+    work: async (row, traceparent) => {
+      const undone = withoutSend(row, failing);
+      if (undone) return undone;
+      const { secretKeys } = options.endpoints;
+      const outcome = await sendOrder(
+        sender,
+        row,
+        sendOptions(row, options),
+        secretKeys,
+        traceparent,
+      );
+      if ("result" in outcome && outcome.result) failing.note(row, outcome.result);
+      return outcome;
+    },
     settle: async (settled) => {
       const owned = await job.settle(settled);
       const own = settled.filter(({ row }) => owned.has(row.id));
       for (const one of own) logOrder(log, one);
       await noteTried(database, options, own).then(
-        ({ changed, unavailable }) => {
-          for (const id of unavailable) left.set(id, performance.now());
-          if (changed) wakeEndpoints();
-        },
+        ({ changed }) => changed && wakeEndpoints(),
         (error) => log.warn("The health of endpoints can't be updated: {error}", { error }),
       );
       return owned;
@@ -95,14 +96,10 @@ const parkedMs = 1_000;
 const behindMs = 200;
 
 // What is decided without a send: by the ledger, by the time, or by the state of the endpoint.
-function withoutSend(
-  row: OrderRow,
-  left: Map<string, number>,
-): Promise<Outcome<Sent>> | undefined {
-  const outcome = byLedger(row) ?? byEndpoint(row, left);
-  if (outcome) return Promise.resolve(outcome);
-  if (expiresInMs(row) <= 0) return Promise.resolve(ended("EXPIRED", "the order has expired"));
-  return undefined;
+function withoutSend(row: OrderRow, failing: FailingInHand): Outcome<Sent> | undefined {
+  const outcome = byLedger(row) ?? byEndpoint(row, failing);
+  if (outcome) return outcome;
+  return expiresInMs(row) <= 0 ? ended("EXPIRED", "the order has expired") : undefined;
 }
 
 // Only a replay or an order that was sent back passes an entry, and only once.
@@ -119,11 +116,8 @@ function byLedger({ content: { ledger, request_digest, operation_id } }: OrderRo
   return ended(reason, "the ledger says that this order has failed");
 }
 
-// Orders that were in hand when their endpoint was found to be unavailable use up no attempts.
-function byEndpoint(
-  { lane, claimedAt, content }: OrderRow,
-  left: Map<string, number>,
-): Outcome<Sent> | undefined {
+function byEndpoint(row: OrderRow, failing: FailingInHand): Outcome<Sent> | undefined {
+  const { lane, content } = row;
   const { endpoint_id, endpoint, is_behind_parked } = content;
   if (endpoint_id === null) return undefined;
   if (!endpoint || endpoint.state === "DELETED") {
@@ -132,8 +126,8 @@ function byEndpoint(
   // Not even a probe may pass an earlier order of its key, which was parked after it was let through.
   if (is_behind_parked) return later(behindMs);
   if (endpoint.state === "FAILING" && endpoint.is_probe) return undefined;
-  const isUnavailable = endpoint.state !== "ACTIVE" || claimedAt < (left.get(endpoint_id) ?? 0);
-  return isUnavailable ? later(parkedMs, lane) : undefined;
+  if (endpoint.state !== "ACTIVE" || failing.has(row)) return later(parkedMs, lane);
+  return undefined;
 }
 
 function later(delayMs: number, lane?: string): Outcome<Sent> {

@@ -26,19 +26,30 @@ export function readOutsideUrl(written: string, rules: OutsideRules): OutsideUrl
   if (`${url.username}${url.password}` !== "") return "must not contain a user or a password";
   if (!isPlainlyWritten(written, url)) return "must name its host in the usual form";
   const host = url.hostname.replaceAll(/^\[|\]$/g, "");
-  const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
-  const outside = { url, host, port };
-  return (isAddress(host) ? problemOfAddress(host, port, rules) : undefined) ?? outside;
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  const problem = isAddress(host)
+    ? problemOfAddress(host, port, rules)
+    : problemOfName(port, rules);
+  return problem ?? { url, host, port };
+}
+
+// Only an allowed address may use any port, and a name may turn out to have one.
+function problemOfName(port: number, rules: OutsideRules): string | undefined {
+  return rules.allowed.length > 0 ? undefined : problemOfPort(port, rules);
 }
 
 /** Also for the addresses of a name. */
 export function problemOfAddress(
   address: string,
   port: number,
-  { allowed, ports, plainHttp }: OutsideRules,
+  rules: OutsideRules,
 ): string | undefined {
-  if (isIn(allowed, address)) return undefined;
+  if (isIn(rules.allowed, address)) return undefined;
   if (!isPublic(address)) return "must not lead to an address that is not public";
+  return problemOfPort(port, rules);
+}
+
+function problemOfPort(port: number, { ports, plainHttp }: OutsideRules): string | undefined {
   if (ports.includes(port) || plainHttp && port === 80) return undefined;
   return `must use one of the ports ${ports.join(", ")}`;
 }

@@ -9,6 +9,7 @@ import { startEntitlement } from "../support/entitlement.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
 import { describedBy } from "../http/described.ts";
 import { changeHead, sendRaw } from "../http/raw_http.ts";
+import { orderSettings } from "../support/orders.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
 const publicPaths = ["/docs", "/livez", "/openapi.json", "/readyz"];
@@ -25,7 +26,8 @@ let stack: Stack;
 Deno.test.beforeAll(async () => {
   issuer = await startIssuer();
   const settings = { ...tokens, ...issuer.settings };
-  stack = await startStack({ entitlement: settings, notification: settings });
+  const notification = { ...settings, ...orderSettings({ url: "http://127.0.0.1:1" }) };
+  stack = await startStack({ entitlement: settings, notification });
 });
 Deno.test.afterAll(async () => {
   await stack[Symbol.asyncDispose]();
@@ -51,10 +53,11 @@ async function endpoints(): Promise<Endpoint[]> {
 }
 
 function ask({ url, path, method }: Endpoint, headers: Record<string, string>): Promise<Answer> {
+  const hasBody = method === "POST" || method === "PATCH";
   return call(url + path.replace(/\{\w+\}/, "ann"), {
     method,
-    headers: method === "POST" ? { ...headers, "Content-Type": "application/json" } : headers,
-    ...(method === "POST" ? { body: "{}" } : {}),
+    headers: hasBody ? { ...headers, "Content-Type": "application/json" } : headers,
+    ...(hasBody ? { body: "{}" } : {}),
   });
 }
 
@@ -68,6 +71,10 @@ const opened: [endpoint: RegExp, scope: Scope][] = [
   [/^GET \/v1\/points\/reservations\/\{reservation_id\}$/, "points:read"],
   [/^(POST|DELETE) \/v1\/points\//, "points:write"],
   [/^GET \/v1\/users\/\{user_id\}\/points(\/(transactions|reservations))?$/, "points:read"],
+  [/^GET \/v1\/orders(\/\{order_id\})?$/, "orders:read"],
+  [/^POST \/v1\/orders$/, "orders:write"],
+  [/^GET \/v1\/endpoints(\/\{endpoint_id\}(\/attempts)?)?$/, "endpoints:read"],
+  [/^(POST|PATCH|DELETE) \/v1\/endpoints(\/|$)/, "endpoints:write"],
   [/ \/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
   [/ \/debug\//, "debug:read"],
   [/ \/operations\//, "operations:write"],
@@ -84,7 +91,7 @@ Deno.test("each endpoint needs the scope that docs/access.md states", async () =
 Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
-  assert.equal(all.length, 47, all.map(({ path }) => path).join("\n"));
+  assert.equal(all.length, 63, all.map(({ path }) => path).join("\n"));
   for (const endpoint of all) {
     const { path, method, scope } = endpoint;
     const what = `${method} ${path}`;
@@ -108,7 +115,7 @@ Deno.test("every endpoint answers callers with its scope, and refuses everybody 
       `Bearer realm="kenri", error="insufficient_scope", scope="${scope}"`,
     );
     const right = await ask(endpoint, bearer(tokenOf(scope)));
-    const expected = path.includes("{reservation_id}") ? [404] : [200, 400];
+    const expected = /\{(reservation|order|endpoint)_id\}/.test(path) ? [400, 404] : [200, 400];
     assert.ok(expected.includes(right.status), `${what}: ${right.status} ${right.text}`);
   }
 });

@@ -4,6 +4,7 @@ import { deadReservations } from "../../entitlement/operators/dead_reservations.
 import { eventInboxes } from "../../notification/consume_events.ts";
 import type { NotificationRow } from "../../notification/deliveries.ts";
 import { deadDeliveries } from "../../notification/dead_letters/dead_deliveries.ts";
+import { deadOrders } from "../../notification/operators/orders/dead_orders.ts";
 import { deadMessages } from "../../shared/inbox/dead_messages.ts";
 import { inboxStreams } from "../../shared/inbox/durables.ts";
 import { type SendBack } from "../../shared/operators/send_back.ts";
@@ -15,6 +16,7 @@ import { bodyOf, eventOf } from "../support/events.ts";
 import { type Opened, openFresh } from "../support/databases.ts";
 import { insertEvents, manyEvents } from "../support/outbox.ts";
 import { insertReservations } from "../support/points.ts";
+import { insertOrder } from "./order_rows.ts";
 
 export interface Layer extends AsyncDisposable {
   tables: Opened;
@@ -29,6 +31,7 @@ export const layers = {
   reservation: deadReservation,
   delivery: deadDelivery,
   advisory: deadAdvisory,
+  order: deadOrder,
 };
 
 async function deadOutbox(): Promise<Layer> {
@@ -112,6 +115,17 @@ async function deadAdvisory(): Promise<Layer> {
   const table = deadMessages({ database, table: name }, inboxes);
   const dead = await idsIn(tables, name);
   return layerOf({ tables, table, wake: toDelivery.wake, name, dead });
+}
+
+async function deadOrder(): Promise<Layer> {
+  const tables = await openFresh("notification");
+  const dead = [];
+  for (let i = 0; i < 3; i++) {
+    dead.push(await insertOrder(tables.ownerUrl, { status: "ABORTED", reason: "SERVER_ERROR" }));
+  }
+  const wake = new Wakeup();
+  const table = deadOrders(tables.database, wake);
+  return layerOf({ tables, table, wake, name: "outbox_orders", dead: dead.toSorted() });
 }
 
 export async function idsIn({ ownerUrl }: Opened, table: string): Promise<string[]> {

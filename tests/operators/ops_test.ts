@@ -83,7 +83,7 @@ Deno.test("wrong arguments are reported, and no service is asked", async () => {
     [["dead"], /^There is no command "dead"/],
     [["status", "now"], /^Unexpected argument "now"/],
     [["status", "--fast"], /^Unknown option '--fast'/],
-    [["timeline"], /^exactly one of EVENT_ID, --user, --key, --reservation is required/],
+    [["timeline"], /^exactly one of EVENT_ID, --user, --key, --reservation, --order is required/],
     [["timeline", "x", "--user", "ann"], /^exactly one of/],
     [["timeline", "x", "--reservation", "y"], /^exactly one of/],
     [["points", "next", "--limit", "201"], /^--limit must be a whole number up to 200, not "201"/],

@@ -1,14 +1,7 @@
 // An order whose attempts are used up is a dead letter, and can be sent back: W-104.
 import assert from "node:assert/strict";
 import { ask } from "../../tools/servers/asking.ts";
-import {
-  attemptsOf,
-  getOrder,
-  ledger,
-  order,
-  startOrders,
-  untilAllAre,
-} from "../support/orders.ts";
+import { attemptsOf, getOrder, give, ledger, startOrders, untilAllAre } from "../support/orders.ts";
 import { look, operate } from "../support/stack.ts";
 import { outcomes, sendBack, untilDead } from "../operators/dead_letters.ts";
 
@@ -18,7 +11,7 @@ Deno.test("W-104: attempts used up: ABORTED, ledger FAILED, dead letter; sent ba
   await using stage = await startOrders({ NOTIFICATION_ORDERS_MAX_ATTEMPTS: "3" });
   const { receiver } = stage;
   receiver.behave({ status: 503, body: "no room" });
-  const { json: { order_id } } = await order(stage, { url: receiver.url });
+  const order_id = await give(stage, { url: receiver.url });
   const [row] = await untilAllAre(stage, ["ABORTED"]);
   assert.deepEqual([row?.attempts, row?.last_error_code], [3, "SERVER_ERROR"]);
   const [failed, ...more] = await ledger(stage);

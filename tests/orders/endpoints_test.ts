@@ -1,5 +1,4 @@
-// Endpoints are made, looked up, changed, paused, resumed and deleted by their caller, and by nobody
-// else: H-107.
+// Endpoints are made, looked up, listed and changed by their caller, and by nobody else: H-107.
 import assert from "node:assert/strict";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, assertError, command } from "../support/api.ts";
@@ -25,6 +24,7 @@ Deno.test.beforeAll(async () => {
   stage = await startOrders({
     ...tokensOf(...clients),
     NOTIFICATION_ENDPOINTS_AT_ONCE: "7",
+    NOTIFICATION_ORDERS_ENABLED: "false",
     NOTIFICATION_ENDPOINTS_MAX_PER_CALLER: "12",
   });
 });
@@ -231,84 +231,4 @@ Deno.test("H-107: another caller's endpoint is not found, and can't be changed",
     [{}],
   );
   await removeAll(shop);
-});
-
-Deno.test("a paused endpoint can be resumed, and both may be repeated", async () => {
-  const { endpoint_id: id } = await make(stage, {}, shop);
-  for (let round = 0; round < 2; round++) {
-    const paused = await act(stage, id, "pause", {}, shop);
-    assert.equal(paused.status, 200);
-    assert.equal(paused.json.state, "PAUSED");
-    assert.equal(paused.json.state_since, paused.json.updated_at);
-    assert.deepEqual((await act(stage, id, "pause", {}, shop)).json, paused.json);
-    assert.deepEqual((await getEndpoint(stage, id, shop)).json, paused.json);
-    const resumed = await act(stage, id, "resume", {}, shop);
-    assert.equal(resumed.json.state, "ACTIVE");
-    const again = await act(stage, id, "resume", {}, shop);
-    assert.equal(again.json.state_since, resumed.json.state_since);
-  }
-  await removeAll(shop);
-});
-
-Deno.test("a key makes a pause safe to repeat after a later resume", async () => {
-  const { endpoint_id: id } = await make(stage, {}, shop);
-  const headers = { ...shop, "Idempotency-Key": newKey() };
-  const first = await act(stage, id, "pause", {}, headers);
-  await act(stage, id, "resume", {}, shop);
-  const again = await act(stage, id, "pause", {}, headers);
-  assert.equal(again.headers.get("Idempotency-Replayed"), "true");
-  assert.equal(again.text, first.text);
-  assert.equal((await getEndpoint(stage, id, shop)).json.state, "ACTIVE");
-  const other = await act(stage, id, "resume", {}, headers);
-  assertError(other, 409, "IDEMPOTENCY_KEY_CONFLICT");
-  await removeAll(shop);
-});
-
-Deno.test("resume leads from each state to ACTIVE, and only what parks already can't be paused", async () => {
-  for (const state of ["FAILING", "DISABLED", "GONE"]) {
-    const { endpoint_id: id } = await make(stage, {}, shop);
-    const fail = () =>
-      stage.rows(
-        `update endpoints
-         set state = $2, failures = 9, probes = 3, failing_since = now(), probe_order_id = $1,
-           next_probe_at = now() + interval '1 hour'
-         where endpoint_id = $1`,
-        [id, state],
-      );
-    await fail();
-    const paused = await act(stage, id, "pause", {}, shop);
-    if (state === "FAILING") assert.equal(paused.json.state, "PAUSED");
-    else assertError(paused, 409, "ENDPOINT_STATE_CONFLICT", `already ${state}`);
-    await fail();
-    const { json } = await act(stage, id, "resume", {}, shop);
-    assert.equal(json.state, "ACTIVE");
-    assert.deepEqual(
-      await stage.rows(
-        `select state, failures, probes, failing_since, next_probe_at, probe_order_id
-         from endpoints
-         where endpoint_id = $1`,
-        [id],
-      ),
-      [{
-        state: "ACTIVE",
-        failures: 0,
-        probes: 0,
-        failing_since: null,
-        next_probe_at: null,
-        probe_order_id: null,
-      }],
-    );
-  }
-  await removeAll(shop);
-});
-
-Deno.test("a deleted endpoint is not found any more", async () => {
-  const { endpoint_id: id } = await make(stage, {}, shop);
-  const deleted = await remove(stage, id, shop);
-  assert.equal(deleted.status, 204);
-  assert.equal(deleted.text, "");
-  assertError(await remove(stage, id, shop), 404, "NOT_FOUND");
-  assertError(await getEndpoint(stage, id, shop), 404, "NOT_FOUND");
-  assertError(await act(stage, id, "resume", {}, shop), 404, "NOT_FOUND");
-  assert.deepEqual((await listEndpoints(stage, {}, shop)).json, { endpoints: [] });
 });

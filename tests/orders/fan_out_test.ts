@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { EntitlementEventType } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
+import { type Made, make } from "../support/endpoints.ts";
 import { eventOf, messageOf, publish } from "../support/events.ts";
 import { countsOf, publishRaw, untilAllAcked } from "../support/notification.ts";
 import {
-  createEndpoint,
   getOrder,
+  give,
   order,
   orderRows,
   type Orders,
@@ -18,26 +19,19 @@ import { pointsDurable, pointsSubjectOf } from "../../tools/load/stage.ts";
 
 import { verified } from "../support/receiver.ts";
 
-interface Endpoint {
-  id: string;
-  secret: string;
+interface Subscriber extends Made {
   path: string;
 }
 
-async function subscribe(
+const subscribe = async (
   stage: Orders,
   path: string,
   fields: Record<string, unknown> = {},
   headers = {},
-): Promise<Endpoint> {
-  const { status, json, text } = await createEndpoint(
-    stage,
-    { url: stage.receiver.url + path, ...fields },
-    headers,
-  );
-  assert.equal(status, 201, text);
-  return { id: json.endpoint_id, secret: json.secret, path };
-}
+): Promise<Subscriber> => ({
+  ...await make(stage, { url: stage.receiver.url + path, ...fields }, headers),
+  path,
+});
 
 Deno.test("H-102: each matching endpoint gets each event once, also when it is delivered five times", async () => {
   await using stage = await startOrders();
@@ -61,14 +55,14 @@ Deno.test("H-102: each matching endpoint gets each event once, also when it is d
     await untilAllAcked(place, undefined, pointsDurable);
   }
   const rows = await untilAllAre(stage, ["SUCCEEDED"]);
-  const expected: [Endpoint, string[]][] = [
+  const expected: [Subscriber, string[]][] = [
     [all, [granted.eventId, revoked.eventId, added.event_id]],
     [grants, [granted.eventId]],
     [both, [revoked.eventId, added.event_id]],
     [ofAnn, [granted.eventId, added.event_id]],
     [ofNobody, []],
   ];
-  for (const [{ id, path }, events] of expected) {
+  for (const [{ endpoint_id: id, path }, events] of expected) {
     const own = rows.filter(({ endpoint_id }) => endpoint_id === id);
     assert.deepEqual(own.map(({ event_id }) => event_id).sort(), events.toSorted(), path);
     for (const { event_id, idempotency_key } of own) {
@@ -133,16 +127,16 @@ Deno.test("an order with an endpoint_id is sent as a signed webhook with the ord
   const stranger = newClient("bob", "orders:write");
   await using stage = await startOrders(tokensOf(client, stranger));
   const endpoint = await subscribe(stage, "/own", {}, bearer(client.token));
-  const fields = { endpoint_id: endpoint.id, payload: { type: "ping", n: 1 } };
+  const fields = { endpoint_id: endpoint.endpoint_id, payload: { type: "ping", n: 1 } };
   const refused = await order(stage, fields, undefined, bearer(stranger.token));
   assert.equal(refused.status, 404, refused.text);
-  const { json } = await order(stage, fields, undefined, bearer(client.token));
+  const id = await give(stage, fields, undefined, bearer(client.token));
   await stage.receiver.until(1);
   const [request] = stage.receiver.arrived("/own");
   assert.ok(request);
-  assert.equal(request.headers.get("webhook-id"), json.order_id);
+  assert.equal(request.headers.get("webhook-id"), id);
   assert.deepEqual(verified(request, endpoint.secret) as unknown, fields.payload);
   await untilAllAre(stage, ["SUCCEEDED"]);
-  const found = await getOrder(stage, json.order_id, bearer(client.token));
+  const found = await getOrder(stage, id, bearer(client.token));
   assert.equal(found.json.status, "SUCCEEDED");
 });

@@ -1,17 +1,20 @@
 // Who may send an order, and what happens to it while its sends take long or the sender is away: W-110.
 // Crashes are in the crash matrix.
 import assert from "node:assert/strict";
-import type { Settings } from "../../tools/servers/service_process.ts";
+import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import {
+  give,
   ledger,
   order,
   orderRows,
+  type Orders,
   senderSettings,
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { countLogged } from "../support/logs.ts";
 import { startReceiver } from "../support/receiver.ts";
 
 const brief: Settings = {
@@ -24,7 +27,7 @@ Deno.test("W-110: the heartbeat keeps the lease of a send that takes longer, so 
   await using _other = await stage.replica();
   const { receiver } = stage;
   receiver.behave({ delayMs: 4_000 });
-  await order(stage, { url: receiver.url });
+  await give(stage, { url: receiver.url });
   await receiver.until(1);
   const leases = new Set<number>();
   await until("it is sent", async () => {
@@ -44,40 +47,51 @@ Deno.test("W-110: the heartbeat keeps the lease of a send that takes longer, so 
 });
 
 Deno.test("while the sender is away nothing is counted, and everything is sent when it is back", async () => {
-  await using stage = await startOrders();
+  await using stage = await startOrders({ NOTIFICATION_ORDERS_ENABLED: "false" });
   const { receiver, sender } = stage;
+  for (let i = 0; i < 20; i++) await give(stage, { url: receiver.url });
   await sender.kill();
-  for (let i = 0; i < 20; i++) await order(stage, { url: receiver.url });
-  const reports = () => stage.service.log.filter(({ level }) => level === "warning").length;
-  const before = reports();
-  await until("the log says so", () => reports() > before || before > 0);
-  await stage.rows("select pg_sleep(1)");
-  for (const { status, attempts } of await orderRows(stage)) {
-    assert.ok(["PENDING", "SENDING"].includes(status), status);
-    assert.equal(attempts, 0);
-  }
+  await using worker = await stage.replica({ NOTIFICATION_ORDERS_ENABLED: "true" });
+  await assertNothingCounted(stage, worker);
   await using _back = await startService("sender", {
     ...senderSettings,
     SENDER_HTTP_PORT: new URL(sender.url).port,
   });
   const rows = await untilAllAre(stage, ["SUCCEEDED"]);
   assert.ok(rows.every(({ attempts }) => attempts === 0));
-  assert.equal(
-    new Set(receiver.received.map(({ headers }) => headers.get("Idempotency-Key"))).size,
-    20,
-  );
   assert.equal(receiver.received.length, 20);
+  const keys = receiver.received.map(({ headers }) => headers.get("Idempotency-Key"));
+  assert.equal(new Set(keys).size, 20);
 });
 
 Deno.test("a sender that refuses the token counts nothing, either", async () => {
-  await using stage = await startOrders({}, { SENDER_TOKEN: "x".repeat(40) });
-  await order(stage, { url: stage.receiver.url });
-  await stage.rows("select pg_sleep(1)");
-  const [row] = await orderRows(stage);
-  assert.deepEqual([row?.attempts, row?.last_error_code], [0, null]);
-  assert.deepEqual(await ledger(stage), []);
+  await using stage = await startOrders({ NOTIFICATION_ORDERS_ENABLED: "false" });
+  await give(stage, { url: stage.receiver.url });
+  await using worker = await stage.replica({
+    NOTIFICATION_ORDERS_ENABLED: "true",
+    NOTIFICATION_SENDER_TOKEN: "x".repeat(40),
+  });
+  await assertNothingCounted(stage, worker);
   assert.equal(stage.receiver.connections, 0);
 });
+
+/** Of several tries. */
+async function assertNothingCounted(stage: Orders, { log }: ServiceProcess): Promise<void> {
+  await until("the log says so", () => countLogged(log, /The sender is unavailable/) > 0);
+  const [{ at } = { at: null }] = await stage.rows<{ at: Date | null }>("select now() as at");
+  await until("it is tried again", async () => {
+    const again = await stage.rows(
+      "select from outbox_orders where updated_at > $1::timestamptz + interval '300 ms'",
+      [at],
+    );
+    return again.length > 0;
+  });
+  for (const { status, attempts, last_error_code } of await orderRows(stage)) {
+    assert.ok(["PENDING", "SENDING"].includes(status), status);
+    assert.deepEqual([attempts, last_error_code], [0, null]);
+  }
+  assert.deepEqual(await ledger(stage), []);
+}
 
 Deno.test("three replicas that claim a few at a time send each of 300 orders once", async () => {
   await using stage = await startOrders({ NOTIFICATION_ORDERS_BATCH_SIZE: "7" });
@@ -100,8 +114,8 @@ Deno.test("a destination that hangs holds up no other", async () => {
   const { receiver } = stage;
   await using other = await startReceiver();
   receiver.behave("hang");
-  for (let i = 0; i < 200; i++) await order(stage, { url: receiver.url });
-  for (let i = 0; i < 20; i++) await order(stage, { url: other.url });
+  for (let i = 0; i < 200; i++) await give(stage, { url: receiver.url });
+  for (let i = 0; i < 20; i++) await give(stage, { url: other.url });
   await other.until(20, 10_000);
   assert.ok(receiver.open <= 4, `${receiver.open} at once`);
 });

@@ -11,7 +11,7 @@ import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
 const settings: Settings = Object.assign(
-  { NATS_URL: "nats://127.0.0.1:14222" },
+  { NATS_URL: "nats://127.0.0.1:14222", SENDER_TOKEN: "s".repeat(32) },
   ...Object.values<Service>(services).map(({ name, dev }): Settings => ({
     ...dev?.settings,
     [`${environmentName(name)}_DATABASE_URL`]: `postgres://kenri:secret@127.0.0.1:15432/${name}`,
@@ -49,6 +49,11 @@ const refused = [
   ["sqlite", "/tmp/kenri-probe"],
   ["heapSnapshot", "/tmp/kenri-probe"],
   ["unixSocket", "/run/kenri.sock"],
+  ["getEnv", "PATH"],
+  ["getEnv", "SECRET"],
+  ["envFromNode", "PATH"],
+];
+const otherServers = [
   ["connect", "127.0.0.1", "22"],
   ["connect", "127.0.0.1", "15433"],
   ["connect", "localhost", "15432"],
@@ -61,9 +66,18 @@ const refused = [
   ["listen", "localhost", "0"],
   ["fetch", "http://example.org/"],
   ["resolve", "example.org"],
-  ["getEnv", "PATH"],
-  ["getEnv", "SECRET"],
-  ["envFromNode", "PATH"],
+];
+// What leads inward, for a service that may connect to any public address.
+const inward = [
+  ["connect", "127.0.0.2", "15432"],
+  ["connect", "::1", "15432"],
+  ["connect", "::ffff:127.0.0.2", "15432"],
+  ["connect", "10.0.0.1", "443"],
+  ["connect", "169.254.169.254", "80"],
+  ["fetch", "http://169.254.169.254/"],
+  ["fetch", "http://[::ffff:10.0.0.1]/"],
+  ["listen", "0.0.0.0", "18080"],
+  ["listen", "127.0.0.2", "18080"],
 ];
 const imports = [
   ["import", "https://deno.land/std@0.224.0/assert/mod.ts"],
@@ -73,20 +87,24 @@ const imports = [
   ["import", "npm:left-pad@1.3.0"],
   ["import", "jsr:@std/assert@1.0.0"],
 ];
-const asked = ["read", "write", "net", "env", "run", "sys", "ffi"].map((name) => ["request", name]);
+const kinds = ["read", "write", "env", "run", "sys", "ffi"];
 const servers = [["connect", "127.0.0.1", "15432"], ["connect", "127.0.0.1", "14222"]];
-const allowed = [["listen", "127.0.0.1", "18080"], ["hostname"], ["getEnv", "NATS_URL"]];
+const allowed = [["listen", "127.0.0.1", "18080"], ["hostname"]];
 
 for (const service of serviceNames) {
+  const { outside }: Service = services[service];
+  const asked = [...kinds, ...outside ? [] : ["net"]].map((name) => ["request", name]);
+  const own = [...allowed, ["getEnv", `${environmentName(service)}_HTTP_PORT`]];
+  const closed = [...refused, ...outside ? inward : otherServers];
   for (const [how, way] of Object.entries(ways)) {
     Deno.test(`${service}, started ${how}, may do only its own work`, async () => {
-      const attempts = [...refused, ...imports, ...asked, ...servers, ...allowed];
+      const attempts = [...closed, ...imports, ...asked, ...servers, ...own];
       assert.deepEqual(await outcomesFor(service, settings, attempts, way), [
-        ...all(refused, "NotCapable"),
+        ...all(closed, "NotCapable"),
         ...all(imports, "TypeError"),
         ...all(asked, "denied"),
         ...all(servers, "ConnectionRefused"),
-        ...all(allowed, "allowed"),
+        ...all(own, "allowed"),
       ]);
     });
   }

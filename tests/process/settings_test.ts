@@ -36,7 +36,7 @@ const services = Object.values(configs).map(({ schema, readConfig }) => ({
 }));
 
 const durations =
-  /(interval|lease|backoff-(base|max|min)|ttl|window|leeway|grace|timeout|wait|ahead)$/;
+  /(interval|lease|backoff-(base|max|min)|probe-(min|max)|ttl|window|leeway|grace|timeout|wait|ahead|after|keep)$/;
 
 // Each row is for all settings whose key matches.
 const bad: [key: RegExp, problem: string, ...values: string[]][] = [
@@ -44,16 +44,18 @@ const bad: [key: RegExp, problem: string, ...values: string[]][] = [
   [/url$/, "must (be|begin) .*://", "secret", "http://u:secret@h", "postgres://", "nats://"],
   [/database\.url$/, "must be a url, .* postgres://", "mysql://u:secret@h"],
   [/(issuer|audience|hostname)$/, "must not be blank"],
-  [/host$/, "must be a host's name or address", "a,b", "http://secret"],
+  [/host$/, "must be (a host's name or address|an address such as)", "a,b", "http://secret"],
+  [/^sender\.http\.host$/, "must be an address such as .*, not a name", "localhost", "127.1"],
   [/port$/, "must be a whole number from 0 ", "-1", "65536", "80a"],
   [/subject$/, "must be names joined by dots", "a b", "a.*", ">", ".a", "a.", "a.>", "a..b"],
   [/(stream|durable)$/, "must not contain white space", "a b", "a*", ">", "a.b", "a/b"],
-  [/enabled$/, "must be true or false", "yes", "TRUE", "1"],
+  [/(enabled|plain-http)$/, "must be true or false", "yes", "TRUE", "1"],
+  [/\.backoff$/, "must be durations above zero such as", "5s,", "5s;9s", "5s,0s", "5"],
   [durations, "must be a duration above zero", "0s", "0ms", "-1s", "10", "1.5s", "soon"],
   [durations, "is too long", "99999d"],
   [/access\.rate$/, "must be a number from 0.01 ", "0", "-1", "2000000", "1e3", "often"],
   [
-    /(size|attempts|months|days|deliver|replicas|burst|per-user|at-once)$/,
+    /(size|attempts|months|days|deliver|replicas|burst|per-user|per-caller|to-park|at-once)$/,
     "must be a whole number from 1 ",
     ...["0", "-1", "1.5", "many", "1e9"],
   ],
@@ -65,6 +67,10 @@ const bad: [key: RegExp, problem: string, ...values: string[]][] = [
   [/tokens$/, "entry 1 must be ", "secret", "shop sha256:secret debug:read", "shop debug:read"],
   [/algorithms$/, "must be one or more of ", "none", "HS256", "RS256 HS512", "secret"],
   [/(seal|session)-key$/, "must be .*32 .*visible ASCII", "secret"],
+  [/sender\.token$/, "must be .*32 .*visible ASCII", "secret", `${"s".repeat(32)},secret`],
+  [/secret-key$/, "must be 32 random bytes, .*base64url", "secret", "5ec7e7".repeat(11)],
+  [/allow-addresses$/, "must be addresses or ranges", "localhost", "10.0.0.1/8", "10.0.0.0/33"],
+  [/ports$/, "must be ports such as", "0", "65536", "443;8443", "443,", "https"],
   [/user-ids$/, "must be shown or hashed or hidden", "all"],
   [/user-id-prefix$/, ""], // may be any text
 ];

@@ -6,19 +6,26 @@ import type {
   ChangedEntitlement,
   ChangedPoints,
   ChangeReservation,
+  CreatedEndpoint,
+  EndpointAttempts,
+  EndpointChange,
+  Endpoints,
   EntitlementChange,
   Entitlements,
   ErrorCode,
   NewChangeReservation,
+  NewEndpoint,
   NewPointsReservation,
+  Order,
   PointsBalances,
   PointsChange,
   PointsReservation,
   PointsReservations,
   PointsTransactions,
+  RotatedSecret,
 } from "../../client/client.ts";
 import type { changedSchema, changeSchema } from "../../entitlement/change_entitlement.ts";
-import type { ErrorCode as ServiceErrorCode } from "../../entitlement/errors.ts";
+import type { ErrorCode as EntitlementErrorCode } from "../../entitlement/errors.ts";
 import type { entitlementsSchema } from "../../entitlement/list_entitlements.ts";
 import type {
   changedPointsSchema,
@@ -32,6 +39,16 @@ import type {
   rightReservationSchema,
 } from "../../entitlement/points/reservation.ts";
 import type { reservePointsSchema, reserveRightSchema } from "../../entitlement/points/reserve.ts";
+import type { changedFieldsSchema } from "../../notification/endpoints/change_endpoint.ts";
+import type {
+  madeSchema,
+  newEndpointSchema,
+} from "../../notification/endpoints/create_endpoint.ts";
+import type { attemptsSchema } from "../../notification/endpoints/list_attempts.ts";
+import type { endpointsSchema } from "../../notification/endpoints/list_endpoints.ts";
+import type { rotatedSchema } from "../../notification/endpoints/rotate_secret.ts";
+import type { ErrorCode as NotificationErrorCode } from "../../notification/errors.ts";
+import type { orderSchema } from "../../notification/orders/order.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;
@@ -48,7 +65,7 @@ export type Checked = [
   True<Same<EntitlementChange, z.input<typeof changeSchema>>>,
   True<Same<ChangedEntitlement, z.output<typeof changedSchema>>>,
   True<Same<Entitlements, z.output<typeof entitlementsSchema>>>,
-  True<Same<ErrorCode, ServiceErrorCode>>,
+  True<Same<ErrorCode, EntitlementErrorCode | NotificationErrorCode>>,
   True<SameJson<PointsChange, z.input<typeof pointsChangeSchema>>>,
   True<SameJson<Omit<ChangedPoints, keyof Answered>, z.output<typeof changedPointsSchema>>>,
   True<SameJson<PointsBalances, z.output<typeof balancesSchema>>>,
@@ -58,4 +75,11 @@ export type Checked = [
   True<SameJson<PointsReservations, z.output<typeof reservationsSchema>>>,
   True<SameJson<NewChangeReservation, z.input<typeof reserveRightSchema>>>,
   True<SameJson<ChangeReservation, z.output<typeof rightReservationSchema>>>,
+  True<SameJson<Order, z.output<typeof orderSchema>>>,
+  True<SameJson<NewEndpoint, z.input<typeof newEndpointSchema>>>,
+  True<SameJson<EndpointChange, z.input<typeof changedFieldsSchema>>>,
+  True<SameJson<Omit<CreatedEndpoint, keyof Answered>, z.output<typeof madeSchema>>>,
+  True<SameJson<Endpoints, z.output<typeof endpointsSchema>>>,
+  True<SameJson<Omit<RotatedSecret, keyof Answered>, z.output<typeof rotatedSchema>>>,
+  True<SameJson<EndpointAttempts, z.output<typeof attemptsSchema>>>,
 ];

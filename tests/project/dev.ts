@@ -12,6 +12,7 @@ export interface Dev extends AsyncDisposable {
   exited: Promise<number>;
   entitlement: string;
   notification: string;
+  receiver: string; // the page that shows webhooks
   ready(): Promise<void>;
   // Sends the signal to the whole process group, as a terminal does.
   pressCtrlC(): Promise<void>;
@@ -30,7 +31,12 @@ export async function dataFolder(): Promise<DataFolder> {
 }
 
 export function startDev(folder: DataFolder, settings: Settings = {}, args: string[] = []): Dev {
-  const ports = { ENTITLEMENT_HTTP_PORT: `${freePort()}`, NOTIFICATION_HTTP_PORT: `${freePort()}` };
+  const ports = {
+    ENTITLEMENT_HTTP_PORT: `${freePort()}`,
+    NOTIFICATION_HTTP_PORT: `${freePort()}`,
+    SENDER_HTTP_PORT: `${freePort()}`,
+    KENRI_RECEIVER_PORT: `${freePort()}`,
+  };
   const given = { ...ports, ...settings };
   const child = new Deno.Command(Deno.execPath(), {
     args: ["task", "dev", ...args],
@@ -63,6 +69,7 @@ export function startDev(folder: DataFolder, settings: Settings = {}, args: stri
     exited,
     entitlement: `http://127.0.0.1:${given.ENTITLEMENT_HTTP_PORT}`,
     notification: `http://127.0.0.1:${given.NOTIFICATION_HTTP_PORT}`,
+    receiver: `http://127.0.0.1:${given.KENRI_RECEIVER_PORT}`,
     ready,
     pressCtrlC: async () => {
       await new Deno.Command("sh", { args: ["-c", `kill -s INT -- -${child.pid}`] }).output();

@@ -18,6 +18,20 @@ async function untilSent({ notification }: Dev, user: string): Promise<void> {
   });
 }
 
+/** What the page of webhooks shows of an event. */
+async function webhookOf({ receiver }: Dev, id: string): Promise<string | undefined> {
+  const page = await (await fetch(receiver)).text();
+  return page.split("<tr>").find((row) => row.includes(`>${id}<`));
+}
+
+async function untilVerified(dev: Dev, user: string): Promise<void> {
+  await until("the page shows the webhook as verified", async () => {
+    const { json } = await call(`${dev.notification}/debug/notification/inbox/${user}`);
+    const id = String(json.notifications[0]?.notification_id);
+    return (await webhookOf(dev, id))?.includes(">verified<") ?? false;
+  });
+}
+
 Deno.test({
   name: "data is there again after Ctrl-C, which leaves no process behind",
   ignore,
@@ -29,6 +43,7 @@ Deno.test({
       assert.ok(dev.output.text.includes(`curl ${dev.entitlement}/v1/entitlements/grants`));
       assert.equal((await grant(dev.entitlement)).status, 200);
       await untilSent(dev, "ann");
+      await untilVerified(dev, "ann");
       assert.match(dev.output.text, /^\d\d:\d\d:\d\d\.\d{3} notification .*EntitlementGranted/m);
 
       await using second = startDev(folder);
@@ -44,6 +59,11 @@ Deno.test({
     await using again = startDev(folder);
     await again.ready();
     assert.equal((await list(again.entitlement, "ann")).json.entitlements.length, 1);
+    assert.equal((await call(`${again.notification}/v1/endpoints`)).json.endpoints.length, 1);
+    assert.equal((await grant(again.entitlement, { user_id: "bob" })).status, 200);
+    await untilVerified(again, "bob");
+    const { mode } = await Deno.stat(`${folder.path}/secrets.json`);
+    assert.equal((mode ?? 0) & 0o077, 0);
     const pid = Number(
       (await Deno.readTextFile(`${folder.path}/postgres/postmaster.pid`))
         .split("\n")[0],

@@ -8,6 +8,9 @@ const left: Record<string, string> = {
   "deno.json": "recover and redeliver are commands of one service",
   "client/": "it is the client of one service's API",
   "notification/program.ts": "it consumes the stream of the other service, and names it for dev",
+  "notification/orders/": "it sends through another service",
+  "notification/errors.ts": "the code for a missing setting of the other service",
+  "sender/": "it sends for one service only",
   "entitlement/reconciliation/": "it asks the receiver of its events, and says so to operators",
   "entitlement/metrics.ts": "the help of a metric of the reconciliation",
   "entitlement/migrations/0004_operations.sql": "applied, so it must not change",
@@ -46,13 +49,18 @@ async function* filesIn(folder: string): AsyncGenerator<string> {
   }
 }
 
+// Also an ordinary word: there only a setting, a folder or a text counts.
+const words: Record<string, string> = { sender: `(?<="|/|\`)sender(?=["/.\`])` };
+
 /** The lines with the name itself, or as the beginning of a setting. Events have types of their own. */
 function namesIn(path: string, text: string): string[] {
   const others = serviceNames.filter((name) => !path.startsWith(`${name}/`));
   return text.split("\n").flatMap((line, at) => {
     const rest = line.replaceAll(/(@kenri\/)?proto\/(gen\/)?\w+\//g, "");
     const isNamed = others.some((name) =>
-      new RegExp(`(?<!\\w)(${name}(?![a-z]\\w*)|${name.toUpperCase()}_)`).test(rest)
+      new RegExp(
+        `(?<!\\w)(${words[name] ?? `${name}(?![a-z]\\w*)`}|${name.toUpperCase()}_)`,
+      ).test(rest)
     );
     return isNamed && !isGenerated(path, line) ? [`${path}:${at + 1}: ${line.trim()}`] : [];
   });

@@ -1,6 +1,5 @@
 // Webhooks in the process of the test: replicas that send orders and look after endpoints, each with
-// a pool of its own, and a world of receivers that the test directs.
-import type { SendAnswer, SendFailure } from "../../proto/send.ts";
+// a pool of its own, and the world that they send to.
 import { keepEndpoints, type KeepParts } from "../../notification/endpoints/keep_endpoints.ts";
 import { encryptSecret, newSecret } from "../../notification/endpoints/secrets.ts";
 import { readNotification } from "../../notification/notification.ts";
@@ -14,6 +13,7 @@ import { ask, withClient } from "../../tools/servers/asking.ts";
 import { freshDatabase, type TestDatabase } from "./databases.ts";
 import { bodyOf, type Event, eventsOf } from "./events.ts";
 import { collectingLog } from "./relays.ts";
+import { World } from "./world.ts";
 
 const secretKeys = [new Uint8Array(32).fill(7)];
 
@@ -40,40 +40,6 @@ const quickOrders: OrdersConfig["orders"] = {
   webhooks: send,
   ledgerTtlMs: 3_600_000,
 };
-
-export interface Sent {
-  host: string;
-  id: string; // the webhook-id
-  body: { type: string; data: { user_id: string; stock_keeping_unit: string; version: number } };
-}
-
-// A number is the status of an answer.
-type Said = number | SendFailure | Promise<number | SendFailure>;
-
-/** Receivers by the name of their host. Those without a rule answer 200. */
-export class World {
-  readonly sent: Sent[] = []; // in the order in which they were asked for
-  readonly rules = new Map<string, (sent: Sent) => Said>();
-
-  to(host: string): Sent[] {
-    return this.sent.filter((sent) => sent.host === host);
-  }
-
-  readonly sender = {
-    check: () => Promise.resolve(undefined),
-    send: async (
-      { url, headers, body }: { url: string; headers: Record<string, string>; body: string },
-    ): Promise<SendAnswer | SendFailure> => {
-      const { hostname: host } = new URL(url);
-      const sent = { host, id: headers["webhook-id"] ?? "", body: JSON.parse(body) };
-      this.sent.push(sent);
-      const said = await (this.rules.get(host) ?? (() => 200))(sent);
-      return typeof said === "number" ? { status: said, headers: {}, body: "" } : said;
-    },
-  };
-}
-
-export const down: SendFailure = { reason_code: "CONNECTION_FAILED", message: "refused" };
 
 export interface Endpoint extends Record<string, unknown> {
   state: string;
@@ -250,12 +216,4 @@ export async function receiveMany(
   const events = eventsOf(given);
   for (let i = 0; i < events.length; i += 500) await webhooks.receive(events.slice(i, i + 500));
   return events;
-}
-
-/** The versions that a receiver got, by user, in the order of their sends. */
-export function versionsByUser(sent: Sent[]): Map<string, number[]> {
-  const byUser = Map.groupBy(sent, ({ body }) => body.data.user_id);
-  return new Map(
-    [...byUser].map(([user, own]) => [user, own.map(({ body }) => body.data.version)]),
-  );
 }

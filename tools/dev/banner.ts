@@ -1,16 +1,20 @@
 import type { Service } from "../../shared/process/program.ts";
 
-interface Listening extends Pick<Service, "name" | "dev"> {
+interface Listening extends Pick<Service, "name" | "dev" | "looks"> {
   url: string;
 }
 
-export function banner(services: Listening[], urlsFile: string | undefined): string {
+export function banner(
+  services: Listening[],
+  webhooks: string,
+  urlsFile: string | undefined,
+): string {
   const width = Math.max(...services.map(({ name }) => name.length));
   const lines = services.map(({ name, url, dev }) =>
     `  ${name.padEnd(width)}  ${url}   (${url}${dev?.page ?? "/openapi.json"})`
   );
   const commands = services.flatMap(({ url, dev }) => dev?.tryOut ? `    ${dev.tryOut(url)}` : []);
-  const consoles = services.map(({ url }) => `    ${url}/console`);
+  const consoles = services.filter(({ looks }) => looks).map(({ url }) => `    ${url}/console`);
   const servers = urlsFile === undefined ? "" : `
   URLs and passwords of PostgreSQL and NATS are in a file that only you can read:
 
@@ -18,6 +22,8 @@ export function banner(services: Listening[], urlsFile: string | undefined): str
 `;
   return `
 ${lines.join("\n")}
+
+  ${webhooks}
 
   Try it out:
 

@@ -11,6 +11,8 @@ export interface DataFolder {
   nats: string;
   /** The urls of both, with passwords. */
   urls: string;
+  /** What the services need to know of each other. */
+  secrets: string;
   /** Where the data is, in one line. */
   place: string;
 }
@@ -25,20 +27,21 @@ export async function takeDataFolder(
   const path = resolve(named ?? `${root}.kenri/dev`);
   await lockFolder(path);
   const [inside, nats, urls] = [`${path}/postgres`, `${path}/nats`, `${path}/urls.env`];
+  const secrets = `${path}/secrets.json`;
   const outside = await placeOutside();
   if (fresh) {
-    for (const old of [inside, nats, urls]) await remove(old);
+    for (const old of [inside, nats, urls, secrets]) await remove(old);
     if (Deno.uid() === 0 && named === undefined) await remove(outside);
   }
   const user = await unprivilegedUser(inside);
   if (!user || await canEnter(user, inside)) {
-    return { path, postgres: inside, nats, urls, place: `The data is in "${path}"` };
+    return { path, postgres: inside, nats, urls, secrets, place: `The data is in "${path}"` };
   }
   if (named !== undefined) throw new Error(unreachable(named, user));
   await takeOwnFolder(outside, await unprivilegedUser() ?? user);
   const place = `The data is in "${path}", and PostgreSQL's in "${outside}", because PostgreSQL ` +
     `does not run as root and uid ${user.uid} can't enter the first`;
-  return { path, postgres: outside, nats, urls, place };
+  return { path, postgres: outside, nats, urls, secrets, place };
 }
 
 async function lockFolder(path: string): Promise<void> {

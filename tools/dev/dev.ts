@@ -10,8 +10,16 @@ import { type Login, startPostgres } from "../servers/postgres.ts";
 import { banner } from "./banner.ts";
 import { type DataFolder, takeDataFolder } from "./data_folder.ts";
 import { checkPorts, checkSettings } from "./preconditions.ts";
+import { defaultReceiverPort, receiverPort, startReceiverPage } from "./receiver_page.tsx";
 import { RunningService } from "./running_service.ts";
-import { databaseUrlNames, devSettings, type ServerUrls, type Settings } from "./settings.ts";
+import { keptSecrets } from "./secrets.ts";
+import {
+  databaseUrlNames,
+  devSettings,
+  type ServerUrls,
+  type Settings,
+  urlOf,
+} from "./settings.ts";
 import { onSourceChange } from "./source_changes.ts";
 import { writeUrls } from "./urls_file.ts";
 import { root } from "../root.ts";
@@ -51,11 +59,12 @@ async function run(): Promise<void> {
   checkSettings(read);
   checkPorts(read);
   await using servers = await startWhatIsMissing();
-  const settings = devSettings(read, servers.urls);
+  const settings = devSettings(read, servers.urls, await keptSecrets(servers.folder));
   if (stopping.signal.aborted) return;
   if (servers.folder) await writeUrls(servers.folder.urls, settings, servers.administrator);
   await migrateAll(settings);
   if (stopping.signal.aborted) return;
+  await using receiver = await startReceiverPage(Number(read(receiverPort) ?? defaultReceiverPort));
   const services = serviceNames.map((name) => new RunningService(name, settings));
   try {
     const urls = await Promise.all(services.map((service) => service.start()));
@@ -64,7 +73,8 @@ async function run(): Promise<void> {
       return url === undefined ? [] : [{ ...service, url }];
     });
     if (listening.length === services.length && !stopping.signal.aborted) {
-      say(banner(listening, servers.folder?.urls));
+      const webhooks = await receiver.register(urlOf(descriptors.notification, settings));
+      say(banner(listening, webhooks, servers.folder?.urls));
     }
     const watching = onSourceChange(root, stopping.signal, async (changed) => {
       if (changed.has("migrations")) await migrateAll(settings);

@@ -2,6 +2,7 @@
 import { environmentName } from "../../shared/process/program.ts";
 import { configs } from "../service_configs.ts";
 import { serviceNames } from "../services.ts";
+import { defaultReceiverPort, receiverPort } from "./receiver_page.tsx";
 import { devSettings, futureServers } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
@@ -19,15 +20,21 @@ export function checkPorts(read: Read): void {
   for (const service of serviceNames) {
     const name = `${environmentName(service)}_HTTP`;
     const hostname = settings[`${name}_HOST`] ?? "";
-    const port = Number(settings[`${name}_PORT`]);
-    try {
-      Deno.listen({ hostname, port }).close();
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-      throw new Error(
-        `Port ${port} of ${hostname} is in use, perhaps by another \`deno task dev\`: stop it, ` +
-          `or choose another port for ${service} with ${name}_PORT`,
-      );
-    }
+    checkPort(service, hostname, `${name}_PORT`, settings[`${name}_PORT`]);
+  }
+  const port = read(receiverPort) ?? defaultReceiverPort;
+  checkPort("the receiver of webhooks", "127.0.0.1", receiverPort, port);
+}
+
+function checkPort(user: string, hostname: string, name: string, port: string | undefined): void {
+  if (!/^\d{1,5}$/.test(port ?? "")) throw new Error(`${name} must be a port, not "${port}"`);
+  try {
+    Deno.listen({ hostname, port: Number(port) }).close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    throw new Error(
+      `Port ${port} of ${hostname} is in use, perhaps by another \`deno task dev\`: stop it, ` +
+        `or choose another port for ${user} with ${name}`,
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { environmentName, type Service } from "../../shared/process/program.ts";
 import * as all from "../../services.ts";
 import type { Login } from "../servers/postgres.ts";
+import { newSecrets } from "./secrets.ts";
 
 export type Settings = Record<string, string>;
 type Read = (name: string) => string | undefined;
@@ -19,12 +20,19 @@ export const futureServers: ServerUrls = {
 };
 
 // The settings of a developer's run: the embedded servers unless others are named, the standard
-// streams, and the routes for operators. The environment overrides them.
-export function devSettings(read: Read, urls: ServerUrls, services: Services = all): Settings {
-  const settings: Settings = {};
+// streams, the sender, and the routes for operators. The environment overrides them.
+export function devSettings(
+  read: Read,
+  urls: ServerUrls,
+  secrets: Settings = newSecrets(),
+  services: Services = all,
+): Settings {
+  const settings: Settings = { ...secrets };
   for (const service of Object.values(services)) Object.assign(settings, ownSettings(service));
   if (urls.nats) settings["NATS_URL"] = urls.nats;
   for (const name of Object.keys(settings)) settings[name] = read(name) ?? settings[name] ?? "";
+  settings["NOTIFICATION_SENDER_URL"] = read("NOTIFICATION_SENDER_URL") ??
+    urlOf(all.sender, settings);
   for (const service of Object.values(services)) {
     Object.assign(settings, consoleSettings(service, services, settings, read));
     if (service.database) Object.assign(settings, databaseSettings(service, read, urls.postgres));
@@ -50,7 +58,8 @@ function consoleSettings(
   read: Read,
 ): Settings {
   const setting = `${environmentName(name)}_CONSOLE_PEER_URL`;
-  const others = Object.values(services).filter((other) => other.name !== name)
+  const others = Object.values(services)
+    .filter((other) => other.name !== name && other.looks !== undefined)
     .map((other) => ({ name: other.name, url: urlOf(other, settings) }))
     .filter(({ url }) => URL.canParse(url));
   const urls = others.map(({ name, url }) => `${name}=${url}`);
@@ -58,7 +67,7 @@ function consoleSettings(
   return peers === "" ? {} : { [setting]: peers };
 }
 
-function urlOf({ name }: Service, settings: Settings): string {
+export function urlOf({ name }: Service, settings: Settings): string {
   const host = settings[`${environmentName(name)}_HTTP_HOST`] ?? "";
   const port = settings[`${environmentName(name)}_HTTP_PORT`];
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
