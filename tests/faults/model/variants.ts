@@ -281,7 +281,7 @@ export const variants: Variant[] = [
     scope: { ...ordering, orders: [0, 1] },
     rewrite: (text) =>
       text.replace(
-        "'is_probe', endpoint.probe_order_id is not distinct from claimed.id",
+        "'is_probe', endpoint.state = 'FAILING'",
         "'is_probe', false",
       ),
     breaks: neverQuiet,
