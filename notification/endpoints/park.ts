@@ -19,6 +19,11 @@ export function unfinishedOf(id: Sql): Sql {
 export const mayBeParked: Sql = sql`row.status <> 'SENDING'
       and (endpoint.state <> 'FAILING' or row.id is distinct from endpoint.probe_order_id)`;
 
+// Until this time, also while it is parked.
+export function waitsForPredecessor(row: Sql): Sql {
+  return sql`${row}.awaits_predecessor and ${row}.next_run_at > now()`;
+}
+
 // Parks a batch of the waiting orders of an endpoint that is not ACTIVE. The endpoint stays locked
 // until the commit, so that it can't become ACTIVE and end its draining before that. This and other
 // replicas may share the lock. The later orders of a key come first: if the endpoint is ACTIVE again
@@ -50,7 +55,7 @@ export async function parkBatch(database: Database, endpointId: string): Promise
 )
 update outbox_orders row
 set status = 'PARKED',
-  next_run_at = null,
+  next_run_at = case when ${waitsForPredecessor(sql`row`)} then next_run_at end,
   throttled_since = null, -- no time passes for a parked order
   updated_at = now()
 from chosen

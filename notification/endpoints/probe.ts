@@ -1,11 +1,13 @@
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { EndpointOptions } from "../orders/settings.ts";
+import { waitsForPredecessor } from "./park.ts";
 
 // The probe of a FAILING endpoint is its oldest parked order: the worker sends that one although the
 // endpoint is FAILING. What comes of it is noted by noteOutcomes (health.ts).
 
-// Lets an order through, of a key the first, because it may succeed. The statement changes the
+// Lets an order through, of a key the first, because it may succeed. One whose predecessor is not
+// received yet goes on waiting for it. The statement changes the
 // endpoint and the order together, so there is one probe at a time, whatever replica sends it. If its
 // worker dies, another one takes it over like every order.
 export async function letProbeThrough(database: Database, endpointId: string): Promise<boolean> {
@@ -27,6 +29,11 @@ export async function letProbeThrough(database: Database, endpointId: string): P
     from outbox_orders row
     where row.parked
       and row.endpoint_id = endpoint.endpoint_id
+      and not exists (
+        select from outbox_orders waiting
+        where waiting.parked
+          and waiting.aggregate_key = row.aggregate_key
+          and ${waitsForPredecessor(sql`waiting`)})
     order by row.created_at, row.position
     limit 1
   ) as row
@@ -72,7 +79,7 @@ export async function endLostProbe(
   const ended = await query(
     database,
     sql`with lost as materialized (
-  select endpoint_id, probe.status
+  select endpoint.endpoint_id, probe.status
   from endpoints endpoint
   left join outbox_orders probe on probe.id = endpoint.probe_order_id
   where endpoint.endpoint_id = ${endpointId}

@@ -1,6 +1,6 @@
 import { type Database, query, transaction } from "@kenri/shared/postgres/postgres.ts";
 import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
-import { batchSize, unfinishedOf } from "./park.ts";
+import { batchSize, unfinishedOf, waitsForPredecessor } from "./park.ts";
 
 // When an endpoint is ACTIVE again, its parked orders return, the oldest first.
 
@@ -20,7 +20,8 @@ export async function unparkBatch(database: Database, endpointId: string): Promi
     sql`with ${chosenOf(endpointId)}, unparked as (
   update outbox_orders row
   set status = 'PENDING',
-    next_run_at = now() + numbered.nth * interval '1 microsecond',
+    next_run_at = case when ${waitsForPredecessor(sql`row`)} then row.next_run_at
+      else now() + numbered.nth * interval '1 microsecond' end,
     updated_at = now()
   from (select id, row_number() over (order by created_at, position) as nth from chosen) as numbered
   where row.id = numbered.id

@@ -123,9 +123,11 @@ function byEndpoint(row: OrderRow, failing: FailingInHand): Outcome<Sent> | unde
   if (!endpoint || endpoint.state === "DELETED") {
     return ended("ENDPOINT_DELETED", "the endpoint was deleted");
   }
+  // Not even a probe may pass an earlier order of its key, which was parked after it was let through.
+  if (is_behind_parked) return later(behindMs);
   if (endpoint.state === "FAILING" && endpoint.is_probe) return undefined;
   if (endpoint.state !== "ACTIVE" || failing.has(row)) return later(parkedMs, lane);
-  return is_behind_parked ? later(behindMs) : undefined;
+  return undefined;
 }
 
 function later(delayMs: number, lane?: string): Outcome<Sent> {

@@ -30,7 +30,7 @@ async function call(
   // deno-lint-ignore no-explicit-any
   const input = await replayRoute.toInput(body as any, { ...sender, ...given }, req as any);
   const { result: [answer] } = await commit(database, replayCommand, [input]);
-  assert.ok(answer?.status === 200, answer?.body);
+  assert.ok(answer?.status === 200, JSON.stringify(answer));
   return JSON.parse(answer.body);
 }
 

@@ -83,7 +83,7 @@ const onlyRow = (event: Event): View<Inbox> => ({
   unread: /exists|processed_events/,
 });
 
-function asNotification(event: Event): Notification {
+export function asNotification(event: Event): Notification {
   const { key = "", version = 0 } = events[event] ?? {};
   const [user_id = "", stock_keeping_unit = ""] = key.split(":");
   const type = "EntitlementGranted";

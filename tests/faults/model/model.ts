@@ -8,13 +8,24 @@ import { firerSteps } from "./firer_steps.ts";
 import { type FiringCalls, firingCalls } from "./firing_calls.ts";
 import { granterSteps } from "./granter_steps.ts";
 import { type InboxCalls, inboxCalls } from "./inbox_calls.ts";
+import { type OrderCalls, orderCalls } from "./order_calls.ts";
+import { orderSteps } from "./order_steps.ts";
 import { type OutboxCalls, outboxCalls } from "./outbox_calls.ts";
 import { type PointsCalls, pointsCalls, type RequestName } from "./points_calls.ts";
 import type { Rewrite } from "./real_calls.ts";
 import { reconcileSteps } from "./reconcile_steps.ts";
 import { relaySteps } from "./relay_steps.ts";
 import { brokenIn, isQuiet } from "./rules.ts";
-import { type Event, events, keyOf, type OutboxRow, type State, type Worker } from "./state.ts";
+import {
+  type Event,
+  events,
+  keyOf,
+  type OrderRow,
+  type Orders,
+  type OutboxRow,
+  type State,
+  type Worker,
+} from "./state.ts";
 
 export interface Scope {
   events: Event[];
@@ -26,6 +37,9 @@ export interface Scope {
   reservations?: Event[]; // likewise
   granters?: number;
   asks?: RequestName[]; // of the balance that the reservations have, too
+  orders?: Event[]; // of one endpoint, which wants all events
+  known?: Event[]; // of these: an order is accepted that the ledger calls SUCCEEDED
+  workers?: number; // that send them
   faults: number; // in total, of any kind
   reconciles?: boolean;
 }
@@ -35,6 +49,7 @@ export interface Model extends AsyncDisposable {
   inbox: InboxCalls;
   firing: FiringCalls;
   granting: PointsCalls;
+  sendingOrders: OrderCalls;
   habits: Habits;
 }
 
@@ -46,6 +61,7 @@ export function openModel(
     inbox: inboxCalls(rewrite),
     firing: firingCalls(rewrite),
     granting: pointsCalls(rewrite),
+    sendingOrders: orderCalls(rewrite),
   };
   return {
     ...calls,
@@ -70,10 +86,14 @@ const usual: Habits = {
   putsOff: false,
   resumesLanes: true,
   forgetsRows: false,
+  endsLostProbes: true,
 };
 
-export function callsOf({ outbox, inbox, firing, granting }: Model): number {
-  return [outbox, inbox, firing, granting].reduce((sum, { real }) => sum + real.count, 0);
+export function callsOf({ outbox, inbox, firing, granting, sendingOrders }: Model): number {
+  return [outbox, inbox, firing, granting, sendingOrders].reduce(
+    (sum, { real }) => sum + real.count,
+    0,
+  );
 }
 
 // Behaviour that depends on the code and not on a statement.
@@ -91,6 +111,7 @@ export interface Habits {
   putsOff: boolean; // whether the channel may put off a row, which pauses its lane
   resumesLanes: boolean; // whether the pause of a lane ends
   forgetsRows: boolean; // whether a lane that pauses forgets the rows that wait for it
+  endsLostProbes: boolean; // whether a probe ends whose outcome was not noted
 }
 
 export function systemOf(model: Model, scope: Scope): System<State> {
@@ -98,7 +119,7 @@ export function systemOf(model: Model, scope: Scope): System<State> {
     initial: initialState(scope),
     keyOf,
     isQuiet: (state) => isQuiet(state, scope),
-    brokenIn: (state) => brokenIn(state, scope.faults),
+    brokenIn: (state) => brokenIn(state, scope),
     stepsFrom: async (state) => [
       ...await changeSteps(state, model, scope.events),
       ...await relaySteps(state, model),
@@ -107,6 +128,7 @@ export function systemOf(model: Model, scope: Scope): System<State> {
       ...await delivererSteps(state, model),
       ...scope.reminders ? await firerSteps(state, model, scope.reminders) : [],
       ...scope.reservations ? await granterSteps(state, model, scope) : [],
+      ...scope.orders ? await orderSteps(state, model, scope) : [],
       ...scope.reconciles ? await reconcileSteps(state, model) : [],
     ],
   };
@@ -143,6 +165,7 @@ function initialState(scope: Scope): State {
       workers: idle(scope.granters ?? 0),
       tables: { rows: events.map(() => null), transactions: [], roots: [], answers: [] },
     },
+    ordering: { workers: idle(scope.workers ?? 0), tables: ordersOf(scope) },
     missing: [],
     history: {
       faultsLeft: scope.faults,
@@ -150,10 +173,27 @@ function initialState(scope: Scope): State {
       sent: none,
       fired: none,
       unawaited: none,
+      accepted: none.map((_, event) => scope.known?.includes(event) === true),
       acknowledged: [],
     },
   };
 }
+
+function ordersOf({ known = [] }: Scope): Orders {
+  const isKnown = events.map((_, event) => known.includes(event));
+  return {
+    rows: isKnown.map((known) => known ? accepted : null),
+    processed: isKnown,
+    ledger: isKnown.map((known) => known ? "SUCCEEDED" : null),
+    endpoints: [
+      { state: "ACTIVE", draining: false, failures: 0, probe: null, probeWaits: false },
+    ],
+  };
+}
+
+const accepted: OrderRow = {
+  ...{ status: "PENDING", attempts: 0, waits: false, lease: "none", awaitsPredecessor: false },
+};
 
 function published(event: Event): OutboxRow {
   const place = { generation: 1, sequence: event + 1 };

@@ -14,8 +14,13 @@ import { SenderUnavailable } from "../../../notification/orders/sender_client.ts
 import type { OrdersConfig } from "../../../notification/orders/settings.ts";
 import { type Database, query } from "../../../shared/postgres/postgres.ts";
 import type { Log } from "../../../shared/process/log.ts";
+import { parkBatch } from "../../../notification/endpoints/park.ts";
+import { endLostProbe, letProbeThrough } from "../../../notification/endpoints/probe.ts";
+import { endDraining, unparkBatch } from "../../../notification/endpoints/unpark.ts";
+import { receiveEvents } from "../../../notification/receive_events.ts";
 import { freshDatabase } from "../../support/databases.ts";
 import { maxAttempts } from "./hand.ts";
+import { asNotification } from "./inbox_calls.ts";
 import {
   asClaimed,
   asRecords,
@@ -30,7 +35,14 @@ import {
   type StoredRow,
   tokenOf,
 } from "./leased_rows.ts";
-import { RealCalls, type Rewrite, type TableAccess, unlessInterrupted } from "./real_calls.ts";
+import {
+  type Changed,
+  RealCalls,
+  type Rewrite,
+  type TableAccess,
+  unlessInterrupted,
+  type View,
+} from "./real_calls.ts";
 import {
   type EndpointRow,
   type Event,
@@ -40,6 +52,9 @@ import {
   type Orders,
   type Outcome,
 } from "./state.ts";
+
+/** One step of keepEndpoints. */
+export type Keeping = keyof typeof keeping;
 
 /** What the receiver does with a request, or the sender. */
 export type Reception = "accepts it" | "is down" | "accepts it, but answers too late" | "away";
@@ -54,6 +69,9 @@ export interface OrderCalls extends LeasedCalls<Orders> {
   real: RealCalls<Orders>;
   /** Works on a row as the real job does. `isSent`: the sender was asked. */
   work(held: Held, reception: Reception): Promise<{ outcome: Outcome; isSent: boolean }>;
+  /** `killed`: the process dies between the insert and the end of the waits. */
+  receive(orders: Orders, event: Event, killed: boolean): Promise<Changed<Orders, unknown>>;
+  keepEndpoint(orders: Orders, what: Keeping): Promise<Changed<Orders, unknown>>;
 }
 
 export const endpointId = "00000000-0000-4000-9000-0000000000ee";
@@ -97,13 +115,13 @@ export function orderCalls(rewrite?: Rewrite): OrderCalls {
         ...{ ledger, is_behind_parked, operation_id },
         endpoint: endpoint && { ...endpoint, secrets: [] },
       }),
-    }, { ofRow: () => ({ of: (tables) => tables, unread: /^$/ }) }),
+    }, { ofClaims, ofRow }),
     settle: (tables, held, killedBefore) =>
       real.after(
         tables,
         `settle ${held.event} ${held.leased} ${JSON.stringify([held.outcome, held.seen])}`,
         (database) => unlessInterrupted(jobOn(database, noSend).settle([settlementIn(held)])),
-        { killedBefore },
+        { killedBefore, view: ofRow(held.event) },
       ),
     work: async (held, reception) => {
       let isSent = false;
@@ -118,8 +136,45 @@ export function orderCalls(rewrite?: Rewrite): OrderCalls {
       const { row: _row, ...settlement } = settlementOf(row, outcome, retries);
       return { outcome: outcomeOf(settlement), isSent };
     },
+    receive: (tables, event, killed) =>
+      real.after(
+        tables,
+        `receive ${event}`,
+        (database) =>
+          unlessInterrupted(
+            receiveEvents(database, [asNotification(event)], { predecessorWaitMs: 3_600_000 }),
+          ),
+        killed ? { killedBefore: /set awaits_predecessor = false/ } : {},
+      ),
+    keepEndpoint: (tables, what) =>
+      real.after(tables, what, (database): Promise<unknown> => keeping[what](database)),
   };
 }
+
+const keeping = {
+  park: (database: Database) => parkBatch(database, endpointId),
+  probe: (database: Database) => letProbeThrough(database, endpointId),
+  endLostProbe: (database: Database) => endLostProbe(database, endpointId, options.endpoints),
+  unpark: (database: Database) => unparkBatch(database, endpointId),
+  endDraining: (database: Database) => endDraining(database, endpointId),
+};
+
+const none = events.map(() => false);
+
+const ofClaims: View<Orders> = {
+  of: (tables) => ({ ...tables, processed: none }),
+  unread: /processed_events|notifications/,
+};
+
+const ofRow = (event: Event): View<Orders> => ({
+  of: ({ rows, ledger, endpoints }) => ({
+    rows: rows.map((row, at) => at === event ? row : null),
+    ledger: ledger.map((status, at) => at === event ? status : null),
+    endpoints,
+    processed: none,
+  }),
+  unread: /processed_events|notifications|from outbox_orders/,
+});
 
 const noSend = () => Promise.reject(new Error("A settle sends nothing"));
 
@@ -186,11 +241,11 @@ const access: TableAccess<Orders> = {
      ${endpoint ? loadEndpoint(endpoint) : ""};
      insert into outbox_orders
        (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane, endpoint_id,
-        event_id, event_type, user_id, aggregate_key, position, trace_id, created_at, finished_at,
+        event_id, event_type, user_id, aggregate_key, position, trace_id, created_at, updated_at, finished_at,
         awaits_predecessor, ${inOrders(leasedColumns)})
      select id, id || ':${endpointId}', 'model', 'webhook', '{"payload":{}}', 'd', '${endpointId}',
        '${endpointId}', id, 'EntitlementGranted', 'user', '${endpointId}:' || key, version, 't',
-       born, case when status in ('SUCCEEDED', 'FAILED') then now() end, "awaitsPredecessor",
+       born, now() - interval '1 hour', case when status in ('SUCCEEDED', 'FAILED') then now() end, "awaitsPredecessor",
        case status when 'FAILED' then 'ABORTED' when 'RETRYING' then 'FAILED' else status end,
        ${leasedValues.slice(leasedValues.indexOf("attempts"))}
      from ${asRecords(rows, '"awaitsPredecessor" boolean')};
@@ -218,7 +273,7 @@ const access: TableAccess<Orders> = {
       owner,
       `select state, is_draining as draining, failures,
          coalesce(next_probe_at > now(), false) as "probeWaits",
-         (select event_id from outbox_orders where id = probe_order_id) as probe_id
+         probe_order_id as probe_id
        from endpoints`,
     );
     const { rows, tokens } = byEvent<OrderRow>(found);
@@ -242,7 +297,8 @@ const access: TableAccess<Orders> = {
   },
 };
 
-const isWaiting = ({ status }: OrderRow) => status === "PENDING" || status === "RETRYING";
+const isWaiting = ({ status, awaitsPredecessor }: OrderRow) =>
+  status === "PENDING" || status === "RETRYING" || (status === "PARKED" && awaitsPredecessor);
 
 // FAILED is the end of a row in all tables but this one.
 const statusOfModel =

@@ -6,6 +6,7 @@ import {
   events,
   type Held,
   type LeasedTables,
+  type Orders,
   type Outbox,
   type Points,
   type Row,
@@ -38,13 +39,28 @@ export const rules = {
   recorded: "a transaction has one event and one audit row",
   cancels: "a reservation whose cancel was acknowledged stays CANCELLED",
   cancelsOnly: "a cancel changes only what is PENDING",
+  orderOrder: "a webhook is not sent before the earlier ones of its key were accepted",
+  fannedOut: "an event has an order if and only if it has a row in processed_events",
+  ledger: "an order is SUCCEEDED or ABORTED if and only if the ledger says how it ended",
+  delivered: "an order that is SUCCEEDED was accepted by its endpoint",
+  sentAgain: "an order whose ledger says SUCCEEDED is not sent again",
+  parked: "an order is parked only while its endpoint is not ACTIVE or is draining",
 };
 
-export function brokenIn(state: State, faults: number): string | undefined {
-  const { publishing, sending, firing, granting, stream, history } = state;
+export function brokenIn(
+  state: State,
+  { faults, known = [] }: { faults: number; known?: Event[] },
+): string | undefined {
+  const { publishing, sending, firing, granting, ordering, stream, history } = state;
   const [outbox, inbox] = [publishing.tables.rows, sending.tables.rows];
   const reminders = firing.tables.rows;
-  const rows: (Row | null)[] = [...outbox, ...inbox, ...reminders, ...granting.tables.rows];
+  const rows: (Row | null)[] = [
+    ...outbox,
+    ...inbox,
+    ...reminders,
+    ...granting.tables.rows,
+    ...ordering.tables.rows,
+  ];
   // Each restart of the broker was a fault, but it did not affect a row.
   const ownFaults = faults - history.faultsLeft - (stream.run - 1);
   const broken: Partial<Record<keyof typeof rules, boolean>> = {
@@ -64,6 +80,7 @@ export function brokenIn(state: State, faults: number): string | undefined {
       row?.awaitsPredecessor && (row.status !== "PENDING" || row.attempts > 0)
     ),
     ...brokenInPoints(granting.tables, history.acknowledged),
+    ...brokenInOrders(ordering.tables, history.accepted, known),
   };
   const rule = Object.keys(broken).find((name) => broken[name as keyof typeof rules]);
   return rule && rules[rule as keyof typeof rules];
@@ -93,6 +110,25 @@ function brokenInPoints(
     cancels: rows.some((row, event) =>
       acknowledged.includes(cancelOf(event)) && row?.status !== "CANCELLED"
     ),
+  };
+}
+
+const inLedger: Record<string, string> = { SUCCEEDED: "SUCCEEDED", FAILED: "FAILED" };
+
+function brokenInOrders(
+  { rows, processed, ledger, endpoints: [endpoint] }: Orders,
+  accepted: boolean[],
+  known: Event[],
+): Partial<Record<keyof typeof rules, boolean>> {
+  const parks = endpoint?.state !== "ACTIVE" || endpoint.draining;
+  return {
+    fannedOut: rows.some((row, event) => (row !== null) !== processed[event]),
+    ledger: rows.some((row, event) => {
+      const says = row && (inLedger[row.status] ?? null);
+      return says !== ledger[event] && !(says === null && known.includes(event));
+    }),
+    delivered: rows.some((row, event) => row?.status === "SUCCEEDED" && !accepted[event]),
+    parked: !parks && rows.some((row) => row?.status === "PARKED"),
   };
 }
 
@@ -162,14 +198,14 @@ export function comesTooEarly(
 
 // In a quiet state all work is finished. One must be reachable from every state.
 export function isQuiet(
-  { publishing, stream, consumers, sending, firing, granting, missing }: State,
-  expected: { events: Event[]; reminders?: Event[]; reservations?: Event[] },
+  { publishing, stream, consumers, sending, firing, granting, ordering, missing }: State,
+  expected: { events: Event[]; reminders?: Event[]; reservations?: Event[]; orders?: Event[] },
 ): boolean {
   const inbox = sending.tables;
   const has = (event: Event) => stream.messages.some((message) => message.event === event);
   const arrived = (event: Event) =>
     consumers.length > 0 ? isOneOf(inbox.rows[event]?.status, "SENT", "FAILED") : has(event);
-  const workers = [publishing, sending, firing, granting].flatMap((work) => work.workers);
+  const workers = [publishing, sending, firing, granting, ordering].flatMap((work) => work.workers);
   return [...workers, ...consumers].every(({ held }) => held.length === 0) &&
     workers.every(({ flight }) => flight.length === 0) &&
     missing.length === 0 &&
@@ -183,15 +219,20 @@ export function isQuiet(
     ) &&
     (expected.reservations ?? []).every((event) =>
       isOneOf(granting.tables.rows[event]?.status, "DONE", "FAILED", "CANCELLED")
-    );
+    ) &&
+    (expected.orders ?? []).every((event) =>
+      isOneOf(ordering.tables.rows[event]?.status, "SUCCEEDED", "FAILED")
+    ) &&
+    // One that is FAILING, and has no order that can be its probe, waits for the next.
+    ordering.tables.endpoints.every(({ state, draining }) => state !== "ACTIVE" || !draining);
 }
 
 export function isUnfinished({ status }: Row): boolean {
-  return status === "PENDING" || isWorkedOn({ status });
+  return status === "PENDING" || status === "RETRYING" || isWorkedOn({ status });
 }
 
 function isWorkedOn({ status }: Pick<Row, "status">): boolean {
-  return isOneOf(status, "IN_FLIGHT", "PROCESSING", "FIRING");
+  return isOneOf(status, "IN_FLIGHT", "PROCESSING", "FIRING", "SENDING");
 }
 
 function isOneOf(status: string | undefined, ...statuses: string[]): boolean {

@@ -26,7 +26,7 @@ import {
 } from "./state.ts";
 
 export interface Side<Tables> {
-  name: "relay" | "deliverer" | "firer" | "granter";
+  name: "relay" | "deliverer" | "firer" | "granter" | "worker";
   work: Work<Tables>;
   calls: LeasedCalls<Tables>;
   habits: Habits;
