@@ -111,16 +111,17 @@ Deno.test({
       return found?.json.status === "SUCCEEDED" && found.json.ledger.http_status === 204;
     });
 
-    const { success } = await new Deno.Command(Deno.execPath(), {
+    const { success, stdout } = await new Deno.Command(Deno.execPath(), {
       args: ["task", "demo", "--changes", "20", "--rate", "40"],
       cwd: root,
       env: {
         ENTITLEMENT_HTTP_PORT: new URL(dev.entitlement).port,
         NOTIFICATION_HTTP_PORT: new URL(dev.notification).port,
       },
-      stdout: "null",
+      stdout: "piped",
     }).output();
     assert.ok(success);
+    assert.match(new TextDecoder().decode(stdout), /the same as webhooks +(\d+) +\1\n/);
     await dev.pressCtrlC();
     await dev.exited;
   },
