@@ -51,8 +51,8 @@ export function openSender({ url, token }: SenderAddress): Sender {
     });
     if (status === 200) return schema.parse(JSON.parse(text));
     // One order that the sender does not take must not hold up all others.
-    const problem = `The sender answered ${status}`;
-    throw status === 400 || status === 413 ? new Error(problem) : new SenderUnavailable(problem);
+    if (status === 400 || status === 413) throw new Error(`The sender answered ${status}`);
+    throw new SenderUnavailable(`The sender is unavailable: it answered ${status}`);
   };
   return {
     send: (request) => ask("/send", request, answer, request.timeout_ms + answersWithinMs),
