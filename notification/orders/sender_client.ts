@@ -6,6 +6,7 @@ import {
 } from "@kenri/proto/send.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { z } from "zod";
+import { KeptConnections } from "./kept_connections.ts";
 import type { SenderAddress } from "./settings.ts";
 
 // The way to the sender, the only process that may reach the world.
@@ -36,6 +37,8 @@ const judgement = z.union([failure, z.record(z.string(), z.never())]);
 const answersWithinMs = 5_000;
 
 export function openSender({ url, token }: SenderAddress): Sender {
+  const connections = new KeptConnections(url);
+  const headers = { "Authorization": `Bearer ${token}`, "Content-Type": "application/json" };
   const ask = async <Answer>(
     path: string,
     body: unknown,
@@ -43,16 +46,9 @@ export function openSender({ url, token }: SenderAddress): Sender {
     ms: number,
   ) => {
     try {
-      const response = await fetch(new URL(path, url), {
-        method: "POST",
-        headers: { "Authorization": `Bearer ${token}`, "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-        redirect: "error",
-        signal: AbortSignal.timeout(ms),
-      });
-      if (response.ok) return schema.parse(await response.json());
-      await response.body?.cancel();
-      throw new Error(`it answered ${response.status}`);
+      const answer = await connections.post(path, headers, JSON.stringify(body), ms);
+      if (answer.status === 200) return schema.parse(JSON.parse(answer.body));
+      throw new Error(`it answered ${answer.status}`);
     } catch (error) {
       throw new SenderUnavailable(`The sender is unavailable: ${reasonOf(error)}`);
     }
