@@ -24,6 +24,7 @@ export async function findReplayable(tx: Transaction, replay: ReplayRange): Prom
 ), seen as materialized (
   select id, created_at, finished_at <= (select at from begun)
     and ${only === "ALL" ? sql`(status = ${literal("SUCCEEDED")} or is_dead)` : sql`is_dead`}
+    and request_digest <> 'erased' -- what was sent is not known any more
     and (expires_at is null or expires_at > now())${
       eventTypes
         ? sql`
