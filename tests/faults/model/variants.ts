@@ -256,7 +256,7 @@ export const variants: Variant[] = [
   },
   {
     name: "A parked order does not wait for its predecessor",
-    scope: { ...ordering, orders: [0, 1, 3] },
+    scope: { ...ordering, orders: [1, 3] },
     rewrite: (text) => text.replaceAll(/(row|waiting)\.awaits_predecessor and/g, "false and"),
     breaks: rules.orderOrder,
   },
