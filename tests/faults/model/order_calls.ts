@@ -183,7 +183,13 @@ function rowOf(held: Held): Leased {
   const content = {
     ...{ caller: "model", idempotency_key: keyOf(held.event), adapter: "webhook", url: null },
     ...{ body: "{}", request_digest: "d", endpoint_id: endpointId, event_id, trace_id: "t" },
-    ...{ traceparent: null, expires_in_ms: null, throttled_ms: null, ...held.seen },
+    ...{
+      traceparent: null,
+      claimed_at_ms: 0,
+      expires_in_ms: null,
+      throttled_ms: null,
+      ...held.seen,
+    },
   } as OrderContent;
   return { ...asClaimed(held, content), attempts: held.attempts, lane: endpointId };
 }
