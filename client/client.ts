@@ -42,6 +42,8 @@ import {
   type EndpointState,
   type EndpointTest,
   type NewEndpoint,
+  type NewReplay,
+  type Replayed,
   type RotatedSecret,
 } from "./endpoints.ts";
 import {
@@ -113,6 +115,7 @@ export type {
   NewEndpoint,
   NewOrder,
   NewPointsReservation,
+  NewReplay,
   Order,
   OrdersClient,
   OrderStatus,
@@ -126,6 +129,7 @@ export type {
   PointsReservations,
   PointsTransaction,
   PointsTransactions,
+  Replayed,
   ReservationsClient,
   ReservationStatus,
   Reserved,

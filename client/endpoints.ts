@@ -72,6 +72,29 @@ export interface EndpointTest extends Answered {
   status: "PENDING" | "PARKED";
 }
 
+export interface NewReplay {
+  /** Orders that were made at this time or later: RFC 3339 with an offset. */
+  from: string;
+  /** Orders that were made before this time. */
+  to: string;
+  event_types?: string[] | null;
+  /** `FAILED`: those that were given up. `ALL`: also those that succeeded. */
+  only: "FAILED" | "ALL";
+  /** Only count them. */
+  dry_run?: boolean | null;
+}
+
+/** One batch of a replay. */
+export interface Replayed {
+  /** null if it changed nothing. */
+  operation_id: string | null;
+  found: number;
+  replayed: number;
+  complete: boolean;
+  /** Present unless it is complete. */
+  next_cursor?: string;
+}
+
 export interface EndpointAttempt {
   order_id: string;
   /** null for an order that is no event. */
@@ -128,6 +151,16 @@ export interface EndpointsClient {
     endpointId: string,
     options?: CallOptions & { overlap?: string },
   ): Promise<RotatedSecret>;
+  /**
+   * Sends webhooks again, the oldest first and with the same ids, in as many batches as it takes. A
+   * repeated call with the same key sends nothing a third time.
+   */
+  replayEndpoint(
+    key: string,
+    endpointId: string,
+    replay: NewReplay,
+    options?: CallOptions,
+  ): Promise<{ found: number; replayed: number }>;
   /** A page of what was sent and what the receiver answered, the newest first. */
   listEndpointAttempts(endpointId: string, options?: PageOptions): Promise<EndpointAttempts>;
 }
@@ -158,6 +191,19 @@ export function endpointsClient(requests: Requests): EndpointsClient {
     testEndpoint: (key, id, call) => post(path(id, "/test"), key, undefined, call),
     rotateSecret: (key, id, { overlap, ...call } = {}) =>
       post(path(id, "/rotate-secret"), key, overlap === undefined ? {} : { overlap }, call),
+    replayEndpoint: async (key, id, replay, call) => {
+      const sum = { found: 0, replayed: 0 };
+      let cursor: string | undefined;
+      for (let batch = 1;; batch++) {
+        const ofBatch = batch === 1 ? key : `${key}-${batch}`;
+        const fields = cursor === undefined ? replay : { ...replay, cursor };
+        const { body } = await requests.post<Replayed>(path(id, "/replay"), ofBatch, fields, call);
+        sum.found += body.found;
+        sum.replayed += body.replayed;
+        if (body.complete || body.next_cursor === undefined) return sum;
+        cursor = body.next_cursor;
+      }
+    },
     listEndpointAttempts: (id, { limit, cursor, ...call } = {}) =>
       requests.get(path(id, "/attempts") + query({ limit, cursor }), call),
   };

@@ -9,7 +9,7 @@ import { instantSchema } from "@kenri/shared/http/instant.ts";
 import { sha256 } from "@kenri/shared/process/sha256.ts";
 import { apiError, senderNotConfigured, statusOfCode } from "../errors.ts";
 import { canonicalJson, depthOf, mostDepth } from "./canonical_json.ts";
-import { exampleId, idPattern } from "./order.ts";
+import { exampleId } from "./order.ts";
 import type { OrderRow } from "./orders.ts";
 import { type Sender, SenderUnavailable } from "./sender_client.ts";
 import { type Accepted, findSituations, type Situation, storeOrders } from "./store_orders.ts";
@@ -33,8 +33,9 @@ const schema = z.object({
     2_048,
     "must have at most 2048 characters",
   ).nullish().openapi({ description: "Where to send the payload" }),
-  endpoint_id: z.string("must be a string").regex(idPattern, "must be the id of an endpoint")
-    .nullish().openapi({ description: "An endpoint of the caller, in place of a url" }),
+  endpoint_id: z.guid("must be the id of an endpoint").nullish().openapi({
+    description: "An endpoint of the caller, in place of a url",
+  }),
   payload: z.unknown().refine((value) => value !== undefined, "is required")
     .refine(
       (value) => depthOf(value) <= mostDepth,
@@ -80,7 +81,11 @@ export function acceptRoute(sender: Sender | undefined): CommandRoute<Fields, Or
         404: errorAnswer("The caller has no such endpoint", { NOT_FOUND: noEndpoint }),
       },
     },
-    key: { advice: "the id of what caused the send is a good key", example: "payout-1" },
+    key: {
+      advice: "the id of what caused the send is a good key",
+      example: "payout-1",
+      keptFor: "400 days, or what the settings say",
+    },
     body: {
       schema: schema as never,
       example: { adapter: "http", url: "https://example.com/hook", payload: { amount: 100 } },

@@ -45,13 +45,14 @@ export function openSender({ url, token }: SenderAddress): Sender {
     schema: z.ZodType<Answer>,
     ms: number,
   ) => {
-    try {
-      const answer = await connections.post(path, headers, JSON.stringify(body), ms);
-      if (answer.status === 200) return schema.parse(JSON.parse(answer.body));
-      throw new Error(`it answered ${answer.status}`);
-    } catch (error) {
+    const post = () => connections.post(path, headers, JSON.stringify(body), ms);
+    const { status, body: text } = await post().catch((error) => {
       throw new SenderUnavailable(`The sender is unavailable: ${reasonOf(error)}`);
-    }
+    });
+    if (status === 200) return schema.parse(JSON.parse(text));
+    // One order that the sender does not take must not hold up all others.
+    if (status === 400 || status === 413) throw new Error(`The sender answered ${status}`);
+    throw new SenderUnavailable(`The sender is unavailable: it answered ${status}`);
   };
   return {
     send: (request) => ask("/send", request, answer, request.timeout_ms + answersWithinMs),

@@ -77,11 +77,11 @@ function jsonBody<Fields>(
 
 export const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
-const keyHeader = ({ advice, example, isOptional = false }: Key) => {
+const keyHeader = ({ advice, example, isOptional = false, keptFor = "24 hours" }: Key) => {
   const schema = z.string().regex(keyPattern);
   return {
     "Idempotency-Key": (isOptional ? schema.optional() : schema).openapi({
-      description: `Makes the request safe to repeat for 24 hours; ${advice}`,
+      description: `Makes the request safe to repeat for ${keptFor}; ${advice}`,
       example,
     }),
   };

@@ -33,6 +33,7 @@ export interface Key {
   advice: string;
   example: string;
   isOptional?: boolean; // a request without a key is carried out each time
+  keptFor?: string; // how long a repeat gets the first answer; 24 hours unless it says otherwise
 }
 
 export interface Body<Fields> {

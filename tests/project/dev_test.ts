@@ -37,6 +37,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using folder = await dataFolder();
+    let secrets = "";
     {
       await using dev = startDev(folder);
       await dev.ready();
@@ -50,6 +51,7 @@ Deno.test({
       assert.equal(await second.exited, 1);
       assert.match(second.output.text, /^The data in ".*" is in use by another `deno task dev`/m);
 
+      secrets = await Deno.readTextFile(`${folder.path}/secrets.json`);
       await dev.pressCtrlC();
       // The exit code is that of the task, which was interrupted.
       await dev.exited;
@@ -64,6 +66,7 @@ Deno.test({
     await untilVerified(again, "bob");
     const { mode } = await Deno.stat(`${folder.path}/secrets.json`);
     assert.equal((mode ?? 0) & 0o077, 0);
+    assert.ok(await Deno.readTextFile(`${folder.path}/secrets.json`) === secrets, "They were kept");
     const pid = Number(
       (await Deno.readTextFile(`${folder.path}/postgres/postmaster.pid`))
         .split("\n")[0],

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import { freePort } from "../../tools/servers/free_port.ts";
 import { startServers } from "../../tools/servers/servers.ts";
-import { type Answer, call, grant } from "../support/api.ts";
+import { plantedPassword } from "../../tools/planted.ts";
+import { type Answer, call, command, grant } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
 import { dataFolder, startDev } from "./dev.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -77,7 +78,8 @@ Deno.test({
     await dev.ready();
     const here = (text: string) =>
       text.replaceAll("http://127.0.0.1:8080", dev.entitlement)
-        .replaceAll("http://127.0.0.1:8081", dev.notification);
+        .replaceAll("http://127.0.0.1:8081", dev.notification)
+        .replaceAll("http://127.0.0.1:8085", dev.receiver);
 
     const [granted] = await runCurls(blockWith("/grants"), here);
     assert.deepEqual([granted?.status, granted?.json.status], [200, "ACTIVE"]);
@@ -103,16 +105,23 @@ Deno.test({
       return points?.balance === 100 && arrived;
     });
 
-    const { success } = await new Deno.Command(Deno.execPath(), {
+    await until("the order has succeeded", async () => {
+      const [given, found] = await runCurls(blockWith("/v1/orders"), here);
+      assert.equal(given?.status, 202);
+      return found?.json.status === "SUCCEEDED" && found.json.ledger.http_status === 204;
+    });
+
+    const { success, stdout } = await new Deno.Command(Deno.execPath(), {
       args: ["task", "demo", "--changes", "20", "--rate", "40"],
       cwd: root,
       env: {
         ENTITLEMENT_HTTP_PORT: new URL(dev.entitlement).port,
         NOTIFICATION_HTTP_PORT: new URL(dev.notification).port,
       },
-      stdout: "null",
+      stdout: "piped",
     }).output();
     assert.ok(success);
+    assert.match(new TextDecoder().decode(stdout), /the same as webhooks +(\d+) +\1\n/);
     await dev.pressCtrlC();
     await dev.exited;
   },
@@ -127,27 +136,32 @@ Deno.test("the README's settings are enough to migrate and to run the services o
   const block = blockWith("export NATS_URL")
     .replaceAll("127.0.0.1:5432", `127.0.0.1:${postgres.port}`)
     .replaceAll("nats://127.0.0.1:4222", nats.url);
-  const [exports = "", ...commands] = block.split(/^(?=deno task)/m);
+  const ports = { entitlement: freePort(), notification: freePort(), sender: freePort() };
+  const ofSender = blockWith("export SENDER_TOKEN").replaceAll(":8084", `:${ports.sender}`);
+  const lines = `${block}${ofSender}`.trim().split("\n");
+  const commands = lines.filter((line) => line.startsWith("deno task"));
+  const exports = lines.filter((line) => !commands.includes(line)).join("\n");
   const tasks = commands.map((line) => line.split(" ")[2]?.trim());
-  assert.deepEqual(tasks, ["migrate", "entitlement", "notification"]);
-
-  const ports = { entitlement: freePort(), notification: freePort() };
+  assert.deepEqual(tasks, ["migrate", "entitlement", "notification", "sender"]);
+  const token = `export SENDER_TOKEN="$KENRI_TOKEN" NOTIFICATION_SENDER_TOKEN="$KENRI_TOKEN"`;
   const run = (task: string) =>
     new Deno.Command("sh", {
-      args: ["-ec", `${exports}\nexec "$DENO" task ${task}`],
+      args: ["-ec", `${exports}\n${token}\nexec "$DENO" task ${task}`],
       cwd: root,
       env: {
         DENO: Deno.execPath(),
         ENTITLEMENT_HTTP_PORT: `${ports.entitlement}`,
         NOTIFICATION_HTTP_PORT: `${ports.notification}`,
+        SENDER_HTTP_PORT: `${ports.sender}`,
         NOTIFICATION_DEBUG_ENABLED: "true",
+        KENRI_TOKEN: plantedPassword.repeat(4), // a shell of its own would choose another one
       },
       stdin: "null",
       stdout: "null",
       stderr: "null",
     }).spawn();
   assert.equal((await run("migrate").status).code, 0);
-  const services = [run("entitlement"), run("notification")];
+  const services = [run("entitlement"), run("notification"), run("sender")];
   try {
     const url = (port: number) => `http://127.0.0.1:${port}`;
     for (const port of Object.values(ports)) {
@@ -161,9 +175,16 @@ Deno.test("the README's settings are enough to migrate and to run the services o
       const inbox = await call(`${url(ports.notification)}/debug/notification/inbox/ann`);
       return inbox.json.notifications[0]?.status === "SENT";
     });
+    const endpoints = `${url(ports.notification)}/v1/endpoints`;
+    const { status, text } = await command(
+      endpoints,
+      { url: "https://example.com/hook" },
+      undefined,
+    );
+    assert.equal(status, 201, text.replaceAll(/whsec_[^"]*/g, ""));
   } finally {
     for (const service of services) service.kill("SIGTERM");
     const ended = await Promise.all(services.map((service) => service.status));
-    assert.deepEqual(ended.map(({ code }) => code), [0, 0]);
+    assert.deepEqual(ended.map(({ code }) => code), [0, 0, 0]);
   }
 });

@@ -8,6 +8,7 @@ const left: Record<string, string> = {
   "deno.json": "recover and redeliver are commands of one service",
   "client/": "it is the client of one service's API",
   "notification/program.ts": "it consumes the stream of the other service, and names it for dev",
+  "notification/endpoints/": "it sends the events of the other service",
   "notification/orders/": "it sends through another service",
   "notification/errors.ts": "the code for a missing setting of the other service",
   "sender/": "it sends for one service only",
@@ -19,6 +20,7 @@ const left: Record<string, string> = {
   "tools/bench/": "each figure is about the work of one service",
   "tools/chaos/": "its invariants are the promises of one flow",
   "tools/demo/": "it shows one flow",
+  "tools/dev/": "two services share a secret, and a page receives the webhooks of one",
 };
 
 // Folders of docs and tests, of packages and caches; what a service is in proto is its events.

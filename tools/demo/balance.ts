@@ -48,6 +48,7 @@ export function table(
   made: Made[],
   arrivals: Arrival[],
   balances: Balance[],
+  webhooks: Set<string> | undefined, // the ids of the events
 ): string {
   const sent = arrivals.filter(({ status }) => status === "SENT");
   const row = (name: string, made: number | string, arrived: number | string) =>
@@ -67,6 +68,9 @@ export function table(
     row("refused, already in that state", counts.get("refusal") ?? 0, "-"),
     row("refused, key of another request", counts.get("key of another") ?? 0, "-"),
     row("all changes", made.length, sent.length),
+    ...webhooks
+      ? [row("the same as webhooks", made.length, sent.filter(({ id }) => webhooks.has(id)).length)]
+      : [],
     row(
       "points given, points on balances",
       sum(balances.map(({ expected }) => expected)),

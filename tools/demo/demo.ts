@@ -10,6 +10,7 @@ import { Points, sum } from "./points.ts";
 import { endStatus, paint, say, sayTimed, showStatus } from "./screen.ts";
 import { type Kind, type Step, Story } from "./story.ts";
 import { type Answer, problemWith, send } from "./till.ts";
+import { missingWebhooks, receiveWebhooks } from "./webhooks.ts";
 
 const usage = `deno task demo [--changes N] [--rate N] [--entitlement URL] [--notification URL]
 
@@ -66,6 +67,9 @@ async function run(options: Options): Promise<string[]> {
   const story = new Story(Date.now().toString(36).slice(-5));
   const inboxes = new Inboxes(options.notification, options.headers, story.users);
   await checkServices(options, inboxes);
+  const webhooks = await receiveWebhooks(options.notification, options.headers);
+  if (typeof webhooks === "string") say(paint("grey", `No webhooks: ${webhooks}`));
+  await using _receiving = typeof webhooks === "string" ? undefined : webhooks;
   const points = new Points(kenriClient(options.entitlement, { headers: options.headers }));
   const counts = new Map<Kind, number>();
   const problems: string[] = [];
@@ -107,7 +111,11 @@ async function run(options: Options): Promise<string[]> {
     found: await points.balanceOf(user),
   })));
   problems.push(...findings(made(), arrivals), ...wrongBalances(balances));
-  say(printableLines(table(counts, made(), arrivals, balances)));
+  if (typeof webhooks !== "string") {
+    problems.push(...await missingWebhooks(webhooks, arrivals), ...webhooks.problems);
+  }
+  const received = typeof webhooks === "string" ? undefined : webhooks.verified;
+  say(printableLines(table(counts, made(), arrivals, balances, received)));
   return problems;
 }
 

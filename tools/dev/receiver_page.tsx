@@ -79,8 +79,9 @@ export async function startReceiverPage(port: number): Promise<ReceiverPage> {
         resume = () => kenri.resumeEndpoint(made.id);
         return `Webhooks arrive at ${receiver.url}`;
       } catch (error) {
-        state.endpoint = `It has no endpoint: ${error}`;
-        return `No webhooks arrive at ${receiver.url}: ${error}`;
+        const reason = error instanceof Error ? error.message : String(error);
+        state.endpoint = `It has no endpoint: ${reason}`;
+        return `No webhooks arrive at ${receiver.url}: ${reason}`;
       }
     },
     [Symbol.asyncDispose]: () => receiver[Symbol.asyncDispose](),
