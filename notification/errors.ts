@@ -1,4 +1,5 @@
 import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
+import { errorAnswer } from "@kenri/shared/http/fields.ts";
 
 // The HTTP status of every error code that this service may answer with.
 export const statusOfCode = {
@@ -23,7 +24,16 @@ export function apiError(
 // Only an operator can change this, so it is not worth trying again soon.
 const retryAfterSeconds = 60;
 
+const noSender = "this service has no sender, so it can't send orders";
+
 export const senderNotConfigured = (): ApiError =>
-  apiError("SENDER_NOT_CONFIGURED", "this service has no sender, so it can't send orders", {
-    "Retry-After": `${retryAfterSeconds}`,
-  });
+  apiError("SENDER_NOT_CONFIGURED", noSender, { "Retry-After": `${retryAfterSeconds}` });
+
+// How a route that needs a sender describes its 503.
+export const withoutSender = errorAnswer<ErrorCode>(
+  "A dependency is unavailable, too many requests are waiting, or the service has no sender",
+  {
+    SERVICE_UNAVAILABLE: "the database can't be reached, try again",
+    SENDER_NOT_CONFIGURED: noSender,
+  },
+);

@@ -23,8 +23,8 @@ export interface ReceiveOptions {
 
 type StoredRow = ReturnedRow & NotificationContent & {
   leased: boolean;
-  has_endpoints: boolean;
-  has_orders: boolean;
+  has_endpoints?: boolean; // absent: no
+  has_orders?: boolean;
 };
 
 // Stores a batch of received events in one statement: processed_events shows which were received
@@ -50,7 +50,7 @@ export async function receiveEvents(
       fanOut.isOn = true;
       [stored, ended] = await store();
     }
-    if (stored[0]) fanOut.isOn = stored[0].has_endpoints;
+    if (stored[0]) fanOut.isOn = stored[0].has_endpoints ?? false;
     if (stored[0]?.has_orders) wakeOrders?.();
     const isNew = new Set(stored.map(({ event_id }) => event_id));
     const leased = stored.filter(({ leased }) => leased);
@@ -116,9 +116,11 @@ function storeNew(
   ${notifications.newLease(newRow, lease)}
   returning *
 )
-select claim_token is not null as leased, ${anyEndpoint} as has_endpoints,
-  ${fanOut.isOn ? anyFannedOut : sql`false`} as has_orders, ${
-      leasedColumns(notifications.description)
+select claim_token is not null as leased, ${leasedColumns(notifications.description)}${
+      fanOut.isOn
+        ? sql`,
+  ${anyEndpoint} as has_endpoints, ${anyFannedOut} as has_orders`
+        : nothing
     }
 from stored
 order by version`,

@@ -12,6 +12,7 @@ import { ApiError } from "@kenri/shared/http/errors.ts";
 import { problemsOf } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
+import { maxTimerMs } from "@kenri/shared/process/setting_kinds.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { counter, countersBy } from "@kenri/shared/telemetry/metrics.ts";
 
@@ -36,8 +37,9 @@ export function senderApp({ send, check, authenticator, log }: AppParts): OpenAP
   return app;
 }
 
-// A payload has at most 16 KiB, and as part of a text each of its quotes takes two bytes.
-const maxBytes = 64 * 1024;
+// A payload has at most 16 KiB when it is accepted. It may become longer: `1e20` is written with 21
+// digits, and in a text each quote takes two bytes.
+const maxBytes = 128 * 1024;
 
 async function readRequest<Body>(request: Request, schema: z.ZodType<Body>): Promise<Body> {
   const { success, data, error } = schema.safeParse(await readJson(request, maxBytes));
@@ -57,7 +59,7 @@ const requestSchema = z.object({
     z.string().regex(/^[\x20-\x7e]*$/, "must be visible ASCII characters"),
   ),
   body: z.string(),
-  timeout_ms: z.int().min(1).max(600_000),
+  timeout_ms: z.int().min(1).max(maxTimerMs),
 });
 
 const checkSchema = z.object({ url: z.string() });

@@ -36,12 +36,16 @@ function byName(one: Description, other: Description): number {
   return one.name < other.name ? -1 : 1;
 }
 
-const serviceOf = (name: string) => serviceNames.find((service) => name.startsWith(`${service}_`));
+// Orders have names of their own, because other services may have the same ones.
+const groups = { ...Object.fromEntries(serviceNames.map((name) => [name, [`${name}_`]])) };
+groups["orders"] = ["kenri_orders_", "kenri_endpoints"];
+const groupOf = (name: string) =>
+  Object.keys(groups).find((group) => groups[group]?.some((prefix) => name.startsWith(prefix)));
 const lists = [...buckets].map(([bounds, name]) => `- **${name}**: ${bounds.join(", ")}`);
 await writeTables("metrics.md", {
   buckets: lists.join("\n"),
   ...Object.fromEntries(
-    serviceNames.map((service) => [service, tableFor((name) => serviceOf(name) === service)]),
+    Object.keys(groups).map((group) => [group, tableFor((name) => groupOf(name) === group)]),
   ),
-  "all services": tableFor((name) => !serviceOf(name)),
+  "all services": tableFor((name) => !groupOf(name)),
 }, "metrics:page");

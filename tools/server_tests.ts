@@ -38,6 +38,8 @@ export const ofVersions = [
   "tests/reconciliation/reconcile_test.ts",
   "tests/relay/relay_loss_test.ts",
   "tests/reminders/reminders_test.ts",
+  "tests/orders/draining_races_test.ts",
+  "tests/orders/parked_test.ts",
   "tests/reconciliation/replay_test.ts",
   "tests/nats/restore_nats_test.ts",
   "tests/database/retention_test.ts",

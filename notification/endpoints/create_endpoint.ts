@@ -5,7 +5,7 @@ import type { CommandRoute, Sender as Caller } from "@kenri/shared/commands/rout
 import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
-import { statusOfCode } from "../errors.ts";
+import { statusOfCode, withoutSender } from "../errors.ts";
 import { requirePublic } from "../orders/accept_order.ts";
 import type { Sender } from "../orders/sender_client.ts";
 import type { EndpointOptions } from "../orders/settings.ts";
@@ -16,7 +16,6 @@ import {
   endpointSchema,
   newEndpoint,
   tag,
-  withoutSender,
 } from "./endpoint.ts";
 import { otherFields, urlSchema } from "./fields.ts";
 import { answerTtlMs, identityOf, key } from "./on_endpoint.ts";

@@ -36,30 +36,24 @@ export function abortKeptTooLong(
 }
 
 // An order that a worker has in hand ends when that returns it, or is parked first.
-export function abortOfDeleted(database: Database, endpointId: string): Promise<number> {
-  return abort(
-    database,
-    sql`
-    select id
-    from (
-      (select row.id
-      from outbox_orders row
-      where row.parked
-        and row.endpoint_id = ${endpointId}
-      order by row.created_at, row.position
-      limit ${batchSize}
-      for update skip locked)
-      union all
-      (select row.id
-      from outbox_orders row
-      where ${unfinishedOf(sql`${endpointId}::text`)}
-        and row.status <> 'SENDING'
-      limit ${batchSize}
-      for update skip locked)
-    ) as row`,
-    "ENDPOINT_DELETED",
-    "the endpoint was deleted",
-  );
+export async function abortOfDeleted(database: Database, endpointId: string): Promise<number> {
+  const abortThose = (rows: Sql) =>
+    abort(
+      database,
+      sql`
+    select row.id
+    from outbox_orders row
+    where ${rows}
+    limit ${batchSize}
+    for update skip locked`,
+      "ENDPOINT_DELETED",
+      "the endpoint was deleted",
+    );
+  const waiting = await abortThose(sql`${unfinishedOf(sql`${endpointId}::text`)}
+      and row.status <> 'SENDING'`);
+  const parked = await abortThose(sql`row.parked
+      and row.endpoint_id = ${endpointId}`);
+  return waiting + parked;
 }
 
 // One statement ends the orders and writes the ledger, so neither exists without the other.

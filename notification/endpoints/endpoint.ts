@@ -2,12 +2,12 @@ import { z } from "@hono/zod-openapi";
 import type { Handler } from "hono";
 import { callerOf } from "@kenri/shared/access/caller.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
-import { ApiError, type ErrorCode as SharedErrorCode } from "@kenri/shared/http/errors.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
-import type { ErrorCode } from "../errors.ts";
+import { withoutSender } from "../errors.ts";
 
 // An endpoint as its caller sees it, and the route that shows one.
 
@@ -118,16 +118,8 @@ export const endpointPath = z.object({
 export const noEndpoint = "no such endpoint";
 export const tag = "Endpoints";
 
-export const withoutSender = errorAnswer<ErrorCode>(
-  "A dependency is unavailable, too many requests are waiting, or the service has no sender",
-  {
-    SERVICE_UNAVAILABLE: "the database can't be reached, try again",
-    SENDER_NOT_CONFIGURED: "this service has no sender, so it can't send orders",
-  },
-);
-
 export const withoutEndpoint = {
-  400: errorAnswer<SharedErrorCode>("The endpoint_id is invalid", {
+  400: errorAnswer("The endpoint_id is invalid", {
     BAD_REQUEST: "endpoint_id must be percent-encoded UTF-8",
   }),
   404: errorAnswer("The caller has no such endpoint", { NOT_FOUND: noEndpoint }),

@@ -1,13 +1,13 @@
 import { z } from "@hono/zod-openapi";
 import { fieldSchema } from "@kenri/shared/http/fields.ts";
-import { typeOfName as entitlementTypes } from "@kenri/proto/entitlement/event_types.ts";
-import { typeOfName as pointsTypes } from "@kenri/proto/points/event_types.ts";
+import { typeOfName as typesOfRights } from "@kenri/proto/entitlement/event_types.ts";
+import { typeOfName as typesOfPoints } from "@kenri/proto/points/event_types.ts";
 import { orderings } from "./endpoint.ts";
 
 // What a caller may choose of an endpoint.
 
 // The names of all events that this service receives.
-export const eventTypes: string[] = [...entitlementTypes.keys(), ...pointsTypes.keys()];
+export const eventTypes: string[] = [...typesOfRights.keys(), ...typesOfPoints.keys()];
 
 // Judged further by the sender, which knows where it may send.
 export function urlSchema(): z.ZodURL {

@@ -8,7 +8,8 @@ import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
-import { endpointPath, noEndpoint, ownEndpoint, tag, withoutSender } from "./endpoint.ts";
+import { withoutSender } from "../errors.ts";
+import { endpointPath, noEndpoint, ownEndpoint, tag } from "./endpoint.ts";
 
 // Each send to an endpoint, with what was sent and what came back.
 

@@ -13,13 +13,13 @@ import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
+import { withoutSender } from "../errors.ts";
 import {
   type Endpoint,
   endpointColumns,
   endpointExample,
   endpointSchema,
   tag,
-  withoutSender,
 } from "./endpoint.ts";
 
 const requestSchema = z.object(pageFields());

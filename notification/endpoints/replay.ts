@@ -50,7 +50,9 @@ const answerSchema = z.object({
   next_cursor: z.string().optional(),
 }).openapi("Replayed");
 
-export interface Replay extends OnEndpoint {
+// Which orders, of which endpoint.
+export interface ReplayRange {
+  id: string;
   from: string;
   to: string;
   eventTypes: string[] | null;
@@ -59,8 +61,11 @@ export interface Replay extends OnEndpoint {
   after: Position | undefined;
 }
 
+export interface Replay extends OnEndpoint, ReplayRange {}
+
 // When the replay began, and the last order that was looked at.
-const positionSchema = z.tuple([timeSchema(), timeSchema(), z.uuid()]);
+export const positionSchema: z.ZodTuple<[z.ZodISODateTime, z.ZodISODateTime, z.ZodUUID], null> = z
+  .tuple([timeSchema(), timeSchema(), z.uuid()]);
 
 export type Position = z.output<typeof positionSchema>;
 

@@ -1,7 +1,7 @@
 import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { literal, nothing, sql } from "@kenri/shared/postgres/sql.ts";
-import type { Position, Replay, Replayed } from "./replay.ts";
+import type { Position, Replayed, ReplayRange } from "./replay.ts";
 
 export interface Replayable {
   orderIds: string[]; // the oldest first
@@ -14,7 +14,7 @@ const mostSeen = 10_000;
 
 // Orders that can be replayed: those that ended before the replay began. The orders are locked in the
 // order of their ids, so that two statements can't deadlock, and looked at again once they are.
-export async function findReplayable(tx: Transaction, replay: Replay): Promise<Replayable> {
+export async function findReplayable(tx: Transaction, replay: ReplayRange): Promise<Replayable> {
   const { id, from, to, eventTypes, only, dryRun, after } = replay;
   const [begun, createdAt, orderId] = after ?? [null, null, null];
   const [found] = await query<{ ids: string[] | null; next: Position | null }>(
@@ -24,6 +24,7 @@ export async function findReplayable(tx: Transaction, replay: Replay): Promise<R
 ), seen as materialized (
   select id, created_at, finished_at <= (select at from begun)
     and ${only === "ALL" ? sql`(status = ${literal("SUCCEEDED")} or is_dead)` : sql`is_dead`}
+    and request_digest <> 'erased' -- what was sent is not known any more
     and (expires_at is null or expires_at > now())${
       eventTypes
         ? sql`

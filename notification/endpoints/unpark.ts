@@ -34,7 +34,8 @@ select (select count(*) from unparked) as count, (select room from room) as room
 
 // An order never returns before an earlier one of its key, even if that was stored later; so those
 // come along. While there is no room, only those return that others wait for. The rows are locked
-// without skipping any: a second replica waits for the batch of the first, and takes none of it.
+// without skipping any: a second replica waits for the batch of the first, and takes none of it. They
+// are locked in the order of their ids, so that no two statements can deadlock.
 function chosenOf(endpointId: string): Sql {
   return sql`endpoint as materialized (
   select endpoint_id
@@ -90,7 +91,7 @@ function chosenOf(endpointId: string): Sql {
   from candidate
   join outbox_orders row on row.id = candidate.id
   where row.parked
-  order by row.created_at, row.position
+  order by row.id
   for update of row
 )`;
 }

@@ -5,8 +5,9 @@ import { perSecond, whole } from "@kenri/shared/console/text.ts";
 import { inboxPage, inboxPath } from "./inbox_page.tsx";
 import { deliveryQueue, looks, orderQueue } from "./looks.ts";
 import { endpointsPage } from "./orders/endpoints_page.tsx";
-import { endpointsPath, ordersPath } from "./orders/links.tsx";
+import { endpointsPath, ordersPath, replayPath } from "./orders/links.tsx";
 import { ordersPage } from "./orders/orders_page.tsx";
+import { replayNow, replayPage } from "./orders/replay_page.tsx";
 import type { DeliveryStatus } from "./status.ts";
 
 // The console of this service: from the stream to the user.
@@ -53,6 +54,7 @@ export const notificationConsole: ServiceConsole<DeliveryStatus, keyof typeof co
     { path: ordersPath, title: "Orders", page: ordersPage },
     { path: endpointsPath, title: "Endpoints", page: endpointsPage },
   ],
+  forms: [{ path: replayPath, page: replayPage, send: replayNow }],
 };
 
 function stagesOf(

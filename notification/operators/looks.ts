@@ -1,6 +1,7 @@
 import type { Looks, QueueLooks } from "@kenri/shared/operators/looks.ts";
 import { endpointProblems, orderFigures, orders } from "./orders/commands.ts";
 import { endpoints, endpointsShow } from "./orders/endpoint_commands.ts";
+import { endpointsReplay } from "./orders/replay_command.ts";
 import type { DeliveryStatus } from "./status.ts";
 
 // What operators see of this service.
@@ -53,5 +54,6 @@ export const looks: Looks<DeliveryStatus> = {
     "orders": orders,
     "endpoints": endpoints,
     "endpoints show": endpointsShow,
+    "endpoints replay": endpointsReplay,
   },
 };

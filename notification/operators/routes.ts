@@ -15,6 +15,7 @@ import { attemptsRoute, listAttempts } from "./orders/attempts.ts";
 import { deadOrders } from "./orders/dead_orders.ts";
 import { endpointsRoute, listEndpoints } from "./orders/endpoints.ts";
 import { listOrders, ordersRoute } from "./orders/orders.ts";
+import { replayOf, replayOfRoute } from "./orders/replay.ts";
 import { eventsRoute, timeline } from "./timeline.ts";
 
 export interface OperatorParts {
@@ -38,6 +39,7 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   addRoute(app, ordersRoute, listOrders(database));
   addRoute(app, attemptsRoute, listAttempts(database));
   addRoute(app, endpointsRoute, listEndpoints(database));
+  addRoute(app, replayOfRoute, replayOf(database, wakeOrders));
   addDeadLetterRoutes(app, "notification", database, tables);
   addRoute(app, eraseUserRoute("notification"), eraseUser(database, inboxes[0].decode));
 }

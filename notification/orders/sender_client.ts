@@ -6,6 +6,7 @@ import {
 } from "@kenri/proto/send.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { z } from "zod";
+import { KeptConnections } from "./kept_connections.ts";
 import type { SenderAddress } from "./settings.ts";
 
 // The way to the sender, the only process that may reach the world.
@@ -36,26 +37,22 @@ const judgement = z.union([failure, z.record(z.string(), z.never())]);
 const answersWithinMs = 5_000;
 
 export function openSender({ url, token }: SenderAddress): Sender {
+  const connections = new KeptConnections(url);
+  const headers = { "Authorization": `Bearer ${token}`, "Content-Type": "application/json" };
   const ask = async <Answer>(
     path: string,
     body: unknown,
     schema: z.ZodType<Answer>,
     ms: number,
   ) => {
-    try {
-      const response = await fetch(new URL(path, url), {
-        method: "POST",
-        headers: { "Authorization": `Bearer ${token}`, "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-        redirect: "error",
-        signal: AbortSignal.timeout(ms),
-      });
-      if (response.ok) return schema.parse(await response.json());
-      await response.body?.cancel();
-      throw new Error(`it answered ${response.status}`);
-    } catch (error) {
+    const post = () => connections.post(path, headers, JSON.stringify(body), ms);
+    const { status, body: text } = await post().catch((error) => {
       throw new SenderUnavailable(`The sender is unavailable: ${reasonOf(error)}`);
-    }
+    });
+    if (status === 200) return schema.parse(JSON.parse(text));
+    // One order that the sender does not take must not hold up all others.
+    const problem = `The sender answered ${status}`;
+    throw status === 400 || status === 413 ? new Error(problem) : new SenderUnavailable(problem);
   };
   return {
     send: (request) => ask("/send", request, answer, request.timeout_ms + answersWithinMs),

@@ -28,7 +28,8 @@ interface Started {
   results: Result[];
 }
 
-// A route with a key and a body, and two on one path: with neither, and with an optional field.
+// A route with a key and a body, one with an optional key, and two on one path: with neither, and with
+// an optional field.
 function start(maxWaiting = 10): Started {
   const results: Result[] = [];
   const inputs: Input[] = [];
@@ -56,6 +57,14 @@ function start(maxWaiting = 10): Started {
     count,
   });
   addCommand(app, batch, {
+    route: { ...about, method: "post", path: "/tries" },
+    key: { advice: "any", example: "key-1", isOptional: true },
+    body: { schema: z.object({}), example: {} },
+    invalid: { BLOCKED: "it is blocked" },
+    toInput: (_, sender) => ({ name: "ok", sender }),
+    count,
+  });
+  addCommand(app, batch, {
     route: { ...about, method: "delete", path: "/things/{name}" },
     toInput: (_, sender, req) => ({ name: pathPart(req, "name"), sender }),
     count,
@@ -74,8 +83,9 @@ async function post(
   { app }: Started,
   body: unknown,
   headers: Record<string, string> = {},
+  path = "/things",
 ): Promise<Response> {
-  return await app.request("http://127.0.0.1/things", {
+  return await app.request(`http://127.0.0.1${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
@@ -111,6 +121,21 @@ Deno.test("a route may take neither a key nor a body, and answer without a body"
   assert.equal(answer.headers.get("ETag"), '"7"');
   assert.equal(answer.headers.get("Content-Type"), null);
   assert.equal(started.inputs[0]?.sender.idempotencyKey, "");
+});
+
+Deno.test("a key may be optional, but never invalid", async () => {
+  const started = start();
+  const tried = async (headers: Record<string, string>) =>
+    (await post(started, {}, headers, "/tries")).status;
+  assert.deepEqual([await tried({}), await tried(key)], [201, 201]);
+  assert.deepEqual(started.inputs.map(({ sender }) => sender.idempotencyKey), ["", "key-1"]);
+  assert.deepEqual([
+    await tried({ "Idempotency-Key": "" }),
+    await tried({ "Idempotency-Key": "a b" }),
+  ], [
+    400,
+    400,
+  ]);
 });
 
 Deno.test("a path may have several methods, and the others are refused", async () => {
@@ -181,6 +206,10 @@ Deno.test("a route describes the headers, answers and errors that all commands h
   assert.deepEqual(examples(post.responses[409]), ["IDEMPOTENCY_KEY_CONFLICT"]);
   assert.deepEqual(statuses(patch), ["201", "400", "408", "409", "413", "415"]);
   assert.deepEqual(examples(patch.responses[409]), ["FINISHED"]);
+  const tries = paths["/tries"].post;
+  assert.deepEqual(examples(tries.responses[400]), ["BAD_REQUEST", "BLOCKED"]);
+  const needed = ({ parameters: [key] }: { parameters: { required?: boolean }[] }) => key?.required;
+  assert.deepEqual([needed(post), needed(tries)], [true, false]);
   const { value } = patch.responses[400].content["application/json"].examples.BAD_REQUEST;
   assert.equal(value.message, "request body is required");
 });

@@ -12,7 +12,7 @@ import { deadLetterPage, deadLetterPath, deadLettersPage } from "./dead_letters_
 import type { Site, Tone } from "./layout.tsx";
 import { LiveFigures } from "./live.ts";
 import { operationsPage, operationsPath } from "./operations_page.tsx";
-import { addPages, file, get, nobody, post } from "./page_routes.tsx";
+import { addPages, file, form, get, nobody, post } from "./page_routes.tsx";
 import { type Elsewhere, fragmentsOf, overviewFrom, pipelinePage } from "./pipeline_page.tsx";
 import { type Counted, readCounters, Samples } from "./samples.ts";
 import { searchesBy, timelinePath } from "./search.tsx";
@@ -39,6 +39,8 @@ export interface ServiceConsole<Status extends ServiceStatus, Counter extends st
   meaningOfSteps: Record<string, string>; // in a sentence
   toneOfStates: Record<string, Tone>;
   more: { path: string; title: string; page: (site: Site) => ShowPage }[];
+  // Of operations; the navigation does not lead there.
+  forms?: { path: string; page: (site: Site) => ShowPage; send: (site: Site) => ShowPage }[];
 }
 
 // Returns the loop that samples the counters and sends the live figures.
@@ -86,10 +88,10 @@ export function addConsole<Status extends ServiceStatus, Counter extends string>
     get("/console", pipelinePage({ site, searchBy, overview, before, after })),
     get(timelinePath, timelinePage(site, searchBy, { ...meaningOfSteps, ...own.meaningOfSteps })),
     ...more.map(({ path, page }) => get(path, page(site))),
+    ...own.forms?.flatMap(({ path, page, send }) => form(path, page(site), send(site))) ?? [],
     get(deadLettersPath, deadLettersPage(site, layers)),
     get(deadLetterPath, deadLetterPage(site, layers)),
-    { ...get(confirmPath, confirmPage(site)), scope: "operations:write" },
-    { ...post(confirmPath, sendBackNow(site)), scope: "operations:write" },
+    ...form(confirmPath, confirmPage(site), sendBackNow(site)),
     get(operationsPath, operationsPage(site)),
     get(
       "/console/live",

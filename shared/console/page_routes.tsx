@@ -26,6 +26,14 @@ export function post(path: string, answer: ShowPage): PageRoute {
   return { ...get(path, answer), method: "POST" };
 }
 
+/** The form of an operation: the page that shows it, and what it sends. */
+export function form(path: string, page: ShowPage, send: ShowPage): PageRoute[] {
+  return [get(path, page), post(path, send)].map((route) => ({
+    ...route,
+    scope: "operations:write",
+  }));
+}
+
 export function file(path: string, text: string, type: string): PageRoute {
   return get(path, (context) => fileAnswer(context, text, type));
 }

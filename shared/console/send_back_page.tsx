@@ -6,6 +6,7 @@ import { type Api, queryOf, type ShowPage } from "./ask.ts";
 import { formToken, leaveNote, readForm } from "./forms.ts";
 import { ConsolePage, type Site } from "./layout.tsx";
 import { noteOf, type Selection, selectionIn, sendAllBack } from "./send_back.ts";
+import { type Signature, signatureIn, Signing } from "./signing.tsx";
 import { count } from "./text.ts";
 
 // Sending dead letters back takes two steps: the first page shows how many, its form asks who and
@@ -13,11 +14,6 @@ import { count } from "./text.ts";
 
 export const deadLettersPath = "/console/dead-letters";
 export const confirmPath = `${deadLettersPath}/send-back`;
-
-interface Signature {
-  who?: string;
-  reason?: string;
-}
 
 export function confirmPage(site: Site): ShowPage {
   return async (context, api) => {
@@ -94,34 +90,9 @@ function SendBackForm(parts: FormParts): JSX.Element {
       <input type="hidden" name="layer" value={layer} />
       {error !== undefined && <input type="hidden" name="error" value={error} />}
       {ids.map((id) => <input type="hidden" name="id" value={id} />)}
-      {caller === "" ? <TextField id="who" label="Your name" value={signature.who} /> : (
-        <p>
-          You are signed in as <b>{caller}</b>.
-        </p>
-      )}
-      <TextField id="reason" label="Why will it succeed now?" value={signature.reason} />
-      <p class="muted">Your name and the reason are kept in the log of operations.</p>
+      <Signing caller={caller} signature={signature} why="Why will it succeed now?" />
       <button type="submit">Send back {what}</button>
     </form>
-  );
-}
-
-function TextField(
-  { id, label, value = "" }: { id: "who" | "reason"; label: string; value: string | undefined },
-): JSX.Element {
-  const autocomplete = id === "who" ? "username" : "off";
-  return (
-    <>
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        name={id}
-        value={value}
-        required
-        maxlength={255}
-        autocomplete={autocomplete}
-      />
-    </>
   );
 }
 
@@ -129,7 +100,7 @@ export function sendBackNow(site: Site): ShowPage {
   return async (context, api) => {
     const form = await readForm(context);
     const selection = selectionIn(form);
-    const signature = { who: form.get("who") ?? "", reason: form.get("reason") ?? "" };
+    const signature = signatureIn(form);
     try {
       leaveNote(context, noteOf(await sendAllBack(api, site, selection, signature)));
     } catch (error) {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readConfig as readEntitlement } from "../../entitlement/config.ts";
 import { readConfig as readNotification } from "../../notification/config.ts";
+import { readConfig as readSender } from "../../sender/config.ts";
 import { scopes } from "../../proto/scopes.ts";
 import { digestOf, readEntries } from "../../shared/access/tokens.ts";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
@@ -69,23 +70,24 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
   const { code, output } = await run("deploy/make-secrets", `${folder}/env`);
   assert.equal(code, 0, output);
   const env = await Deno.readTextFile(`${folder}/env`);
-  const [, ACCESS_TOKENS = ""] = /^ACCESS_TOKENS='(.*)'$/m.exec(env) ?? [];
-  const [, ENTITLEMENT_SEAL_KEY = ""] = /^ENTITLEMENT_SEAL_KEY=(.*)$/m.exec(env) ?? [];
+  const valueIn = (name: string) => new RegExp(`^${name}='?(.*?)'?$`, "m").exec(env)?.[1] ?? "";
+  const ACCESS_TOKENS = valueIn("ACCESS_TOKENS");
   for (const [name, readConfig] of Object.entries(read)) {
     const { environment } = services[name];
     assert.match(environment.ACCESS_TOKENS, /^\$\{ACCESS_TOKENS:\?/, "compose refuses without");
     const given: Record<string, string> = {
-      ...environment,
+      ...withValues(environment, valueIn),
       [`${name.toUpperCase()}_DATABASE_URL`]: "postgres://role:secret@postgres:5432/name",
       [`${name.toUpperCase()}_DEBUG_ENABLED`]: "false",
-      ACCESS_TOKENS,
-      ENTITLEMENT_SEAL_KEY,
     };
     assert.equal(readConfig((variable) => given[variable]).access.tokens.length, 3);
     assert.throws(() =>
       readConfig((variable) => variable === "ACCESS_TOKENS" ? undefined : given[variable])
     );
   }
+  const ofSender = withValues(services.sender.environment, valueIn);
+  assert.equal(readSender((variable) => ofSender[variable]).tokens.length, 3);
+  assert.equal(valueIn("SENDER_TOKEN"), ofSender["SENDER_TOKEN"]);
   const known = new Map(readEntries(ACCESS_TOKENS).map(({ client, digest }) => [client, digest]));
   const prometheus = await Deno.readTextFile(`${folder}/env.prometheus-token`);
   const made = [...output.matchAll(/^(\w+) (kenri_[0-9a-f]{64})$/gm)].map(([, ...made]) => made);
@@ -98,3 +100,15 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
   assert.equal((await run("deploy/make-secrets", `${folder}/env`)).code, 1, "made once");
   await Deno.remove(folder, { recursive: true });
 });
+
+/** What Compose makes of the environment of a container. */
+function withValues(
+  environment: Record<string, string>,
+  valueOf: (name: string) => string,
+): Record<string, string> {
+  const entries = Object.entries(environment).map(([name, value]) => [
+    name,
+    String(value).replaceAll(/\$\{(\w+):[^}]*\}/g, (_, name) => valueOf(name)),
+  ]);
+  return Object.fromEntries(entries);
+}

@@ -51,6 +51,9 @@ const paths: Record<"entitlement" | "notification", [string, Scope][]> = {
   notification: [
     ["/console", "debug:read"],
     ["/console/inbox?user_id=ann", "notifications:read"],
+    ["/console/orders", "debug:read"],
+    ["/console/endpoints", "debug:read"],
+    ["/console/endpoints/replay", "operations:write"],
     ["/console/dead-letters/send-back?layer=delivery", "operations:write"],
   ],
 };

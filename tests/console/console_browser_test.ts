@@ -16,9 +16,10 @@ if (!chromium) {
 }
 
 let eventId: string;
+let pagesOfOrders: string[];
 const consoles = chromiumStack(async () => {
   const started = await startConsoles();
-  ({ eventId } = started);
+  ({ eventId, pagesOfOrders } = started);
   return started.stack;
 });
 
@@ -39,6 +40,7 @@ function pages(): string[] {
     `${entitlement.url}/console/reconciliation`,
     `${entitlement.url}/console/dead-letters`,
     `${notification.url}/console/inbox?user_id=ann`,
+    ...pagesOfOrders.map((path) => notification.url + path),
     ...[dead, `${dead}/one?layer=delivery&id=1`, `${dead}/send-back?layer=delivery&id=1`],
   ];
 }

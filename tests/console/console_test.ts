@@ -10,7 +10,15 @@ import { until } from "../../tools/servers/wait.ts";
 
 const pagesOf = {
   entitlement: ["", "/timeline", "/points", "/reconciliation", "/dead-letters", "/operations"],
-  notification: ["", "/timeline", "/inbox", "/dead-letters", "/operations"],
+  notification: [
+    "",
+    "/timeline",
+    "/inbox",
+    "/orders",
+    "/endpoints",
+    "/dead-letters",
+    "/operations",
+  ],
 };
 const error = "Failure injected for this user";
 

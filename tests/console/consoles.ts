@@ -1,12 +1,20 @@
 import { freePort } from "../../tools/servers/free_port.ts";
 import { grant, revoke } from "../support/api.ts";
+import {
+  insertAttempt,
+  insertEndpoint,
+  insertLedgerEntry,
+  insertOrder,
+} from "../operators/order_rows.ts";
 import { countsOf, untilSent } from "../support/notification.ts";
 import { grantPoints, inMs, reserve, spendPoints, untilAllAre } from "../support/points.ts";
 import { failingSends, look, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 /** Starts both consoles with something on each page. One of the dead letters is of the event. */
-export async function startConsoles(): Promise<{ stack: Stack; eventId: string }> {
+export async function startConsoles(): Promise<
+  { stack: Stack; eventId: string; pagesOfOrders: string[] }
+> {
   const [first, second] = [freePort(), freePort()];
   const stack = await startStack({
     entitlement: {
@@ -32,7 +40,30 @@ export async function startConsoles(): Promise<{ stack: Stack; eventId: string }
     notification.url,
     "/debug/notification/timeline?user_id=unlucky-bob",
   );
-  return { stack, eventId: event.event_id };
+  return { stack, eventId: event.event_id, pagesOfOrders: await failOrders(place.ownerUrl) };
+}
+
+/** An endpoint in each state, and one that has tried and parked something. Returns their pages. */
+async function failOrders(ownerUrl: string): Promise<string[]> {
+  for (const state of ["ACTIVE", "PAUSED", "DISABLED", "GONE"] as const) {
+    await insertEndpoint(ownerUrl, { state });
+  }
+  const endpointId = await insertEndpoint(ownerUrl, {
+    ...{ state: "FAILING", description: "the shop", url: "https://shop.example/hooks" },
+  });
+  await insertOrder(ownerUrl, { endpoint_id: endpointId, status: "PARKED" });
+  const dead = { endpoint_id: endpointId, status: "ABORTED", reason: "SERVER_ERROR" } as const;
+  const orderId = await insertOrder(ownerUrl, dead);
+  for (const outcome of ["RETRIED", "GAVE_UP"]) {
+    await insertAttempt(ownerUrl, { order_id: orderId, endpoint_id: endpointId, outcome });
+  }
+  await insertLedgerEntry(ownerUrl, orderId);
+  const replay = `/console/endpoints/replay?endpoint_id=${endpointId}`;
+  return [
+    ...["/console/orders", `/console/orders?order_id=${orderId}`, "/console/endpoints"],
+    ...[`/console/endpoints?endpoint_id=${endpointId}`, replay],
+    `${replay}&from=2020-01-01T00:00:00Z`,
+  ];
 }
 
 /** For each state of a reservation one that has it, except for those that are being carried out. */

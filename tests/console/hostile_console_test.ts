@@ -6,7 +6,7 @@ import { call, grant } from "../support/api.ts";
 import { inBrowser } from "./browser.ts";
 import { chromiumStack } from "./chromium_stack.ts";
 import { startEntitlement } from "../support/entitlement.ts";
-import { pagesOfPoints, spoilTables } from "./hostile_rows.ts";
+import { pagesOfOrders, pagesOfPoints, spoilTables } from "./hostile_rows.ts";
 import { startIssuer } from "../access/issuer.ts";
 import { countsOf } from "../support/notification.ts";
 import { servePages } from "./sites.ts";
@@ -113,6 +113,7 @@ function pagesWith(text: string, i: number): string[] {
     `/console/dead-letters/send-back${query({ layer: "delivery", error })}`,
     `/console/inbox${query({ user_id: `unlucky${text}` })}`,
     `/console/inbox${query({ user_id: text, cursor: text })}`,
+    ...pagesOfOrders(query, text, i),
     `/debug/notification/inbox/${encodeURIComponent(`unlucky${text}`)}`,
   ];
   return [

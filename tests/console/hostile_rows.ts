@@ -1,4 +1,4 @@
-// Rows with hostile texts, and the pages that show those of points.
+// Rows with hostile texts, and the pages that show those of points and of orders.
 import { ask, type Entitlement } from "../support/entitlement.ts";
 import type { Stack } from "../support/stack.ts";
 import { grantPoints, inMs, reserve } from "../support/points.ts";
@@ -32,6 +32,7 @@ export async function spoilTables({ entitlement, place }: Stack, hostile: string
       [text],
     );
     await storeHostilePoints(entitlement, text);
+    await storeHostileOrders(place.ownerUrl, i, text);
     await ask(
       database.ownerUrl,
       `insert into unreceived_events
@@ -63,6 +64,69 @@ async function storeHostilePoints(
              as given (state, next)) as rows`,
     [text],
   );
+}
+
+/** What callers choose and receivers answer. One order is late, one is parked, and one failed for good. */
+async function storeHostileOrders(ownerUrl: string, i: number, text: string): Promise<void> {
+  const endpoint = endpointOf(i);
+  await ask(
+    ownerUrl,
+    `insert into endpoints
+       (endpoint_id, caller, url, event_types, user_id, ordering, at_once, description, state,
+        is_draining, last_reason)
+     values ($1, $2, 'https://' || $2, array[$2], $2, 'key', 1, $2, 'DISABLED', true, $2)`,
+    [endpoint, text],
+  );
+  await ask(
+    ownerUrl,
+    `with made as (
+       insert into outbox_orders
+         (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane,
+          endpoint_id, event_id, event_type, user_id, aggregate_key, position, status,
+          last_error_code, last_error_msg, locked_by, trace_id, finished_at, next_run_at)
+       select id, $2 || ' ' || id || $2, $2, 'webhook', '{}', $2, $2, $1, gen_random_uuid(), $2,
+         $2, $2, 1, state, $2, $2, $2, $2, now(),
+         case when state = 'PARKED' then null else now() - interval '1 h' end
+       from (select gen_random_uuid() as id, state
+             from (values ('PARKED'), ('FAILED'), ('ABORTED')) as given (state)) as given
+       returning id, idempotency_key
+     ), tried as (
+       insert into order_attempts
+         (id, outcome, worker, begun_at, error, endpoint_id, reason_code, request_headers,
+          http_status, response_headers, response_body)
+       select id, 'RETRIED', $2, now(), $2, $1, $2, json_build_object($2::text, $2::text), 500,
+         json_build_object($2::text, $2::text), $2
+       from made
+     )
+     insert into idempo_ledger
+       (idempotency_key, request_digest, status, reason_code, response_payload_json, order_id)
+     select idempotency_key, $2, 'FAILED', $2, to_json($2::text), id
+     from made`,
+    [endpoint, text],
+  );
+}
+
+const endpointOf = (i: number) => `00000000-0000-7000-8000-${`${i}`.padStart(12, "0")}`;
+
+export function pagesOfOrders(
+  query: (given: Record<string, string>) => string,
+  text: string,
+  i: number,
+): string[] {
+  return [
+    ...(i === 0 ? ["/console/orders", "/console/endpoints"] : []),
+    `/console/orders${query({ order_id: text })}`,
+    `/console/orders${query({ idempotency_key: text })}`,
+    `/console/endpoints${query({ endpoint_id: endpointOf(i) })}`,
+    `/console/endpoints${query({ endpoint_id: text })}`,
+    `/console/endpoints${query({ state: text, cursor: text })}`,
+    `/console/endpoints/replay${query({ endpoint_id: text })}`,
+    `/console/endpoints/replay${query({ endpoint_id: endpointOf(i), from: text, to: text })}`,
+    `/console/timeline${query({ by: "order_id", q: text })}`,
+    "/console/dead-letters?layer=order",
+    `/console/dead-letters${query({ layer: "order", error: text })}`,
+    `/console/dead-letters/send-back${query({ layer: "order", error: text })}`,
+  ];
 }
 
 export function pagesOfPoints(

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { changePoints } from "./crash/change_points.ts";
 import { deliveryPoints } from "./crash/delivery_points.ts";
 import { migrationPoints } from "./crash/migration_points.ts";
+import { orderPoints } from "./crash/order_points.ts";
+import { openOrders } from "./crash/order_stage.ts";
 import { page, rowsOf, tables } from "./crash/page.ts";
 import { playOut } from "./crash/play.ts";
 import { playOutMigration } from "./crash/play_migration.ts";
@@ -27,6 +29,11 @@ for (
 
 for (const point of reminderPoints) {
   Deno.test(`${point.of} dies ${point.dies}`, () => playOut(point, openReminders));
+}
+
+for (const point of orderPoints) {
+  Deno.test(`W-113: with orders, notification dies ${point.dies}`, () =>
+    playOut(point, openOrders));
 }
 
 for (const point of migrationPoints) {

@@ -15,6 +15,7 @@ import {
 } from "../../tools/chaos/invariants/invariants.ts";
 import { readAllTables } from "../../tools/chaos/invariants/tables.ts";
 import { sendRecordsIn } from "../support/sends.ts";
+import { harmsToOrders, openOutside } from "./orders_world.ts";
 import { type Harm, harmsToPoints, last, reserveAndSpend, type World } from "./points_world.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 
@@ -93,6 +94,7 @@ const harms: Record<string, Harm> = {
     does: ({ tables }) => tables.answers.push({ ...last(tables.answers), idem_key: "b a d" }),
   },
   ...harmsToPoints,
+  ...harmsToOrders,
 };
 
 Deno.test("the invariants hold after a quiet run, and each planted fault breaks its own invariant", async () => {
@@ -110,20 +112,26 @@ Deno.test("the invariants hold after a quiet run, and each planted fault breaks 
   }
 });
 
-/** Points, some changes, one repeated and two refused requests, and a notification that fails. */
+/**
+ * Points, some changes, one repeated and two refused requests, and a notification that fails. An
+ * endpoint gets all events, and there is a plain order.
+ */
 async function quietWorld(): Promise<World> {
   await using place = await freshBoth();
+  await using outside = await openOutside();
   const settings = {
     ...place.settings,
+    ...outside.settings,
     NOTIFICATION_DELIVERY_MAX_ATTEMPTS: "1",
     NOTIFICATION_DELIVERY_FAILURE_INJECTION_ENABLED: "true",
     NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: "fail",
   };
   await using notification = await startService("notification", settings);
   await using entitlement = await startService("entitlement", settings);
+  await outside.register(notification);
   const answered: Answered[] = [];
-  const ask = async (request: AnyRequest) => {
-    const { answer } = await attempt(entitlement.url, toHttp(request));
+  const ask = async (request: AnyRequest, { url } = entitlement) => {
+    const { answer } = await attempt(url, toHttp(request));
     answered.push({ request, answer: answer as Answer });
     return answer as Answer;
   };
@@ -147,8 +155,13 @@ async function quietWorld(): Promise<World> {
     answered.slice(-8).map(({ answer }) => answer.status),
     [200, 200, 200, 409, 409, 200, 400, 200],
   );
+  const order = { action: "ORDER", key: "order", user: "user", reason: "r" } as const;
+  assert.equal((await ask({ ...order, url: outside.url }, notification)).status, 202);
   await untilAtRest(place.owners);
-  const evidence = { owners: place.owners, answered, sends: sendRecordsIn(notification.log) };
+  const evidence = {
+    ...{ owners: place.owners, answered, sends: sendRecordsIn(notification.log) },
+    received: outside.received(),
+  };
   assertAllHold(await checkInvariants(evidence));
   const tables = await readAllTables(place.owners.entitlement, place.owners.notification);
   return { ...evidence, tables };

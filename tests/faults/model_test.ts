@@ -1,4 +1,4 @@
-// The protocol of claim, lease, token and settle for three tables, and the way of an event from the
+// The protocol of claim, lease, token and settle for five tables, and the way of an event from the
 // outbox to its user, in every order of steps and with every combination of a few faults
 // (docs/reliability/model.md).
 import assert from "node:assert/strict";
@@ -67,6 +67,18 @@ const explorations: Exploration[] = [
     scope: { ...noEvents, reservations: [0, 3], granters: 2, asks: ["spend"], faults: 2 },
   },
   {
+    name: "Sending orders",
+    scope: { ...noEvents, orders: [0, 1], workers: 2, faults: 1 },
+  },
+  {
+    name: "Sending orders, with two faults",
+    scope: { ...noEvents, orders: [0, 1], workers: 1, faults: 2 },
+  },
+  {
+    name: "Sending orders, of which the ledger knows one",
+    scope: { ...noEvents, orders: [0, 1], known: [0], workers: 2, faults: 1 },
+  },
+  {
     name: "End to end",
     scope: { events: [0, 1], relays: 2, consumers: 1, deliverers: 1, faults: 1 },
     habits: { claimsBeside: false },
@@ -110,12 +122,13 @@ Deno.test("the model finds what is broken on purpose", async (t) => {
 
 function rowOf(
   name: string,
-  { events, reminders = [], reservations = [], ...scope }: Scope,
+  { events, reminders = [], reservations = [], orders = [], ...scope }: Scope,
   { states, transitions }: Omit<Explored, "found">,
 ): string {
-  const { relays, consumers, deliverers, firers = 0, granters = 0, asks = [], faults } = scope;
-  const rows = events.length + reminders.length + reservations.length + asks.length;
-  const processes = [relays, consumers, deliverers, firers, granters];
+  const { relays, consumers, deliverers, firers = 0, granters = 0, workers = 0 } = scope;
+  const { asks = [], faults } = scope;
+  const rows = [events, reminders, reservations, orders, asks].flat().length;
+  const processes = [relays, consumers, deliverers, firers, granters, workers];
   const cells = [rows, ...processes, faults, states, transitions];
   return `| ${[name, ...cells.map((cell) => cell.toLocaleString("en"))].join(" | ")} |`;
 }

@@ -6,11 +6,13 @@ import { scopes } from "../../proto/scopes.ts";
 import { newToken } from "../../shared/access/tokens.ts";
 import { bearer, newClient, tokensOf } from "../support/access.ts";
 import { type Answer, call } from "../support/api.ts";
+import { act, make } from "../support/endpoints.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { eventsOf } from "../support/events.ts";
 import { freshPlace, publishTo, startNotification, untilSent } from "../support/notification.ts";
+import { orderSettings, senderToken, startOrders, untilAllAre } from "../support/orders.ts";
 import { assertSums, grantPoints, inMs, reserve } from "../support/points.ts";
-import type { LogLine } from "../../tools/servers/service_process.ts";
+import { type LogLine, startService } from "../../tools/servers/service_process.ts";
 import { inTime } from "../../tools/servers/wait.ts";
 import { anyNumber, fuzz } from "./fuzz.ts";
 import { assertDescribed, type Route, routesOf } from "./openapi.ts";
@@ -59,7 +61,7 @@ async function askAnything(url: string, runs: number, look: Look = () => {}): Pr
   for (const [name, route] of routes) {
     const unseen = () => statusesToSee(route).filter((status) => !seen.get(name)?.has(status));
     // Which statuses a route has answered by now is chance: ask it alone until each was seen.
-    for (let round = 0; unseen().length > 0 && round < 40; round++) {
+    for (let round = 0; unseen().length > 0 && round < 100; round++) {
       await askAtOnce(fc.sample(withAnyCredential(route), atOnce));
     }
     assert.deepEqual(unseen(), [], `${name} never answered these, so its requests vary too little`);
@@ -126,9 +128,11 @@ Deno.test("any request is answered as the API describes, and only answered chang
   });
   const { stream, subject } = kenri;
   await using place = await freshPlace({ stream, subject });
+  await using sender = await startService("sender", { SENDER_TOKEN: senderToken });
   await using service = await startNotification(place, {
     ...credentials,
-    NOTIFICATION_DEBUG_ENABLED: "true",
+    ...orderSettings(sender),
+    NOTIFICATION_ORDERS_ENABLED: "false", // nothing may leave for urls that are made up
   });
   const stored = new Set<string>();
   await askAnything(kenri.url, 240, ({ route, headers }, { status, json }) => {
@@ -141,6 +145,7 @@ Deno.test("any request is answered as the API describes, and only answered chang
   await askAnything(service.url, 100);
   assertCalm(kenri.service.log);
   assertCalm(service.log);
+  assertCalm(sender.log);
 });
 
 const debug = { NOTIFICATION_DEBUG_ENABLED: "true" };
@@ -167,6 +172,17 @@ Deno.test("any cursor of a list of points gives a page, or is refused as unknown
     await walkFromAnyCursor(`${url}/v1/users/ann/points/${list}limit=10`);
   }
   assertCalm(kenri.service.log);
+});
+
+Deno.test("any cursor of a list of endpoints gives a page, or is refused as unknown", async () => {
+  await using stage = await startOrders();
+  for (let i = 0; i < 15; i++) await make(stage);
+  await walkFromAnyCursor(`${stage.url}/v1/endpoints?limit=10`);
+  const { endpoint_id } = await make(stage);
+  for (let i = 0; i < 15; i++) await act(stage, endpoint_id, "test");
+  await untilAllAre(stage, ["SUCCEEDED"]);
+  await walkFromAnyCursor(`${stage.url}/v1/endpoints/${endpoint_id}/attempts?limit=10`);
+  assertCalm(stage.service.log);
 });
 
 /** Cursors of the list with small changes: they lead to another page or are invalid. */

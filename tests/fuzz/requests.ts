@@ -136,6 +136,16 @@ const goodHeader = fc.oneof(
   { weight: 4, arbitrary: fc.stringMatching(/^[\x21-\x7e]{1,60}$/) },
 );
 
+// Most of those that are made of an authority are blocked.
+const goodUrl = fc.oneof(
+  { weight: 4, arbitrary: fc.webUrl({ validSchemes: ["https"], withQueryParameters: true }) },
+  {
+    weight: 1,
+    arbitrary: fc.webAuthority({ withUserInfo: true, withIPv4Extended: true, withPort: true })
+      .map((authority) => `https://${authority}/`),
+  },
+);
+
 function goodValue(schema: Schema, text = goodText): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum);
   switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
@@ -151,6 +161,7 @@ function goodValue(schema: Schema, text = goodText): fc.Arbitrary<unknown> {
   }
   if (schema.format === "date-time") return goodTime;
   if (schema.format === "uuid") return fc.uuid();
+  if (schema.format === "uri") return goodUrl;
   return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : text;
 }
 

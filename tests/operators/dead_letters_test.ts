@@ -162,7 +162,7 @@ Deno.test("pages list each dead letter once, and an invalid request is refused w
   assert.deepEqual(one.dead_letters.map(({ id }: DeadLetter) => id), [ids[3]]);
 
   const reads: [string, string][] = [
-    ["?layer=outbox", "layer must be delivery or advisory"],
+    ["?layer=outbox", "layer must be delivery or advisory or order"],
     ["?id=x", "id is not an id of this layer"],
     ["?limit=0", "limit must be at least 1"],
     ["?cursor=x", "cursor must be a next_cursor of this service"],
@@ -180,7 +180,7 @@ Deno.test("pages list each dead letter once, and an invalid request is refused w
     [{ ...good, ids: undefined }, "exactly one of ids, error is required"],
     [{ ...good, error: "e" }, "exactly one of ids, error is required"],
     [{ ...good, dry_run: "no" }, "dry_run must be true or false"],
-    [{ ...good, layer: "outbox" }, "layer must be delivery or advisory"],
+    [{ ...good, layer: "outbox" }, "layer must be delivery or advisory or order"],
   ];
   for (const [body, message] of writes) {
     const answer = await call(`${notification.url}${sendBack}`, {

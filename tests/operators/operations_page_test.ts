@@ -5,19 +5,33 @@
 import assert from "node:assert/strict";
 import { grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
+import { make } from "../support/endpoints.ts";
 import { countsOf, startNotification, untilAllAcked, untilSent } from "../support/notification.ts";
+import { give, orderSettings, senderSettings } from "../support/orders.ts";
 import { inMs, reserve } from "../support/points.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { ops } from "./ops.ts";
-import { failingSends, type Stack, startStack } from "../support/stack.ts";
+import { failingSends, look, type Stack, startStack } from "../support/stack.ts";
+import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
 const page = `${root}docs/operations.md`;
 
 Deno.test("each transcript in docs/operations.md is what the command prints", async () => {
+  await using receiver = await startReceiver();
+  await using sender = await startService("sender", senderSettings);
+  const always = {
+    ...orderSettings(sender),
+    NOTIFICATION_ENDPOINTS_FAILURES_TO_PARK: "2",
+    NOTIFICATION_ENDPOINTS_PROBE_MIN: "1h",
+    NOTIFICATION_ENDPOINTS_PROBE_MAX: "1h",
+    NOTIFICATION_ORDERS_MAX_ATTEMPTS: "2",
+    NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",
+  };
   await using stack = await startStack({
     entitlement: { ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms" },
-    notification: { ...failingSends, NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms" },
+    notification: { ...failingSends, ...always },
   });
   const { entitlement, notification, place } = stack;
   await grant(entitlement.url, { user_id: "ann" }, "purchase-1");
@@ -33,8 +47,7 @@ Deno.test("each transcript in docs/operations.md is what the command prints", as
   const repair = async () => {
     await notification.stop();
     return await startNotification(place, {
-      NOTIFICATION_DEBUG_ENABLED: "true",
-      NOTIFICATION_NATS_DUPLICATE_WINDOW: "100ms",
+      ...always,
       NOTIFICATION_HTTP_PORT: new URL(notification.url).port,
     });
   };
@@ -46,6 +59,7 @@ Deno.test("each transcript in docs/operations.md is what the command prints", as
     if (/send-back .*--reason/.test(command)) after.use(await repair());
     if (command.includes("reconcile --since 1h --dry-run")) await lose(stack);
     if (command === "deno task ops points") await reservePoints(stack);
+    if (command === "deno task ops orders") await failOrders(stack, receiver);
     const args = argumentsOf(command).map((word) => ids.get(word) ?? word);
     const { output } = await ops(stack, ...args);
     if (/send-back .*--reason/.test(command)) await untilSent(place, 3);
@@ -74,7 +88,24 @@ function normal(output: string): string {
     .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, "TIME")
     .replaceAll(/\b\d+ (ms|s|min|h|d)\b/g, "AGE")
     .replaceAll(/\(worker \S+,/g, "(worker W,")
+    .replaceAll(/127\.0\.0\.1:\d{2,5}/g, "HOST")
     .replaceAll(/ +/g, " ");
+}
+
+/** An order is given up, and an endpoint can't be reached. */
+async function failOrders({ notification: stage }: Stack, receiver: Receiver): Promise<void> {
+  receiver.behave({ status: 503, body: "no room" });
+  await give(stage, { url: `${receiver.url}/payouts`, payload: { amount: 100 } }, "payout-1");
+  const { endpoint_id } = await make(
+    { ...stage, receiver },
+    { url: "http://127.0.0.1:1/hooks", description: "the shop" },
+  );
+  await give(stage, { endpoint_id, payload: {} });
+  const seen = async () => {
+    const { orders, errors } = await look(stage.url, "/debug/notification/status");
+    return orders.parked === 1 && errors.length === 1;
+  };
+  await until("one is given up and one is parked", seen);
 }
 
 /** One reservation is done, and one is to come. */

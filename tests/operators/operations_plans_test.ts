@@ -71,7 +71,7 @@ Deno.test("no query of an operator scans finished rows", async () => {
       ownerUrl,
       `select relname as table, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
        from pg_stat_user_tables
-       where relname ~ '^(outbox|entitlement|notification|processed|delivery|operations|point|reservation)'
+       where relname ~ '^(outbox|entitlement|notification|processed|delivery|operations|point|reservation|order|idempo|endpoint)'
          and seq_tup_read + coalesce(idx_tup_fetch, 0) > $1`,
       [finished / 4],
     );
@@ -102,6 +102,11 @@ async function askAll({ entitlement, notification }: Stack): Promise<void> {
         ...["dead-letters?layer=advisory", "dead-letters?layer=advisory&error=e"],
         ...["dead-letters?id=1", "dead-letters?layer=advisory&id=1"],
         ...["timeline?user_id=user-1", `timeline?event_id=${id}`],
+        ...[`timeline?order_id=${id}`, "timeline?idempotency_key=key-1", `orders?order_id=${id}`],
+        ...["orders?idempotency_key=key-1", `orders?endpoint_id=${id}`, `attempts?order_id=${id}`],
+        ...[`orders?endpoint_id=${id}&status=PARKED`, `attempts?endpoint_id=${id}`, "endpoints"],
+        ...["dead-letters?layer=order", "dead-letters?layer=order&error=e"],
+        ...[`dead-letters?layer=order&id=${id}`],
       ]
     ) await look(notification.url, `${other}/${path}`);
     await operate(entitlement.url, "/operations/entitlement/dead-letters/send-back", ids);
@@ -120,6 +125,10 @@ async function askAll({ entitlement, notification }: Stack): Promise<void> {
       const body = { layer, ids: ["1"] };
       await operate(notification.url, "/operations/notification/dead-letters/send-back", body);
     }
+    await operate(notification.url, "/operations/notification/dead-letters/send-back", {
+      ...ids,
+      layer: "order",
+    });
   }
 }
 
@@ -166,6 +175,30 @@ async function fill({ entitlement, place }: Stack): Promise<void> {
   await ask(
     place.ownerUrl,
     "insert into processed_events (event_id) select event_id from notifications",
+  );
+  await fillOrders(place.ownerUrl);
+}
+
+// Each order is of an endpoint and an event of its own.
+async function fillOrders(ownerUrl: string): Promise<void> {
+  await ask(
+    ownerUrl,
+    `insert into outbox_orders
+       (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane, endpoint_id,
+        event_id, aggregate_key, position, status, trace_id, created_at, finished_at)
+     select id, event_id || ':' || id, '', 'webhook', '{}', '', id, id, event_id, id, 1, 'SUCCEEDED',
+       '', now() - interval '2 hours', now()
+     from (select gen_random_uuid() as id, event_id from notifications) as given`,
+  );
+  await ask(
+    ownerUrl,
+    `insert into order_attempts (id, outcome, endpoint_id)
+     select id, 'SUCCEEDED', endpoint_id from outbox_orders`,
+  );
+  await ask(
+    ownerUrl,
+    `insert into idempo_ledger (idempotency_key, request_digest, status, order_id)
+     select idempotency_key, '', 'SUCCEEDED', id from outbox_orders`,
   );
 }
 

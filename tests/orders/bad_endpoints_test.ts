@@ -3,22 +3,30 @@ import assert from "node:assert/strict";
 import { type Answer, assertError, call, command } from "../support/api.ts";
 import { act, attemptsAt, change, listEndpoints, make } from "../support/endpoints.ts";
 import { freshPlace, startNotification } from "../support/notification.ts";
-import { createEndpoint, type Orders, startOrders } from "../support/orders.ts";
+import { createEndpoint, orderSettings, senderToken, startOrders } from "../support/orders.ts";
+import type { FreshPlace } from "../support/places.ts";
+import { ask } from "../../tools/servers/asking.ts";
+import { type ServiceProcess, startService } from "../../tools/servers/service_process.ts";
 import { plantedSecretKey } from "../../tools/planted.ts";
 import { describedBy } from "../http/described.ts";
 
-let stage: Orders;
-let url: string; // of the receiver
+// With a sender as it is outside of tests: it sends to no address of this machine.
+let stage: { url: string; place: FreshPlace; service: ServiceProcess; sender: ServiceProcess };
+const running = new AsyncDisposableStack();
+const url = "https://shop.example/hooks";
 let id: string; // of an endpoint
 Deno.test.beforeAll(async () => {
-  stage = await startOrders({}, { SENDER_PLAIN_HTTP: "false", SENDER_ALLOW_ADDRESSES: "" });
-  url = "https://shop.example/hooks";
-  id = (await make(stage, { url })).endpoint_id;
+  const place = running.use(await freshPlace());
+  const sender = running.use(await startService("sender", { SENDER_TOKEN: senderToken }));
+  const service = running.use(await startNotification(place, orderSettings(sender)));
+  stage = { url: service.url, place, service, sender };
+  id = (await createEndpoint(stage, { url })).json.endpoint_id;
 });
-Deno.test.afterAll(() => stage.close());
+Deno.test.afterAll(() => running.disposeAsync());
 
 const stored = () =>
-  stage.rows(
+  ask(
+    stage.place.ownerUrl,
     `select (select json_agg(to_json(endpoints) order by endpoint_id) from endpoints) as endpoints,
        (select json_agg(to_json(endpoint_secrets)) from endpoint_secrets) as secrets,
        (select count(*)::int from idempotency_keys) as answers,

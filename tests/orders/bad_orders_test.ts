@@ -7,15 +7,14 @@ import {
   findOrder,
   getOrder,
   give,
-  inMs,
   ledger,
-  newKey,
   order,
   orderRows,
   type Orders,
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { inMs, newKey } from "../support/points.ts";
 
 let stage: Orders;
 let url: string; // of the receiver
@@ -74,7 +73,7 @@ const blocked = {
     "https://a.example:secret@10.0.0.1/",
   ],
   "no encryption": ["http://a.example/", "http://93.184.215.14/"],
-  "odd ports": ["https://93.184.215.14:22/", "https://93.184.215.14:5432/"],
+  "odd ports": ["https://a.example:22/", "https://a.example:0/", "https://93.184.215.14:5432/"],
   "addresses that are not public": [
     ...["https://127.0.0.1/", "https://10.0.0.1/", "https://192.168.1.1/", "https://172.16.0.1/"],
     ...[
@@ -103,7 +102,7 @@ for (const [what, urls] of Object.entries(blocked)) {
   Deno.test(`${what}: refused at the acceptance`, async () => {
     await using strict = await startOrders(
       { NOTIFICATION_ORDERS_ENABLED: "false" },
-      { SENDER_ALLOW_ADDRESSES: "", SENDER_PLAIN_HTTP: "false" },
+      { SENDER_ALLOW_ADDRESSES: undefined, SENDER_PLAIN_HTTP: undefined },
     );
     const accepted: string[] = [];
     for (const url of urls) {
@@ -196,6 +195,15 @@ Deno.test("the key is 1 to 255 visible ASCII characters", async () => {
     }
   });
   assert.equal((await command(to, body, "k".repeat(255))).status, 202);
+});
+
+Deno.test("no caller can use the key of an order that an event may get", async () => {
+  await leavesNoTrace(async () => {
+    const key = `${crypto.randomUUID()}:${crypto.randomUUID()}`;
+    for (const one of [key, key.toUpperCase()]) {
+      assertError(await order(stage, { url }, one), 400, "BAD_REQUEST");
+    }
+  });
 });
 
 Deno.test("an unknown order is 404, and what names none is 400", async () => {

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { assertError } from "../support/api.ts";
 import { act, getEndpoint, listEndpoints, make, remove } from "../support/endpoints.ts";
-import { newKey, startOrders } from "../support/orders.ts";
+import { startOrders } from "../support/orders.ts";
+import { newKey } from "../support/points.ts";
 
 Deno.test("a paused endpoint can be resumed, and both may be repeated", async () => {
   await using stage = await startOrders();

@@ -11,7 +11,8 @@ import {
   make,
   remove,
 } from "../support/endpoints.ts";
-import { createEndpoint, newKey, order, type Orders, startOrders } from "../support/orders.ts";
+import { createEndpoint, order, type Orders, startOrders } from "../support/orders.ts";
+import { newKey } from "../support/points.ts";
 
 let stage: Orders;
 
@@ -203,6 +204,8 @@ Deno.test("a caller has at most so many endpoints, also when it asks for them at
   await removeAll(crowd);
 });
 
+const allOf2026 = { from: "2026-01-01T00:00:00Z", to: "2027-01-01T00:00:00Z", only: "ALL" };
+
 Deno.test("H-107: another caller's endpoint is not found, and can't be changed", async () => {
   const { endpoint_id: id } = await make(stage, {}, shop);
   const { text: before } = await getEndpoint(stage, id, shop);
@@ -215,6 +218,7 @@ Deno.test("H-107: another caller's endpoint is not found, and can't be changed",
       ["resume", await act(stage, unknown, "resume", {}, till)],
       ["test", await act(stage, unknown, "test", {}, till)],
       ["rotate", await act(stage, unknown, "rotate-secret", {}, till)],
+      ["replay", await act(stage, unknown, "replay", allOf2026, till)],
       ["attempts", await attemptsAt(stage, unknown, {}, till)],
     ];
     for (const [what, answer] of answers) {

@@ -5,14 +5,13 @@ import { assertError } from "../support/api.ts";
 import {
   findOrder,
   getOrder,
-  inMs,
   ledger,
-  newKey,
   order,
   orderRows,
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { inMs, newKey } from "../support/points.ts";
 
 const scopes = ["orders:write", "orders:read"] as const;
 const [ann, bob] = [newClient("ann", ...scopes), newClient("bob", ...scopes)];
@@ -105,8 +104,13 @@ Deno.test("a key is known by the ledger when its order has been deleted", async 
   await untilAllAre(stage, ["SUCCEEDED"]);
   await stage.rows("delete from outbox_orders where id = $1", [first.json.order_id]);
   const again = await order(stage, fields, key, asAnn);
-  assert.equal(again.status, 202, again.text);
-  assert.equal(again.json.order_id, first.json.order_id);
+  assert.deepEqual([again.status, again.text], [202, first.text]);
+  const { json: found } = await findOrder(stage, key, asAnn);
+  assert.deepEqual(
+    [found.order_id, found.status, found.ledger.http_status],
+    [first.json.order_id, "SUCCEEDED", 200],
+  );
+  assertError(await findOrder(stage, key, asBob), 404, "NOT_FOUND");
   assertError(await order(stage, { url, payload: 1 }, key, asAnn), 409, "IDEMPOTENCY_KEY_CONFLICT");
   assert.deepEqual(await orderRows(stage), []);
   assert.equal(stage.receiver.arrived("/deleted").length, 1);

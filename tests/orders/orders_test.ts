@@ -5,9 +5,7 @@ import {
   attemptsOf,
   getOrder,
   give,
-  inMs,
   ledger,
-  newKey,
   order,
   type OrderRow,
   orderRows,
@@ -16,6 +14,7 @@ import {
   startOrders,
   untilAllAre,
 } from "../support/orders.ts";
+import { inMs, newKey } from "../support/points.ts";
 
 const idle: Settings = { NOTIFICATION_ORDERS_ENABLED: "false" };
 const atWork: Settings = { NOTIFICATION_ORDERS_ENABLED: "true" };
@@ -153,6 +152,8 @@ Deno.test("W-107: an order that can't be read is ABORTED at once, and nothing is
   const unreadable = [
     { adapter: "http", payload: {} },
     { adapter: "http", url: null, payload: {} },
+    { adapter: "http", url: 17, payload: {} },
+    { adapter: "http", url: "nowhere", payload: {} },
     { adapter: "http", url },
     { url },
     {},

@@ -58,7 +58,23 @@ Deno.test("the servers are in a network without internet access, with the progra
   const there = Object.keys(services).filter((name) =>
     services[name].networks?.includes("servers")
   );
-  assert.deepEqual(there.sort(), ["nats", "postgres", ...ours].sort());
+  const theirs = ours.filter((name) => !programs[name].program.outside);
+  assert.deepEqual(there.sort(), ["nats", "postgres", ...theirs].sort());
+});
+
+Deno.test("the program that may reach the world is with its only caller, and never with a server", () => {
+  const [sender = ""] = ours.filter((name) => programs[name].program.outside);
+  assert.deepEqual(services[sender].networks, ["outside"]);
+  assert.equal(services[sender].ports, undefined);
+  assert.equal(networks.outside?.internal, undefined);
+  const there = Object.keys(services).filter((name) =>
+    services[name].networks?.includes("outside")
+  );
+  assert.deepEqual(there.sort(), ["notification", "prometheus", sender]);
+  const withToken = Object.keys(services).filter((name) =>
+    JSON.stringify(services[name].environment ?? {}).includes("${SENDER_TOKEN:")
+  );
+  assert.deepEqual(withToken.sort(), ["notification", sender]);
 });
 
 Deno.test("each program gets only its own passwords, and none is in the file", () => {
@@ -87,7 +103,7 @@ Deno.test("each program gets only its own passwords, and none is in the file", (
 Deno.test("the streams are made as the services want them, before the services start", () => {
   const { environment } = services.provision;
   assert.match(provisionConfig((key) => environment[key]).nats.urls, /^nats:\/\/provision:/);
-  for (const name of serviceNames) {
+  for (const name of serviceNames.filter((name) => !programs[name].program.outside)) {
     for (const [key, value] of Object.entries(services[name].environment)) {
       if (/^\w+_NATS_/.test(key)) assert.equal(environment[key], value, key);
     }

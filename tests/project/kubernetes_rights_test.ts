@@ -1,6 +1,7 @@
 // The manifests in docs/kubernetes select and allow what they must, and nothing else.
 import assert from "node:assert/strict";
 import * as services from "../../services.ts";
+import { deniedHosts } from "../../shared/net/public_addresses.ts";
 import type { Service } from "../../shared/process/program.ts";
 import { serviceNames } from "../../tools/services.ts";
 import {
@@ -83,8 +84,9 @@ Deno.test("the network policy allows only what is needed, and only the services 
     [ports(workload, "ingress"), ports(workload, "egress")],
   ]));
   assert.deepEqual(found, {
-    entitlement: [[8080, 8080, 8081], [53, 53, 4222, 5432]],
-    notification: [[8080, 8081], [53, 53, 4222, 5432]],
+    entitlement: [[8080, 8080, 8081, 8081, 8084], [53, 53, 4222, 5432]],
+    notification: [[8080, 8080, 8081, 8081, 8084], [53, 53, 4222, 5432, 8084]],
+    sender: [[8080, 8081, 8084, 8084], [53, 53, 443, 8443]],
     migrate: [[], [53, 53, 5432]],
     provision: [[], [53, 53, 4222]],
     nats: [[4222, 6222], [53, 53, 6222]],
@@ -98,6 +100,19 @@ Deno.test("the network policy allows only what is needed, and only the services 
   const users = Object.values<Service>(services).filter(({ usesNats }) => usesNats);
   const clientNames = [...users.map(({ name }) => name), "provision"];
   assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), clientNames.sort());
+});
+
+Deno.test("the sender may reach what is public, and only notification may call it", () => {
+  const { ingress, egress: [outward] } = named("NetworkPolicy", "sender").spec;
+  const [v4] = outward.to.map(({ ipBlock }: Any) => ipBlock);
+  assert.equal(v4.cidr, "0.0.0.0/0");
+  const denied = deniedHosts([]).filter((host) => !host.includes(":"))
+    .map((host) => host.includes("/") ? host : `${host}/32`);
+  assert.deepEqual(v4.except, denied);
+  const heard = workloads.filter((workload) =>
+    ingress[0].from.some(({ podSelector }: Any) => selects(podSelector, labelsOf(workload)))
+  );
+  assert.deepEqual(heard.map(({ metadata }) => metadata.name), ["notification"]);
 });
 
 Deno.test("all objects are in one namespace, and each reference is in the manifests or in the guide", () => {

@@ -22,6 +22,8 @@ const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
 
 const secrets: Record<string, string> = {
   key: "k".repeat(32),
+  token: "t".repeat(32),
+  "secret-key": "k".repeat(43),
   url: databaseUrl,
   ...Object.fromEntries(withDatabase(services).map(({ name }) => [`${name}-url`, databaseUrl])),
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,

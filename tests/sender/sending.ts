@@ -33,11 +33,22 @@ export const outside: SendOptions = {
   rules: { plainHttp: false, ports: [443, 8443], allowed: [] },
 };
 
-export const sendInside = (
+/** Fails if the time limit of the request did not end it. */
+export async function sendInside(
   url: string,
   more?: Partial<SendRequest>,
   options?: Partial<SendOptions>,
-): Promise<Outcome> => send(requestTo(url, more), { ...inside, ...options });
+): Promise<Outcome> {
+  const request = requestTo(url, more);
+  const late = Promise.withResolvers<never>();
+  const error = new Error(`no outcome within ${request.timeout_ms} ms`);
+  const timer = setTimeout(() => late.reject(error), request.timeout_ms + 5_000);
+  try {
+    return await Promise.race([send(request, { ...inside, ...options }), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 export function codeOf(outcome: Outcome): string {
   return "reason_code" in outcome ? outcome.reason_code : `${outcome.status}`;

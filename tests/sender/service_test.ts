@@ -76,7 +76,7 @@ Deno.test("a request that it can't make as it is written is refused, and nothing
   const good = requestTo(receiver.url);
   const bad: unknown[] = [
     ...["x", [], null, {}, { ...good, method: "GET" }, { ...good, url: 1 }],
-    ...[0, -1, 1.5, 600_001, "1"].map((timeout_ms) => ({ ...good, timeout_ms })),
+    ...[0, -1, 1.5, 2 ** 31, "1"].map((timeout_ms) => ({ ...good, timeout_ms })),
     ...[
       "host",
       "Content-Length",
@@ -95,10 +95,13 @@ Deno.test("a request that it can't make as it is written is refused, and nothing
     assert.equal(json.code, "BAD_REQUEST");
   }
   const body = (length: number) => ask(sender, { ...good, body: '"'.repeat(length) });
-  assert.equal((await body(33_000)).status, 413); // each quote takes two bytes
+  assert.equal((await body(66_000)).status, 413); // each quote takes two bytes
   assert.equal(receiver.received.length, 0);
   assert.equal((await body(16_384)).status, 200);
   assert.equal(receiver.received[0]?.body.length, 16_384);
+  // The longest that a payload of 16 KiB can become.
+  const longest = JSON.stringify(JSON.parse(`[${Array(3_276).fill("1e20").join()}]`));
+  assert.equal((await ask(sender, { ...good, body: longest })).status, 200);
 });
 
 Deno.test("a url is judged by the sender's settings, before its name is resolved", async () => {

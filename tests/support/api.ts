@@ -79,7 +79,8 @@ export async function call(url: string, init?: RequestInit): Promise<Answer> {
 /** Where the answer is kept: what is searched for secrets knows which answers may show one. */
 function kindOf(url: string, method: string | undefined): string {
   if (url.includes("/debug/")) return "debug";
-  const showsSecret = /\/v1\/endpoints(\/[^/]+\/rotate-secret)?$/.test(url) && method === "POST";
+  const showsSecret = /\/v1\/endpoints(\/[^/]+\/rotate-secret)?(\?|$)/.test(url) &&
+    method === "POST";
   return showsSecret ? "secrets" : "answers";
 }
 

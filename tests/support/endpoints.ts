@@ -67,7 +67,7 @@ export function remove(
 export function act(
   { url }: { url: string },
   id: string,
-  action: "pause" | "resume" | "test" | "rotate-secret",
+  action: "pause" | "resume" | "test" | "rotate-secret" | "replay",
   fields: Fields = {},
   headers: Headers = {},
 ): Promise<Answer> {

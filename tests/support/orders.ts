@@ -1,12 +1,7 @@
 // Orders over HTTP, as callers give them, and their rows. A stage has one notification service, the
 // real sender and a receiver that does as a test wants.
 import assert from "node:assert/strict";
-import {
-  plantedKey,
-  plantedPassword,
-  plantedPayload,
-  plantedSecretKey,
-} from "../../tools/planted.ts";
+import { plantedPassword, plantedPayload, plantedSecretKey } from "../../tools/planted.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import {
   type ServiceProcess,
@@ -17,6 +12,7 @@ import { until } from "../../tools/servers/wait.ts";
 import { type Answer, call, command } from "./api.ts";
 import { freshPlace, settingsOf, startNotification } from "./notification.ts";
 import type { FreshPlace } from "./places.ts";
+import { newKey } from "./points.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 
 type Fields = Record<string, unknown>;
@@ -53,11 +49,17 @@ export interface Orders extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export async function startOrders(more: Settings = {}, ofSender: Settings = {}): Promise<Orders> {
+/** What is undefined in the settings of the sender has its default. */
+export async function startOrders(
+  more: Settings = {},
+  ofSender: Record<string, string | undefined> = {},
+): Promise<Orders> {
+  const given = Object.entries({ ...senderSettings, ...ofSender })
+    .filter((entry): entry is [string, string] => entry[1] !== undefined);
   const stack = new AsyncDisposableStack();
   const receiver = stack.use(await startReceiver());
   const place = stack.use(await freshPlace());
-  const sender = stack.use(await startService("sender", { ...senderSettings, ...ofSender }));
+  const sender = stack.use(await startService("sender", Object.fromEntries(given)));
   const service = stack.use(await startNotification(place, { ...orderSettings(sender), ...more }));
   const close = () => stack.disposeAsync();
   return {
@@ -105,15 +107,6 @@ export async function give(
   const { status, text, json } = await order(stage, fields, key, headers);
   assert.equal(status, 202, text);
   return json.order_id;
-}
-
-export function newKey(): string {
-  return `${plantedKey}-${crypto.randomUUID()}`;
-}
-
-/** A time from now on, which may be in the past. */
-export function inMs(ms: number): string {
-  return new Date(Date.now() + ms).toISOString();
 }
 
 export function getOrder(

@@ -30,7 +30,7 @@ export const quickEndpoints: EndpointOptions = {
 
 const send = { maxAttempts: 10, backoff: { delaysMs: [50] }, sendTimeoutMs: 5_000 };
 
-const quickOrders: OrdersConfig["orders"] = {
+export const quickOrders: OrdersConfig["orders"] = {
   enabled: true,
   worker: "test",
   batchSize: 32,

@@ -13,6 +13,7 @@ export const from = (minute: number, before: number, value: number): string => {
 
 export const entitlement = 'job="entitlement",instance="e1"';
 export const notification = 'job="notification",instance="n1"';
+export const sender = 'job="sender",instance="s1"';
 export const list = `${entitlement},route="/v1/users/{user_id}/entitlements"`;
 
 export type Series = Record<string, string>;
@@ -46,6 +47,10 @@ export const pending = (events: string): string =>
   `notification_stream_pending_current{${notification},events="${events}"}`;
 export const dead = (layer: string): string =>
   `notification_dlq_current{${notification},layer="${layer}"}`;
+export const orders = (outcome: string, reason = ""): string =>
+  `kenri_orders_total{${notification},adapter="webhook",outcome="${outcome}",reason="${reason}"}`;
+export const endpoints = (state: string): string =>
+  `kenri_endpoints{${notification},state="${state}"}`;
 export const reads = (le: string, all: number, inTime: number): Series =>
   figures("kenri_http_request_duration_seconds", `${list},status="200"`, le, all, inTime);
 export const published = (le: string, all: number, inTime: number): Series =>
@@ -70,6 +75,7 @@ export const healthy: Series = {
     [`process_start_time_seconds{${labels}}`, always(1)],
     [`process_resident_memory_bytes{${labels}}`, always(150e6)],
   ])),
+  [`up{${sender}}`]: always(1),
   [commands("applied")]: perSecond(10),
   [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(50),
   ...reads("1", 10, 10),
@@ -85,6 +91,14 @@ export const healthy: Series = {
   [deliveries("sent")]: perSecond(10),
   [dead("delivery")]: always(0),
   [dead("advisory")]: always(0),
+  [dead("order")]: always(0),
+  [orders("succeeded")]: perSecond(10),
+  [orders("aborted", "TIMEOUT")]: always(0),
+  [`kenri_orders_due_age_seconds{${notification}}`]: always(0),
+  [`kenri_orders_parked_age_seconds{${notification}}`]: always(0),
+  [endpoints("ACTIVE")]: always(100),
+  [endpoints("FAILING")]: always(1),
+  [endpoints("DISABLED")]: always(2),
   ...sent("30", 10, 10),
   [`notification_backlog_age_seconds{${notification}}`]: always(0),
   [pending("entitlements")]: always(3),

@@ -10,6 +10,7 @@ import {
   from,
   list,
   notification,
+  orders,
   pending,
   perSecond,
   published,
@@ -20,6 +21,7 @@ import {
   type Series,
 } from "./alert_figures.ts";
 import { eventScenarios } from "./event_alert_scenarios.ts";
+import { orderScenarios } from "./order_alert_scenarios.ts";
 
 const without = (series: Series): Series =>
   Object.fromEntries(Object.keys(series).map((name) => [name, ""]));
@@ -47,6 +49,7 @@ export const scenarios: Record<string, Scenario> = {
       [commands("applied")]: always(0),
       [received("handled")]: always(0),
       [deliveries("sent")]: always(0),
+      [orders("succeeded")]: always(0),
       [pending("entitlements")]: always(0),
       [pending("points")]: always(0),
     },
@@ -170,4 +173,5 @@ export const scenarios: Record<string, Scenario> = {
   },
 
   ...eventScenarios,
+  ...orderScenarios,
 };

@@ -14,9 +14,11 @@ import {
 import { alerts, promtoolOn, records } from "./promtool.ts";
 
 const metrics = new Map(
-  metricsBelow("Entitlement", "Notification", "Both services").map((
-    metric,
-  ) => [metric.name, metric]),
+  metricsBelow("Entitlement", "Notification", "Sender", "Orders and endpoints", "All services").map(
+    (
+      metric,
+    ) => [metric.name, metric],
+  ),
 );
 
 // Labels that Prometheus and the rules add.

@@ -17,8 +17,11 @@ Deno.test("the page of metrics has every metric that the services report, and no
     const sent = await scrapeOf(notification);
     return valueOf(sent, "notification_delivery_total", { result: "sent" }) === 1;
   });
-  assertReports(await scrapeOf(entitlement), metricsBelow("Entitlement", "Both services"));
-  assertReports(await scrapeOf(notification), metricsBelow("Notification", "Both services"));
+  assertReports(await scrapeOf(entitlement), metricsBelow("Entitlement", "All services"));
+  assertReports(
+    await scrapeOf(notification),
+    metricsBelow("Notification", "Orders and endpoints", "All services"),
+  );
 });
 
 function assertReports(scraped: Scraped, metrics: Metric[]): void {

@@ -22,6 +22,7 @@ import { startRelayDrain } from "./relay_drain.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import { startSoak } from "./soak.ts";
 import { startSystem } from "./system.ts";
+import { startWebhookLatency } from "./webhook_latency.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
 import { root } from "../root.ts";
 
@@ -64,6 +65,7 @@ const works: Record<string, StartWork> = {
   orders: startOrders,
   "orders-dead": startOrdersBesideDead,
   "orders-key": startOrdersByKey,
+  "webhook-latency": startWebhookLatency,
   soak: startSoak,
 };
 const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker", "due-crash"];

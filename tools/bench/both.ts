@@ -12,12 +12,17 @@ import type { Servers } from "../servers/servers.ts";
 import type { Settings } from "../servers/service_process.ts";
 
 /** Each of the two services has a database of its own. */
-export async function startBoth(servers: Servers, name: string): Promise<Stage> {
-  return await startStage(bothPlaces({
+export async function startBoth(
+  servers: Servers,
+  name: string,
+  more: Settings = {},
+): Promise<Stage> {
+  const places = {
     ...brokerOf(servers, name),
     entitlement: await makeDatabase(servers.postgres, "entitlement", `bench_${name}`),
     notification: await makeDatabase(servers.postgres, "notification", `bench_${name}_sent`),
-  }));
+  };
+  return await startStage(bothPlaces(places, more));
 }
 
 /** The place of a service that works alone. */

@@ -104,25 +104,13 @@ interface Delays {
   arrived: { p50: number; p99: number };
 }
 
-// All times are from the clock of the server that has both databases. An audit entry is never
-// changed, so its transaction is the commit of the change.
+// All times are from the clock of the server that has both databases.
 async function delaysOf(
   entitlement: DatabaseUrls,
   notification: DatabaseUrls,
   newest: number,
 ): Promise<Delays> {
-  const published = await withClient(entitlement.ownerUrl, (owner) =>
-    rowsOf(
-      owner,
-      `select event_id, extract(epoch from committed_at)::float8 * 1000 as committed,
-         extract(epoch from published_at)::float8 * 1000 as reached
-       from outbox_events
-       join (
-         select audit_id, pg_xact_commit_timestamp(xmin) as committed_at
-         from entitlement_audit order by occurred_at desc limit $1
-       ) as change on audit_id = event_id`,
-      newest,
-    ));
+  const published = await commitsOf(entitlement, newest);
   const sent = await withClient(notification.ownerUrl, (owner) =>
     rowsOf(
       owner,
@@ -139,6 +127,23 @@ async function delaysOf(
   };
 }
 
+/** When the newest events were committed, and when the stream had them. An audit entry is never
+ * changed, so its transaction is the commit of the change. */
+export function commitsOf({ ownerUrl }: DatabaseUrls, newest: number): Promise<Reached[]> {
+  return withClient(ownerUrl, (owner) =>
+    rowsOf(
+      owner,
+      `select event_id, extract(epoch from committed_at)::float8 * 1000 as committed,
+         extract(epoch from published_at)::float8 * 1000 as reached
+       from outbox_events
+       join (
+         select audit_id, pg_xact_commit_timestamp(xmin) as committed_at
+         from entitlement_audit order by occurred_at desc limit $1
+       ) as change on audit_id = event_id`,
+      newest,
+    ));
+}
+
 interface Reached {
   event_id: string;
   committed: number;
@@ -151,7 +156,7 @@ async function rowsOf(owner: pg.Client, text: string, newest: number): Promise<R
   return rows;
 }
 
-function percentiles(delays: number[]): { p50: number; p99: number } {
+export function percentiles(delays: number[]): { p50: number; p99: number } {
   return { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) };
 }
 

@@ -44,15 +44,18 @@ export const payload = {
   version: 1,
 };
 
+// Rows that are due at the very same time would be found again and again by each claim.
+const dueInTurn = "now() - ($1 - number) * interval '1 microsecond'";
+
 /** Orders to one url. The worker sees them all at once. */
 export async function addPlainOrders(owner: pg.Client, orders: number, url: string): Promise<void> {
   await owner.query(
     `insert into outbox_orders
        (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane,
-        aggregate_key, position, trace_id)
+        aggregate_key, position, trace_id, next_run_at)
      select id, '${caller}:' || id, '${caller}', 'http', $2, md5(id::text), $3, id, 0,
-       md5(id::text)
-     from (select ${uuidOfRow("clock_timestamp()")} as id
+       md5(id::text), ${dueInTurn}
+     from (select number, ${uuidOfRow("clock_timestamp()")} as id
        from generate_series(1, $1::int) as number) as wanted`,
     [orders, JSON.stringify({ adapter: "http", url, payload }), new URL(url).origin],
   );
@@ -73,13 +76,14 @@ export async function addWebhooks(owner: pg.Client, webhooks: Webhooks): Promise
   await owner.query(
     `insert into outbox_orders
        (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane,
-        endpoint_id, event_id, event_type, user_id, aggregate_key, position, trace_id, status)
+        endpoint_id, event_id, event_type, user_id, aggregate_key, position, trace_id, next_run_at, status)
      select id, id || ':' || endpoint_id, '${caller}', 'webhook',
        json_build_object('adapter', 'http', 'endpoint_id', endpoint_id, 'payload',
          json_build_object('type', 'EntitlementGranted', 'timestamp', '2026-01-02T03:04:05.678Z',
            'data', $4::jsonb || jsonb_build_object('user_id', 'user-' || key, 'version', number))),
        md5(id::text), endpoint_id, endpoint_id, id, 'EntitlementGranted', 'user-' || key,
-       ${aggregateKey}, number, md5(id::text), $5
+       ${aggregateKey}, number, md5(id::text), ${dueInTurn},
+       $5
      from (select number, number / cardinality($2::uuid[]) % $3::int as key,
          ($2::uuid[])[1 + number % cardinality($2::uuid[])] as endpoint_id,
          ${uuidOfRow("clock_timestamp()")} as id

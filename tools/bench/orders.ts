@@ -38,8 +38,9 @@ export async function startOrders(bench: Bench): Promise<Work> {
 }
 
 const endpoints = 100;
+const nobody = "http://127.0.0.1:1/"; // refuses each connection
 
-/** The dead one has orders, too, which are parked. */
+/** All orders of the dead one are parked, and it is probed all the time. */
 export async function startOrdersBesideDead(bench: Bench): Promise<Work> {
   const orders = bench.quick ? 10_000 : 50_000;
   const start = (name: string, parked: number) =>
@@ -52,7 +53,9 @@ export async function startOrdersBesideDead(bench: Bench): Promise<Work> {
           ordering: "key",
           atOnce: 4, // the default
         }));
-        const dead = parked > 0 ? all.splice(0, 1).map((one) => ({ ...one, isDead: true })) : [];
+        const dead = parked > 0
+          ? all.splice(0, 1).map((one) => ({ ...one, url: nobody, isDead: true }))
+          : [];
         await addAll(owner, [...all, ...dead]);
         await addWebhooks(owner, { orders, endpoints: all, keys: orders });
         if (parked > 0) {

@@ -9,16 +9,19 @@ import {
 } from "../receiver/receiver.ts";
 import type { Receipt } from "./invariants/order_invariants.ts";
 
-/** How each orders what it gets; a receiver of plain orders has no endpoint. */
-export const orderingOf = {
-  "receiver-1": "key",
-  "receiver-2": "endpoint",
-  "receiver-3": "none",
+/**
+ * What each wants; a receiver of plain orders has no endpoint. Strict order takes one send at a time, so
+ * it is for few events.
+ */
+const endpointOf = {
+  "receiver-1": { ordering: "key" },
+  "receiver-2": { ordering: "endpoint", event_types: ["EntitlementRevoked", "PointsTaken"] },
+  "receiver-3": { ordering: "none" },
   "receiver-4": undefined,
 } as const;
 
-export type ReceiverName = keyof typeof orderingOf;
-export const receiverNames = Object.keys(orderingOf) as ReceiverName[];
+export type ReceiverName = keyof typeof endpointOf;
+export const receiverNames = Object.keys(endpointOf) as ReceiverName[];
 /** Gets plain orders. */
 export const plainReceiver: ReceiverName = "receiver-4";
 
@@ -53,12 +56,12 @@ export class Receivers implements AsyncDisposable {
 
   /** Makes an endpoint for each receiver that has one, with the notification service at this url. */
   async register(notificationUrl: string): Promise<void> {
-    for (const [name, ordering] of Object.entries(orderingOf)) {
-      if (!ordering) continue;
+    for (const [name, wants] of Object.entries(endpointOf)) {
+      if (!wants) continue;
       const response = await fetch(`${notificationUrl}/v1/endpoints`, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ url: this.urlOf(name as ReceiverName), ordering }),
+        body: JSON.stringify({ url: this.urlOf(name as ReceiverName), ...wants }),
       });
       const { secret, message } = await response.json();
       if (response.status !== 201) throw new Error(`${name} has no endpoint: ${message}`);

@@ -1,6 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { pageAnswer } from "@kenri/shared/console/answers.ts";
+import { takeNote } from "@kenri/shared/console/forms.ts";
 import { type Api, queryOf, type ShowPage } from "@kenri/shared/console/ask.ts";
 import {
   ConsolePage,
@@ -16,7 +17,7 @@ import { ageOf, whole } from "@kenri/shared/console/text.ts";
 import type { AttemptLooks } from "./attempts.ts";
 import { AttemptsTable } from "./attempts_table.tsx";
 import type { EndpointLook, EndpointLooks } from "./endpoints.ts";
-import { EndpointLink, endpointsPath, OrderLink } from "./links.tsx";
+import { EndpointLink, endpointsPath, OrderLink, replayPath } from "./links.tsx";
 import type { OrderLook, OrderLooks } from "./orders.ts";
 import { endpointStates } from "./parked.ts";
 
@@ -38,7 +39,7 @@ export function endpointsPage(site: Site): ShowPage {
     );
     return pageAnswer(
       context,
-      <ConsolePage site={site} path={endpointsPath} title="Endpoints">
+      <ConsolePage site={site} path={endpointsPath} title="Endpoints" note={takeNote(context)}>
         {found}
       </ConsolePage>,
     );
@@ -156,6 +157,14 @@ function EndpointCard({ site, endpoint }: { site: Site; endpoint: EndpointLook }
           endpoint.parked > 0 && ["oldest parked", <When at={endpoint.oldest_parked_at} />],
         ]}
       />
+      <p>
+        <a
+          class="button"
+          href={`${replayPath}${queryOf({ endpoint_id: endpoint.endpoint_id })}`}
+        >
+          Send again…
+        </a>
+      </p>
     </article>
   );
 }

@@ -5,6 +5,7 @@ import { queryOf } from "@kenri/shared/console/ask.ts";
 
 export const ordersPath = "/console/orders";
 export const endpointsPath = "/console/endpoints";
+export const replayPath = `${endpointsPath}/replay`;
 
 export function OrderLink({ id }: { id: string }): JSX.Element {
   return (

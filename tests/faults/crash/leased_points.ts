@@ -2,9 +2,9 @@
 // and give them up. They are found by the names of the table and of its states.
 import type { AnyTable } from "../../../shared/queue/leased_table.ts";
 import { withClient } from "../../../tools/servers/asking.ts";
-import type { ServiceProcess, Settings } from "../../../tools/servers/service_process.ts";
-import { until } from "../../../tools/servers/wait.ts";
+import type { Settings } from "../../../tools/servers/service_process.ts";
 import { type FaultPoint, statement } from "./fault_point.ts";
+import { killInFrontOf } from "./kill_in_front_of.ts";
 import type { Counts } from "./observer.ts";
 import type { CrashPoint, System } from "./point.ts";
 
@@ -28,6 +28,7 @@ export interface LeasedWork<Service extends string, On> {
   again: Partial<Result> & { next: string }; // if the work is done twice
   settled: { next: string; also?: Also; counts?: Counts };
   gaveUp: Omit<Result, "ends"> & { also?: Also }; // after the last attempt
+  failsAs?: { status: string; retry: string }; // if it is not FAILED; part of the statement
   fails?: Failing<On>; // absent: this work can't fail, and only leases expire
 }
 
@@ -50,7 +51,7 @@ export function leasedPoints<Service extends string, On extends System<Service>>
   on: LeasedWork<Service, On>,
 ): CrashPoint<Service, On>[] {
   const { of, add, before, adds, finished, settled, isOneCommit, words: { row, work } } = on;
-  const { status } = on.table.description.done;
+  const { name: rows, done: { status } } = on.table.description;
   const { claim, done, commit } = statementsOf(on);
   const counts = countsOf(on);
   const common = { of, before: add, ...finished };
@@ -75,7 +76,9 @@ export function leasedPoints<Service extends string, On extends System<Service>>
     },
     {
       ...common,
-      dies: `after the claim that takes a ${row} over, before the ${work}`,
+      dies: `after the claim that takes ${
+        /^[aeiou]/.test(row) ? "an" : "a"
+      } ${row} over, before the ${work}`,
       at: claim("after"),
       before: async (system) => {
         await add(system);
@@ -86,7 +89,7 @@ export function leasedPoints<Service extends string, On extends System<Service>>
       ends: { ...finished.ends, [on.words.attempts]: 2 },
     },
     beforeSettle,
-    ...(settled.also ? [within(beforeSettle, status, settled.also, add)] : []),
+    ...(settled.also ? [within(beforeSettle, status, { ...settled.also, rows }, add)] : []),
     {
       ...common,
       dies: isOneCommit ? `after the commit of the ${work}` : "after the settle",
@@ -112,6 +115,7 @@ function failures<Service extends string, On extends System<Service>>(
 ): CrashPoint<Service, On>[] {
   const { of, finished, gaveUp: { also }, words: { work, worked } } = on;
   const { retry, failed } = statementsOf(on);
+  const rows = on.table.description.name;
   const counts = countsOf(on);
   const add = async (system: On) => {
     await begin?.(system);
@@ -125,7 +129,7 @@ function failures<Service extends string, On extends System<Service>>(
   const lastFailure = {
     ...lastAttempt(on),
     ...common,
-    dies: `between the last failure of a ${work} and FAILED`,
+    dies: `between the last failure of a ${work} and ${statusOfFailure(on)}`,
     at: failed("before"),
   };
   return [
@@ -140,10 +144,10 @@ function failures<Service extends string, On extends System<Service>>(
     lastFailure,
     ...(also
       ? [
-        within(lastFailure, "FAILED", also, add),
+        within(lastFailure, statusOfFailure(on), { ...also, rows }, add),
         {
           ...lastFailure,
-          dies: `after FAILED and ${also.is}`,
+          dies: `after ${statusOfFailure(on)} and ${also.is}`,
           at: failed("after"),
           leaves: counts.failed,
           next: "Nothing",
@@ -170,13 +174,19 @@ function lastAttempt<Service extends string, On>(on: LeasedWork<Service, On>) {
     of,
     settings: { [maxAttempts]: "1" },
     leaves: counts.claimed,
-    next: `The expired lease was the last attempt: FAILED${written}, without another ${work}`,
+    next: `The expired lease was the last attempt: ${
+      statusOfFailure(on)
+    }${written}, without another ${work}`,
     ends: counts.failed,
     ...seen,
   };
 }
 
-function statementsOf({ table: { description }, withholds }: LeasedWork<string, never>) {
+const statusOfFailure = (on: Pick<LeasedWork<string, never>, "failsAs">) =>
+  on.failsAs?.status ?? "FAILED";
+
+function statementsOf(on: LeasedWork<string, never>) {
+  const { table: { description }, withholds, failsAs } = on;
   const { name, working, done } = description;
   const also = withholds === undefined ? {} : { withholds };
   const at = (text: string) => (when: FaultPoint["when"]) => ({
@@ -187,17 +197,25 @@ function statementsOf({ table: { description }, withholds }: LeasedWork<string, 
     commit: { ...statement("after", "commit"), ...also },
     claim: at(`'${working}'`),
     done: at(`'${done.status}'`),
-    retry: at("'PENDING',\n    attempt_count = row.attempt_count + 1"),
-    failed: at("'FAILED'"),
+    retry: failsAs
+      ? (when: FaultPoint["when"]) => statement(when, failsAs.retry)
+      : at("'PENDING',\n    attempt_count = row.attempt_count + 1"),
+    failed: at(`'${statusOfFailure(on)}'`),
   };
 }
 
-function countsOf({ table, words, before, finished, gaveUp }: LeasedWork<string, never>) {
+function countsOf(on: LeasedWork<string, never>) {
+  const { table, words, before, finished, gaveUp } = on;
   const attempts = { [words.attempts]: 1 };
   return {
     claimed: { ...before, [`${words.rows} ${table.description.working}`]: 1 },
     takenOver: { ...finished.ends, ...attempts },
-    failed: { ...before, [`${words.rows} FAILED`]: 1, ...attempts, ...gaveUp.also?.counts },
+    failed: {
+      ...before,
+      [`${words.rows} ${statusOfFailure(on)}`]: 1,
+      ...attempts,
+      ...gaveUp.also?.counts,
+    },
   };
 }
 
@@ -205,45 +223,15 @@ function countsOf({ table, words, before, finished, gaveUp }: LeasedWork<string,
 function within<Service extends string, On extends System<Service>>(
   { at: _at, before: _before, ...point }: CrashPoint<Service, On>,
   status: string,
-  { is, table }: Also,
+  { is, table, rows }: Also & { rows: string },
   add: (on: On) => Promise<unknown>,
 ): CrashPoint<Service, On> {
   const { of } = point;
   return {
     ...point,
     dies: `within the statement, between ${status} and ${is}`,
-    meanwhile: (on, service) => killInFrontOf(table, on.owners[of], of, service, () => add(on)),
+    meanwhile: (on, service) =>
+      killInFrontOf({ table, rows }, on.owners[of], of, service, () => add(on)),
     next: "Neither was written; the same as in the row above",
   };
-}
-
-async function killInFrontOf(
-  table: string,
-  ownerUrl: string,
-  name: string,
-  service: ServiceProcess,
-  addRow: () => Promise<unknown>,
-): Promise<void> {
-  await withClient(ownerUrl, async (owner) => {
-    await owner.query("begin");
-    await owner.query(`lock table ${table} in share row exclusive mode`);
-    await addRow();
-    await until("it is within the statement", async () => {
-      // Otherwise a transaction sees the activity as it was at its first look.
-      await owner.query("select pg_stat_clear_snapshot()");
-      const waiting = await owner.query(
-        `select from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'
-           and query like '%insert into ${table}%'`,
-      );
-      return waiting.rowCount === 1;
-    });
-    await service.kill();
-    await owner.query( // otherwise PostgreSQL finishes the statement of the dead client
-      `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and application_name = $1`,
-      [name],
-    );
-    await owner.query("rollback");
-  });
 }

@@ -4,6 +4,7 @@ import { changePoints } from "./change_points.ts";
 import { deliveryPoints } from "./delivery_points.ts";
 import type { Counts } from "./observer.ts";
 import { migrationPoints } from "./migration_points.ts";
+import { orderPoints } from "./order_points.ts";
 import { receivePoints } from "./receive_points.ts";
 import { reminderPoints } from "./reminder_points.ts";
 import { reservationPoints } from "./reservation_points.ts";
@@ -24,6 +25,7 @@ export function tables(): string {
     ...["## From the stream to the notification", tableOf(receivePoints)],
     ...["## Delivery", tableOf(deliveryPoints)],
     ...["## Points and reservations", tableOf(reservationPoints)],
+    ...["## Orders", tableOf(orderPoints)],
     ...["## The small service", tableOf(reminderPoints)],
     ...["## Retention", tableOf(retentionPoints)],
     ...["## Migrations", tableOf(migrationPoints)],
