@@ -224,9 +224,11 @@ Deno.test("the orders of a deleted endpoint end, and then the endpoint is remove
   await until("some are on their way", () => world.sent.length === 4);
   await webhooks.pause(id);
   await receiveMany(webhooks, { users: 800, versions: 1 });
-  await webhooks.set(id, { state: "DELETED", state_since: new Date() });
+  await webhooks.set(id, { state: "DELETED", state_since: new Date(Date.now() - 120_000) });
   await until("the parked ones have ended", async () => !(await webhooks.counts())["PARKED"]);
   assert.equal(await removeDeleted(database, id), false, "some are on their way");
+  assert.equal((await webhooks.stateOf(id))?.state, "DELETED");
+  await webhooks.set(id, { state_since: new Date() });
   hangs.resolve(503);
   await until("all have ended", async () => (await webhooks.counts())["ABORTED"] === 810);
   const [one] = await webhooks.query(
