@@ -20,8 +20,11 @@ export async function addEndpoint(owner: pg.Client, endpoint: Endpoint): Promise
   await owner.query(
     `insert into endpoints
        (endpoint_id, caller, url, ordering, at_once, state, failing_since, next_probe_at, failures)
-     values ($1, $2, $3, $4, $5, $6, now(), now(), 5)`,
-    [id, caller, url, ordering, atOnce, isDead ? "FAILING" : "ACTIVE"],
+     select $1, $2, $3, $4, $5, case when is_dead then 'FAILING' else 'ACTIVE' end,
+       case when is_dead then now() end, case when is_dead then now() end,
+       case when is_dead then 5 else 0 end
+     from (select $6::boolean as is_dead) as given`,
+    [id, caller, url, ordering, atOnce, isDead],
   );
   await owner.query("insert into endpoint_secrets (endpoint_id, ciphertext) values ($1, $2)", [
     id,
