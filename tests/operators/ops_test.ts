@@ -87,7 +87,10 @@ Deno.test("wrong arguments are reported, and no service is asked", async () => {
     [["timeline", "x", "--user", "ann"], /^exactly one of/],
     [["timeline", "x", "--reservation", "y"], /^exactly one of/],
     [["points", "next", "--limit", "201"], /^--limit must be a whole number up to 200, not "201"/],
-    [["dead", "show"], /^LAYER must be one of outbox, reservation, delivery, advisory, not ""/],
+    [
+      ["dead", "show"],
+      /^LAYER must be one of outbox, reservation, delivery, advisory, order, not ""/,
+    ],
     [["dead", "show", "outbox"], /^the ID of the dead letter is required/],
     [["dead", "list", "--layer", "sent"], /^LAYER must be .* not "sent"/],
     [["dead", "list", "--limit", "many"], /^--limit must be a whole number up to 200, not "many"/],
