@@ -20,7 +20,8 @@ const granting = { ...firing, reminders: [], firers: 0, reservations: [0], grant
 const received = { ...wholeWay, relays: 0 };
 
 const token = /(\w+)\.claim_token = \w+\.token/g;
-export const noFence: Rewrite = (text) => text.replace(token, "$1.claim_token is not null");
+export const noFence: Rewrite = (text: string): string =>
+  text.replace(token, "$1.claim_token is not null");
 const noLeaseCheck: Rewrite = (text) =>
   text.replace(token, "true").replaceAll("row.locked_at +", "coalesce(row.locked_at, now()) +");
 
