@@ -1,7 +1,7 @@
 import type { ServiceConsole } from "@kenri/shared/console/console.tsx";
 import { type Samples, workerCounters } from "@kenri/shared/console/samples.ts";
 import { flowStage, queueStage, type Stage } from "@kenri/shared/console/stages.tsx";
-import { perSecond, whole } from "@kenri/shared/console/text.ts";
+import { count, perSecond, whole } from "@kenri/shared/console/text.ts";
 import { inboxPage, inboxPath } from "./inbox_page.tsx";
 import { deliveryQueue, looks, orderQueue } from "./looks.ts";
 import { endpointsPage } from "./orders/endpoints_page.tsx";
@@ -29,6 +29,7 @@ export const notificationConsole: ServiceConsole<DeliveryStatus, keyof typeof co
   looks,
   counters,
   stages: stagesOf,
+  problems: failingEndpoints,
   duringOutageOfNats: "events wait in the stream",
   before: { title: "Publishers", about: "Other services publish events." },
   meaningOfSteps: {
@@ -56,6 +57,13 @@ export const notificationConsole: ServiceConsole<DeliveryStatus, keyof typeof co
   ],
   forms: [{ path: replayPath, page: replayPage, send: replayNow }],
 };
+
+function failingEndpoints({ orders: { endpoints: { FAILING } } }: DeliveryStatus) {
+  if (FAILING === 0) return [];
+  return [
+    <a href={`${endpointsPath}?state=FAILING`}>{count(FAILING, "endpoint")} can't be reached</a>,
+  ];
+}
 
 function stagesOf(
   status: DeliveryStatus | undefined,

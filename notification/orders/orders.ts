@@ -31,6 +31,7 @@ export interface OrderContent {
   trace_id: string;
   traceparent: string | null;
   operation_id: string | null;
+  claimed_at_ms: number; // since 1970, by the clock of the database
   expires_in_ms: number | null; // since the claim
   throttled_ms: number | null; // at the claim
   is_behind_parked: boolean; // an earlier order of its key is parked
@@ -119,6 +120,7 @@ export const orders = leasedTable<OrderContent, Sent>({
   content: sql`caller, idempotency_key, adapter, order_request_json->>'url' as url,
     (order_request_json->'payload')::text as body, request_digest, endpoint_id, event_id, trace_id,
     traceparent, operation_id,
+    extract(epoch from locked_at)::float8 * 1000 as claimed_at_ms,
     extract(epoch from expires_at - locked_at)::float8 * 1000 as expires_in_ms,
     extract(epoch from locked_at - throttled_since)::float8 * 1000 as throttled_ms,
     ${isBehindParked},

@@ -69,7 +69,7 @@ export const orderSettings = prefixed("notification", {
     "32 random bytes, base64url: encrypts the secrets of endpoints. After a rotation the new key, a comma and the old one",
   ),
   "endpoints.max-per-caller": count().prefault("50").describe("Endpoints of one caller"),
-  "sender.url": serverUrl("http:", "https:").optional().describe(
+  "sender.url": senderUrl().optional().describe(
     "`http://host:port` of the sender; without it nothing is sent",
   ),
   "sender.token": secretKeys().optional().describe(
@@ -167,3 +167,11 @@ export const senderIsComplete = z.refine<Record<string, unknown>>(
     when: () => true,
   },
 );
+
+// The token is what the sender asks for; nothing would use a user or a password.
+function senderUrl(): z.ZodString {
+  return serverUrl("http:", "https:").refine((value) => {
+    const { username, password } = URL.parse(value) ?? {};
+    return `${username}${password}` === "";
+  }, "must be a url such as http://127.0.0.1:8084, without a user or a password");
+}

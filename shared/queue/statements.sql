@@ -752,6 +752,7 @@ select id as id, aggregate_key, attempts as attempt_count, taken_over,
   lane as lane, caller, idempotency_key, adapter, order_request_json->>'url' as url,
     (order_request_json->'payload')::text as body, request_digest, endpoint_id, event_id, trace_id,
     traceparent, operation_id,
+    extract(epoch from locked_at)::float8 * 1000 as claimed_at_ms,
     extract(epoch from expires_at - locked_at)::float8 * 1000 as expires_in_ms,
     extract(epoch from locked_at - throttled_since)::float8 * 1000 as throttled_ms,
     endpoint_id is not null and exists (

@@ -185,6 +185,7 @@ const pictures: [string, () => string, TabOptions][] = [
     {},
   ],
   ["points", () => `${consoles.stack.entitlement.url}/console/points?user_id=ann`, {}],
+  ["endpoint", () => `${consoles.stack.notification.url}${pagesOfOrders[3]}`, {}],
   ["dead-letters", () => `${consoles.stack.notification.url}/console/dead-letters`, {}],
   [
     "dead-letters-phone",

@@ -48,7 +48,8 @@ Deno.test("the status shows orders that are due, what is parked and how the endp
     [retried],
   );
   await insertOrder(ownerUrl, { endpoint_id: failing, status: "PARKED", agoSeconds: 7_200 });
-  await insertOrder(ownerUrl, { endpoint_id: failing, status: "PARKED" });
+  const paused = await insertEndpoint(ownerUrl, { state: "PAUSED" });
+  await insertOrder(ownerUrl, { endpoint_id: paused, status: "PARKED" });
   const link = new NatsLink({ urls: "nats://127.0.0.1:1" }, "notification", collectingLog().log);
   const { orders } = await look(status(database, [], link, []));
   await link.close();
@@ -60,7 +61,7 @@ Deno.test("the status shows orders that are due, what is parked and how the endp
     [late, 2],
   );
   assert.deepEqual(orders.endpoints, {
-    ...{ ACTIVE: 1, PAUSED: 0, FAILING: 1, DISABLED: 0, GONE: 0 },
+    ...{ ACTIVE: 1, PAUSED: 1, FAILING: 1, DISABLED: 0, GONE: 0 },
   });
 });
 
@@ -200,7 +201,9 @@ Deno.test("an order of an endpoint that parks its orders is parked when it is se
   const found = await table.findByIds(wanted);
   assert.ok(!JSON.stringify(found).includes(sentText), "what an order sends is shown");
   const operation = { id: uuidv7(), who: "kim", reason: "r" };
-  const { moved } = await table.sendBack(found, operation);
+  const [first] = found;
+  assert.ok(first && found.every(({ id }) => id !== withdrawn));
+  const { moved } = await table.sendBack([...found, { ...first, id: withdrawn }], operation);
   assert.deepEqual(moved.toSorted(), Object.values(ids).toSorted());
   const rows = await ask<{ id: string; status: string; attempts: number; is_whole: boolean }>(
     ownerUrl,

@@ -170,6 +170,7 @@ Deno.test("ops and the console show an endpoint that can't be reached, and what 
   assert.match(html, /FAILING/);
   assert.match(html, /CONNECTION_FAILED/);
   assert.match(html, new RegExp(second));
+  assert.match(await page(stage, "/console"), /1 endpoint can&#39;t be reached/);
   const all = await page(stage, "/console/endpoints?state=FAILING");
   assert.match(all, new RegExp(endpoint_id));
   assert.ok(!`${html}${all}${listed}${shown}`.includes(secret), "the secret is shown again");

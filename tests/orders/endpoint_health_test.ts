@@ -106,9 +106,10 @@ Deno.test("a probe whose worker died in mid-send is taken over, and no other one
   await receiveMany(webhooks, { users: 5, versions: 1 });
   const hangs = Promise.withResolvers<number>();
   world.rules.set("shop.example", () => hangs.promise);
-  const dying = startReplica(webhooks, { orders: { leaseMs: 2_000 } });
+  // It claims only when it is woken, so once.
+  const dying = startReplica(webhooks, { orders: { leaseMs: 2_000, pollIntervalMs: 3_600_000 } });
   await until("the probe is on its way", () => world.sent.length === 1);
-  // As if killed: the process keeps the row, but its heartbeat and its settle find another token.
+  // As if killed: it has the row in hand, but its heartbeat and its settle find another token.
   await webhooks.query(
     "update outbox_orders set claim_token = gen_random_uuid() where status = 'SENDING'",
   );

@@ -1,4 +1,5 @@
-// Who may send an order, and what happens to it while its sends take long or the sender is away: W-110.
+// Who may send an order, and what happens to it while its sends take long, the sender is away, or
+// another order could be in the way: W-110.
 // Crashes are in the crash matrix.
 import assert from "node:assert/strict";
 import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
@@ -118,4 +119,22 @@ Deno.test("a destination that hangs holds up no other", async () => {
   for (let i = 0; i < 20; i++) await give(stage, { url: other.url });
   await other.until(20, 10_000);
   assert.ok(receiver.open <= 4, `${receiver.open} at once`);
+});
+
+Deno.test("with any time limit that the settings accept, orders are sent", async () => {
+  await using stage = await startOrders({ NOTIFICATION_ORDERS_SEND_TIMEOUT: "20m" });
+  await give(stage, { url: stage.receiver.url });
+  await untilAllAre(stage, ["SUCCEEDED"]);
+});
+
+Deno.test("a payload that is longer when it is written again stops no other order", async () => {
+  await using stage = await startOrders();
+  const { receiver: { url } } = stage;
+  const numbers = Array(3_200).fill("1e20").join(",");
+  const long = `{"adapter":"http","url":${JSON.stringify(url)},"payload":[${numbers}]}`;
+  const { status } = await order(stage, long);
+  assert.ok([202, 400, 413].includes(status), `${status}`);
+  await give(stage, { url, payload: "short" });
+  await stage.receiver.until(status === 202 ? 2 : 1);
+  await untilAllAre(stage, ["SUCCEEDED"]);
 });

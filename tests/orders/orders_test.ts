@@ -211,8 +211,8 @@ Deno.test("W-112: an order whose expires_at has passed is ABORTED, and never sen
   );
 });
 
-Deno.test("W-112: a retry that is due after expires_at is not made", async () => {
-  await using stage = await startOrders({ NOTIFICATION_ORDERS_BACKOFF: "2s" });
+Deno.test("W-112: a retry that is due after expires_at is not made, and the order ends at that time", async () => {
+  await using stage = await startOrders({ NOTIFICATION_ORDERS_BACKOFF: "1h" });
   const { receiver } = stage;
   receiver.behave(500, 200);
   await give(stage, { url: receiver.url, expires_at: inMs(1_500) });

@@ -8,7 +8,6 @@ const left: Record<string, string> = {
   "deno.json": "recover and redeliver are commands of one service",
   "client/": "it is the client of one service's API",
   "notification/program.ts": "it consumes the stream of the other service, and names it for dev",
-  "notification/endpoints/": "it sends the events of the other service",
   "notification/orders/": "it sends through another service",
   "notification/errors.ts": "the code for a missing setting of the other service",
   "sender/": "it sends for one service only",

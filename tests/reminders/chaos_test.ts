@@ -24,12 +24,13 @@ import {
 const reminders: ChaosService = {
   name: program.name,
   hasClients: true,
+  servers: ["database", "nats"],
   migrations,
   arguments: runArguments,
-  settings: ({ http, database, nats }) => ({
+  settings: ({ http, to }) => ({
     ...settingsOf({
-      serviceUrl: databaseUrl(database, program.name, serviceUser(program.name)),
-      natsUrl: withPlanted(`nats://127.0.0.1:${nats}`, "kenri"),
+      serviceUrl: databaseUrl(to("database"), program.name, serviceUser(program.name)),
+      natsUrl: withPlanted(`nats://127.0.0.1:${to("nats")}`, "kenri"),
       ...{ stream: "reminders", subject: "reminders.fired" },
     }),
     REMINDERS_HTTP_PORT: `${http}`,
@@ -60,7 +61,7 @@ Deno.test("every reminder is counted once, whatever is killed, frozen, cut off o
   await using stack = await startStack([reminders], `${folder}/services.log`);
   const plan = planOf({ seed: 3, minutes, kinds, targets: targetsOf([reminders]) });
   const stopping = new AbortController();
-  const load = startLoad(stack.clientUrls, stopping.signal);
+  const load = startLoad(stack.clientUrls(program.name), stopping.signal);
   const { done } = injectFaults(plan, stack, noMessages, stopping.signal, () => {});
   await Promise.all([done, pause(minutes * 60_000)]);
   await endAllFaults(stack);

@@ -129,7 +129,9 @@ Deno.test("it does not start with permissions that lack the denial of what is no
     const flags = servicePermissions("sender", (name) => env[name])
       .filter((flag) => !/^--(allow|deny)-net/.test(flag));
     const args = ["run", "--no-prompt", ...flags, ...net, `${root}sender/main.ts`];
-    const { code, stdout } = await new Deno.Command(Deno.execPath(), { args, env }).output();
+    const signal = AbortSignal.timeout(20_000); // a sender that starts would not end
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), { args, env, signal })
+      .output();
     return { code, output: new TextDecoder().decode(stdout) };
   };
   const without = (pattern: RegExp) =>

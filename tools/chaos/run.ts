@@ -42,6 +42,7 @@ export async function run(options: RunOptions): Promise<Report> {
   };
   const stalls: Stall[] = [];
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
+  await stack.receivers.register(stack.replica("notification-1").url);
   const messages = new Messages(stack.nats.server.url, seed);
   const load = startLoad({
     urls: stack.clientUrls("entitlement"),

@@ -71,7 +71,6 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
     }
   }
   await untilReady([...replicas.values()]);
-  await receivers.register(found(replicas, "notification-1").url);
   const parts = starting.move();
   return {
     replicas: [...replicas.values()],
