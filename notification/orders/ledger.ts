@@ -54,4 +54,5 @@ export const writesFailure: Sql = sql`ledger as (
   on conflict (idempotency_key) do update set ${newer}
   where known.request_digest = excluded.request_digest
     and known.status = 'FAILED'
+    and known.operation_id is distinct from excluded.operation_id
 )`;

@@ -9,6 +9,7 @@ import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
+import { readOrderRequest } from "./requests.ts";
 
 // An order as its caller sees it, with its entry in the ledger.
 
@@ -182,11 +183,11 @@ const ledger: Sql = sql`case when ledger.idempotency_key is not null then json_b
         'decided_at', ${utc(sql`ledger.decided_at`)}) end as ledger`;
 
 async function findOrders(database: Database, where: Sql): Promise<Order[]> {
-  return await query<Order>(
+  const rows = await query<Omit<Order, "url"> & { request: string }>(
     database,
     sql`
       select outbox_orders.id as order_id, outbox_orders.status, outbox_orders.adapter,
-        order_request_json->>'url' as url, outbox_orders.endpoint_id, outbox_orders.event_id,
+        order_request_json::text as request, outbox_orders.endpoint_id, outbox_orders.event_id,
         outbox_orders.attempts, last_error_code, last_error_msg,
         case when outbox_orders.status = 'FAILED' then ${utc(sql`next_run_at`)} end as next_run_at,
         ${utc(sql`expires_at`)} as expires_at, ${utc(sql`created_at`)} as created_at,
@@ -196,6 +197,9 @@ async function findOrders(database: Database, where: Sql): Promise<Order[]> {
       left join idempo_ledger ledger on ledger.idempotency_key = outbox_orders.idempotency_key
       ${where}`,
   );
+  return rows.map(({ request, ...row }) => {
+    return { ...row, url: readOrderRequest(request).url ?? null } as Order;
+  });
 }
 
 // An order that retention has deleted.

@@ -23,8 +23,7 @@ export interface OrderContent {
   caller: string;
   idempotency_key: string;
   adapter: "http" | "webhook";
-  url: string | null; // of an order without an endpoint
-  body: string | null; // the payload as it was accepted; null if the request can't be read
+  request: string; // JSON, as it was accepted
   request_digest: string;
   endpoint_id: string | null;
   event_id: string | null;
@@ -117,8 +116,8 @@ export const orders = leasedTable<OrderContent, Sent>({
   columns: { attempts: "attempts", retryAt: "next_run_at", error: "last_error_msg" },
   order: byDueTime("due_at", "position"),
   lane: { of: sql`lane`, most: mostOfLane },
-  content: sql`caller, idempotency_key, adapter, order_request_json->>'url' as url,
-    (order_request_json->'payload')::text as body, request_digest, endpoint_id, event_id, trace_id,
+  content: sql`caller, idempotency_key, adapter, order_request_json::text as request,
+    request_digest, endpoint_id, event_id, trace_id,
     traceparent, operation_id,
     extract(epoch from locked_at)::float8 * 1000 as claimed_at_ms,
     extract(epoch from expires_at - locked_at)::float8 * 1000 as expires_in_ms,

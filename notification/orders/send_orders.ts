@@ -11,7 +11,7 @@ import { observeClaimed, observeOrders } from "./metrics.ts";
 import { type OrderRow, orders, type Sent } from "./orders.ts";
 import { expiresInMs, outcomeOf } from "./receivers_answer.ts";
 import type { Reason } from "./reasons.ts";
-import { requestOf } from "./requests.ts";
+import { requestOf, SecretUnknown } from "./requests.ts";
 import { type Sender, SenderUnavailable } from "./sender_client.ts";
 import type { OrdersConfig, SendOptions } from "./settings.ts";
 
@@ -67,7 +67,7 @@ export function sending(
         sendOptions(row, options),
         secretKeys,
         traceparent,
-      );
+      ).catch((error) => withoutSecret(log, row, error));
       if ("result" in outcome && outcome.result) failing.note(row, outcome.result);
       return outcome;
     },
@@ -94,6 +94,7 @@ function sendOptions({ content }: OrderRow, { orders }: OrdersConfig): SendOptio
 // An endpoint that is put back is looked at again after this time by a worker that finds it so.
 const parkedMs = 1_000;
 const behindMs = 200;
+const withoutSecretMs = 60_000;
 
 // What is decided without a send: by the ledger, by the time, or by the state of the endpoint.
 function withoutSend(row: OrderRow, failing: FailingInHand): Outcome<Sent> | undefined {
@@ -159,6 +160,14 @@ async function sendOrder(
     if (error instanceof SenderUnavailable) return { kind: "unavailable", error: error.message };
     throw error;
   }
+}
+
+// Nothing is counted: a setting is wrong, and that is not the fault of the endpoint.
+function withoutSecret(log: Log, { lane, content }: OrderRow, error: unknown): Outcome<Sent> {
+  if (!(error instanceof SecretUnknown)) throw error;
+  const { endpoint_id } = content;
+  log.error("Endpoint {endpoint_id} gets nothing: {error}", { endpoint_id, error: error.message });
+  return later(withoutSecretMs, lane);
 }
 
 type Settled = Settlement<OrderRow, Sent>[];

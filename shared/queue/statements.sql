@@ -749,8 +749,8 @@ found as materialized (
   join outbox_orders before on before.id = changed.id
 )
 select id as id, aggregate_key, attempts as attempt_count, taken_over,
-  lane as lane, caller, idempotency_key, adapter, order_request_json->>'url' as url,
-    (order_request_json->'payload')::text as body, request_digest, endpoint_id, event_id, trace_id,
+  lane as lane, caller, idempotency_key, adapter, order_request_json::text as request,
+    request_digest, endpoint_id, event_id, trace_id,
     traceparent, operation_id,
     extract(epoch from locked_at)::float8 * 1000 as claimed_at_ms,
     extract(epoch from expires_at - locked_at)::float8 * 1000 as expires_in_ms,
@@ -924,6 +924,7 @@ with changed as (
     operation_id = excluded.operation_id
   where known.request_digest = excluded.request_digest
     and known.status = 'FAILED'
+    and known.operation_id is distinct from excluded.operation_id
 )
 select case when count(*) < $13 then coalesce(array_agg(id::text), '{}') end as some
 from changed;

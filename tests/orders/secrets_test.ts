@@ -9,6 +9,7 @@ import { eventOf, messageOf } from "../support/events.ts";
 import { countLogged } from "../support/logs.ts";
 import { publishRaw } from "../support/notification.ts";
 import {
+  createEndpoint,
   give,
   orderRows,
   type Orders,
@@ -133,4 +134,24 @@ Deno.test("no page and no look of operators contains a secret", async () => {
     }
   }
   assert.ok(asked > 10, `${asked} answers`);
+});
+
+Deno.test("without the key of its secret an endpoint gets nothing, and no attempt is used up", async () => {
+  await using stage = await startOrders({ NOTIFICATION_ORDERS_ENABLED: "false" });
+  const { json: { endpoint_id } } = await createEndpoint(stage, { url: stage.receiver.url });
+  await give(stage, { endpoint_id });
+  const other = new Uint8Array(32).fill(1).toBase64({ alphabet: "base64url", omitPadding: true });
+  const withOther = {
+    NOTIFICATION_ORDERS_ENABLED: "true",
+    NOTIFICATION_ENDPOINTS_SECRET_KEY: other,
+  };
+  {
+    await using replica = await stage.replica(withOther);
+    await until("it is logged", () => countLogged(replica.log, /decrypts its secret/) > 0);
+    await untilAllAre(stage, ["PENDING"]);
+  }
+  assert.deepEqual(await stage.rows("select attempts, last_error_code from outbox_orders"), [
+    { attempts: 0, last_error_code: null },
+  ]);
+  assert.equal(stage.receiver.connections, 0);
 });

@@ -157,8 +157,14 @@ const noSend = () => Promise.reject(new Error("A settle sends nothing"));
 function rowOf(held: Held): Leased {
   const event_id = idOf(held.event);
   const content = {
-    ...{ caller: "model", idempotency_key: keyOf(held.event), adapter: "webhook", url: null },
-    ...{ body: "{}", request_digest: "d", endpoint_id: endpointId, event_id, trace_id: "t" },
+    ...{ caller: "model", idempotency_key: keyOf(held.event), adapter: "webhook" },
+    ...{
+      request: '{"payload":{}}',
+      request_digest: "d",
+      endpoint_id: endpointId,
+      event_id,
+      trace_id: "t",
+    },
     ...{
       traceparent: null,
       claimed_at_ms: 0,
