@@ -17,5 +17,5 @@ grant select, insert, update, delete on endpoints to :service;
 grant select, insert, update (expires_at), delete on endpoint_secrets to :service;
 grant select, insert, update, delete on outbox_orders to :service;
 grant select, insert, update, delete on idempo_ledger to :service;
-grant select, insert, update (request_headers, response_headers, response_body, error), delete
-  on order_attempts to :service;
+grant select, insert, delete on order_attempts to :service;
+grant update (request_headers, response_headers, response_body, error) on order_attempts to :service;

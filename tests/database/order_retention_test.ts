@@ -23,8 +23,8 @@ Deno.test("finished orders go with their attempts, and the ledger keeps how they
            (id, idempotency_key, caller, adapter, order_request_json, request_digest, lane,
             aggregate_key, position, status, trace_id, finished_at, last_error_code)
          values (gen_random_uuid(), gen_random_uuid(), '', 'http', '{}', 'd', 'l', gen_random_uuid(),
-           1, $1, 't', case when $1 <> 'PARKED' then now() - make_interval(days => $2) end,
-           case when $1 = 'ABORTED' then 'ENDPOINT_DELETED' end)
+           1, $1::text, 't', case when $1::text <> 'PARKED' then now() - make_interval(days => $2) end,
+           case when $1::text = 'ABORTED' then 'ENDPOINT_DELETED' end)
          returning id
        )
        insert into order_attempts (id, outcome) select id, 'SUCCEEDED' from written`,
@@ -35,8 +35,8 @@ Deno.test("finished orders go with their attempts, and the ledger keeps how they
     await ask(
       place.ownerUrl,
       `insert into idempo_ledger (idempotency_key, request_digest, status, decided_at)
-       values ($1, 'd', 'SUCCEEDED', now() - make_interval(days => $1::int))`,
-      [`${age}`],
+       values ($1, 'd', 'SUCCEEDED', now() - make_interval(days => $2))`,
+      [`${age}`, age],
     );
   }
   await cleanNotification(database, { days: 30, ledgerTtlMs }, collectingLog().log, never);

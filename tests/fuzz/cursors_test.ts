@@ -7,6 +7,8 @@ import { call } from "../support/api.ts";
 import { anyText, anyTime } from "./fuzz.ts";
 import { type Route, routesOf } from "./openapi.ts";
 import { goodRequest } from "./requests.ts";
+import { startService } from "../../tools/servers/service_process.ts";
+import { orderSettings, senderToken } from "../support/orders.ts";
 import { startStack } from "../support/stack.ts";
 
 const id = "00000000-0000-7000-8000-000000000000";
@@ -32,7 +34,8 @@ const written: unknown[] = [
 const cursors = written.map((value) => Buffer.from(JSON.stringify(value)).toString("base64url"));
 
 Deno.test("no cursor makes a route fail, whatever texts, times and ids are in it", async () => {
-  await using stack = await startStack();
+  await using sender = await startService("sender", { SENDER_TOKEN: senderToken });
+  await using stack = await startStack({ notification: orderSettings(sender) });
   const { entitlement, notification } = stack;
   for (const { url, log } of [entitlement.service, notification]) {
     const routes = (await routesOf(url)).filter(takesCursor);
