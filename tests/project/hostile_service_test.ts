@@ -43,6 +43,10 @@ const everything = {
   ...{ dead_letters: [row], errors: [row], events: [row], operations: [row], problems: [row] },
   ...{ unreceived: [row], oldest: [row], waiting: hostile, oldest_waiting_seconds: 100 },
   ...{ nats: false, undelivered: hostile, unacknowledged: hostile, last_published_at: hostile },
+  orders: {
+    ...{ oldest: [row], waiting: hostile, oldest_waiting_seconds: 100, parked: hostile },
+    ...{ oldest_parked_seconds: hostile, endpoints: { FAILING: hostile, [hostile]: hostile } },
+  },
   ...{ undelivered_points: hostile, unacknowledged_points: hostile },
   ...{ proven_until: at, checked_at: at, key: { idempotency_key: hostile, at, status: hostile } },
   ...{ replayed: hostile, complete: true, before: at, entitlements: 1, reached: 1, unhashed: 0 },
