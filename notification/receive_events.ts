@@ -40,15 +40,15 @@ export async function receiveEvents(
   const session = await database.connect();
   try {
     // Both are sent at once; the second begins when the first is committed.
-    const store = () =>
+    const store = (withOrders: boolean) =>
       Promise.all([
-        storeNew(session, received, { predecessorWaitMs, fanOut }, lease),
-        endWaits(session, received, fanOut),
+        storeNew(session, received, { predecessorWaitMs, withOrders }, lease),
+        endWaits(session, received, withOrders),
       ]);
-    let [stored, ended] = await store();
-    if (stored.length === 0 && !fanOut.isOn) { // all are duplicates, or an endpoint exists now
-      fanOut.isOn = true;
-      [stored, ended] = await store();
+    const expected = fanOut.isOn; // other batches change it meanwhile
+    let [stored, ended] = await store(expected);
+    if (stored.length === 0 && !expected) { // all are duplicates, or an endpoint exists now
+      [stored, ended] = await store(true);
     }
     if (stored[0]) fanOut.isOn = stored[0].has_endpoints ?? false;
     if (stored[0]?.has_orders) wakeOrders?.();
@@ -72,7 +72,7 @@ export async function receiveEvents(
 function storeNew(
   session: Session,
   received: Notification[],
-  { predecessorWaitMs, fanOut }: { predecessorWaitMs: number; fanOut: FanOut },
+  { predecessorWaitMs, withOrders }: { predecessorWaitMs: number; withOrders: boolean },
   lease: NewLease | undefined,
 ): Promise<StoredRow[]> {
   return query(
@@ -89,7 +89,7 @@ function storeNew(
   ) as message (aggregate_key, payload, traceparent)
 ), new_event as (
   insert into processed_events (event_id)
-  select event_id from received${unlessEndpoints(fanOut)} order by event_id
+  select event_id from received${withOrders ? nothing : unlessEndpoints} order by event_id
   on conflict (event_id) do nothing
   returning event_id
 ), new_notification as (
@@ -103,7 +103,7 @@ function storeNew(
   from received
   -- PostgreSQL evaluates this condition with a hash, which it would not do for a join.
   where (event_id in (select event_id from new_event)) is true
-), ${fanOut.isOn ? fansOut(predecessorWaitMs) : nothing}stored as (
+), ${withOrders ? fansOut(predecessorWaitMs) : nothing}stored as (
   insert into notifications
     (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
      payload_json, traceparent, awaits_predecessor, next_retry_at, ${leaseColumns})
@@ -117,7 +117,7 @@ function storeNew(
   returning *
 )
 select claim_token is not null as leased, ${leasedColumns(notifications.description)}${
-      fanOut.isOn
+      withOrders
         ? sql`,
   ${anyEndpoint} as has_endpoints, ${anyFannedOut} as has_orders`
         : nothing
@@ -142,7 +142,7 @@ const newRow = {
 async function endWaits(
   session: Session,
   received: Notification[],
-  fanOut: FanOut,
+  withOrders: boolean,
 ): Promise<number> {
   const ended = await query(
     session,
@@ -170,7 +170,7 @@ async function endWaits(
         and predecessor.version = waiting.version - 1)
   order by waiting.notification_id
   for update of waiting
-)${fanOut.isOn ? endsWaitsOfOrders : nothing}
+)${withOrders ? endsWaitsOfOrders : nothing}
 update notifications waiting
 set awaits_predecessor = false, next_retry_at = null
 from over

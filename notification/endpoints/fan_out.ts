@@ -1,4 +1,4 @@
-import { nothing, type Sql, sql } from "@kenri/shared/postgres/sql.ts";
+import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 
 // Each new event becomes an order for every endpoint that wants it, in the statement that receives
 // the event. So processed_events decides once for both, the notification and the orders.
@@ -13,10 +13,8 @@ export class FanOut {
 export const anyEndpoint: Sql = sql`exists (select from endpoints where state <> 'DELETED')`;
 
 // Without the part for orders nothing may be received once there is an endpoint.
-export function unlessEndpoints({ isOn }: FanOut): Sql {
-  return isOn ? nothing : sql`
+export const unlessEndpoints: Sql = sql`
   where not ${anyEndpoint}`;
-}
 
 // The part of the statement that reads new_notification. Endpoints that park their orders are locked,
 // so that none is parked after the last one was let go (keep_endpoints.ts). An order waits for its
