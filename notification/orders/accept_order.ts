@@ -3,7 +3,7 @@ import { type Answer, type Decision, keyConflict, refusal } from "@kenri/shared/
 import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute, Sender as Caller } from "@kenri/shared/commands/route.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
-import { ApiError, unavailable } from "@kenri/shared/http/errors.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import { instantSchema } from "@kenri/shared/http/instant.ts";
 import { sha256 } from "@kenri/shared/process/sha256.ts";
@@ -125,15 +125,15 @@ function orderOf(
   };
 }
 
-// Names are judged again at each send, when they are resolved.
+// The sender judges again at each send, when it resolves the name. So nothing has to wait for a sender
+// that can't be reached.
 export async function requirePublic(sender: Sender | undefined, url: string): Promise<void> {
   if (!sender) throw senderNotConfigured();
   try {
     const refused = await sender.check(url);
     if (refused) throw apiError("ADDRESS_BLOCKED", refused.message);
   } catch (error) {
-    if (error instanceof SenderUnavailable) throw unavailable("the sender can't be reached");
-    throw error;
+    if (!(error instanceof SenderUnavailable)) throw error;
   }
 }
 

@@ -35,6 +35,8 @@ const judgement = z.union([failure, z.record(z.string(), z.never())]);
 
 // The sender keeps the time limit; this much later it counts as unavailable.
 const answersWithinMs = 5_000;
+// A caller waits for this.
+const judgesWithinMs = 1_000;
 
 export function openSender({ url, token }: SenderAddress): Sender {
   const connections = new KeptConnections(url);
@@ -57,7 +59,7 @@ export function openSender({ url, token }: SenderAddress): Sender {
   return {
     send: (request) => ask("/send", request, answer, request.timeout_ms + answersWithinMs),
     check: async (url) => {
-      const judged = await ask("/check", { url }, judgement, answersWithinMs);
+      const judged = await ask("/check", { url }, judgement, judgesWithinMs);
       return isFailure(judged) ? judged : undefined;
     },
   };
