@@ -1,6 +1,7 @@
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { literal, type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 import { writesFailure } from "../orders/ledger.ts";
+import { countAborted } from "../orders/metrics.ts";
 import type { Reason } from "../orders/reasons.ts";
 import { batchSize, unfinishedOf } from "./park.ts";
 
@@ -81,12 +82,13 @@ async function abort(
     row.last_error_msg as error, null::integer as http_status, null::text as response_body,
     false as is_json
 ), ${writesFailure}, recorded as (
-  insert into order_attempts (id, outcome, error, reason_code)
-  select id, 'GAVE_UP', error, reason_code
+  insert into order_attempts (id, endpoint_id, outcome, error, reason_code)
+  select id, endpoint_id, 'GAVE_UP', error, reason_code
   from changed
 )
 select 1 from changed`,
   );
+  if (aborted.length > 0) countAborted(reason, aborted.length);
   return aborted.length;
 }
 

@@ -1,7 +1,7 @@
 import type { Settlement } from "@kenri/shared/queue/job.ts";
 import { counter, fromZero } from "@kenri/shared/telemetry/metrics.ts";
 import type { OrderRow, Sent } from "./orders.ts";
-import { reasons } from "./reasons.ts";
+import { type Reason, reasons } from "./reasons.ts";
 
 // What the worker counts for all tables (kenri_worker_…) has the durations of its phases and the
 // expired leases.
@@ -29,6 +29,11 @@ for (const adapter of ["http", "webhook"]) {
     fromZero(processed.labels(adapter, "aborted", reason));
     if (then === "retry") fromZero(processed.labels(adapter, "failed", reason));
   }
+}
+
+// Orders of endpoints that end without a worker.
+export function countAborted(reason: Reason, orders: number): void {
+  processed.inc({ adapter: "webhook", outcome: "aborted", reason }, orders);
 }
 
 export function observeClaimed(rows: OrderRow[]): void {

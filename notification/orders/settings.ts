@@ -66,7 +66,7 @@ export const orderSettings = prefixed("notification", {
   ),
   "endpoints.keep": duration().prefault("30d").describe("How long parked orders are kept"),
   "endpoints.secret-key": encryptionKeys().optional().describe(
-    "32 random bytes, base64url: encrypts the secrets of endpoints. After a rotation the new key, a comma and the old one",
+    "32 random bytes, base64url: encrypts the secrets of endpoints. To rotate it, give all replicas `old,new` and then `new,old`; the old key is needed until each endpoint has rotated its secret",
   ),
   "endpoints.max-per-caller": count().prefault("50").describe("Endpoints of one caller"),
   "sender.url": senderUrl().optional().describe(
