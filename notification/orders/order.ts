@@ -197,8 +197,9 @@ async function findOrders(database: Database, where: Sql): Promise<Order[]> {
       left join idempo_ledger ledger on ledger.idempotency_key = outbox_orders.idempotency_key
       ${where}`,
   );
-  return rows.map(({ request, ...row }) => {
-    return { ...row, url: readOrderRequest(request).url ?? null } as Order;
+  return rows.map(({ request, order_id, status, adapter, ...rest }): Order => {
+    const { url = null } = readOrderRequest(request);
+    return { order_id, status, adapter, url, ...rest } as Order;
   });
 }
 

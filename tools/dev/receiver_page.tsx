@@ -121,7 +121,7 @@ function problemWith(
   headers: Headers,
   secret: string | undefined,
 ): string | undefined {
-  if (!headers.has("webhook-signature")) return "not signed";
+  if (!headers.has("webhook-signature")) return "not signed, as orders to a url are";
   try {
     new Webhook(secret ?? "").verify(body, Object.fromEntries(headers));
     return undefined;
@@ -132,7 +132,7 @@ function problemWith(
 
 function typeOf(body: string): string {
   try {
-    return String(JSON.parse(body).type);
+    return String(Object(JSON.parse(body)).type ?? "–");
   } catch {
     return "not JSON";
   }
