@@ -30,30 +30,22 @@ export interface SendOutcome {
 
 type ProbeTimes = Pick<EndpointOptions, "failuresToPark" | "probeMinMs" | "probeMaxMs">;
 
-// What this process knows of endpoints. An order that was claimed before the first failure of its
-// endpoint does not know of it, but its success ends the row of failures.
-interface Known {
-  withFailures: Set<string>;
-  notedAt: Map<string, number>; // the last success that was written, by performance.now()
-}
-const knownIn = new WeakMap<Database, Known>();
+// The endpoints that have failures, as far as this process knows. An order that was claimed before
+// the first failure does not know of it, but its success ends the row of failures.
+const withFailures = new WeakMap<Database, Set<string>>();
 
-// Of the successes of an endpoint without failures one is written in this time, for people to read.
-const noteEveryMs = 60_000;
-
-// Counts failures in a row and changes the states of endpoints. Returns whether a state has changed.
+// Counts failures in a row and changes the states of endpoints. Nothing is written about a success
+// of an endpoint without failures. Returns whether a state has changed.
 export async function noteOutcomes(
   database: Database,
   options: ProbeTimes,
   outcomes: SendOutcome[],
 ): Promise<{ changed: boolean }> {
-  const known = knownIn.get(database) ?? { withFailures: new Set(), notedAt: new Map() };
-  knownIn.set(database, known);
-  const { withFailures, notedAt } = known;
+  const known = withFailures.get(database) ?? new Set();
+  withFailures.set(database, known);
   const ofEndpoint = Map.groupBy(outcomes, ({ endpointId }) => endpointId);
   for (const [id, own] of ofEndpoint) {
-    const isRecent = performance.now() < (notedAt.get(id) ?? -Infinity) + noteEveryMs;
-    if (isRecent && !withFailures.has(id) && !own.some(isNews)) ofEndpoint.delete(id);
+    if (!known.has(id) && !own.some(isNews)) ofEndpoint.delete(id);
   }
   if (ofEndpoint.size === 0) return { changed: false };
   const moves = await transaction(database, async (tx) => {
@@ -64,10 +56,9 @@ export async function noteOutcomes(
     await writeMoves(tx, moves);
     return moves;
   });
-  for (const { endpointId, failures, hadSuccess } of moves) {
-    if (failures > 0) withFailures.add(endpointId);
-    else withFailures.delete(endpointId);
-    if (hadSuccess) notedAt.set(endpointId, performance.now());
+  for (const { endpointId, failures } of moves) {
+    if (failures > 0) known.add(endpointId);
+    else known.delete(endpointId);
   }
   return { changed: moves.some(({ changed }) => changed) };
 }

@@ -69,20 +69,15 @@ Deno.test("a success in between ends a row of failures, whoever claimed it befor
   assert.equal((await webhooks.stateOf(id))?.state, "FAILING");
 });
 
-Deno.test("of the successes of an endpoint without failures one is written in a minute", async () => {
+Deno.test("a success of an endpoint without failures costs no statement", async () => {
   await using webhooks = await freshWebhooks();
   const id = await webhooks.endpoint("shop.example");
   const of = async () =>
     (await webhooks.query<{ version: string }>("select xmin::text as version from endpoints"))[0];
+  const before = await of();
   const success = { endpointId: id, orderId: id, reason: undefined, failuresBefore: 0 };
   await noteOutcomes(webhooks.database, quickEndpoints, [success, success]);
-  const [endpoint] = await webhooks.query<{ last_success_at: Date | null }>(
-    "select last_success_at from endpoints",
-  );
-  assert.ok(endpoint?.last_success_at);
-  const noted = await of();
-  await noteOutcomes(webhooks.database, quickEndpoints, [success, success]);
-  assert.deepEqual(await of(), noted);
+  assert.deepEqual(await of(), before);
 });
 
 Deno.test("a probe that is refused shows that the endpoint is up, and the refusal is counted then", async () => {
