@@ -25,7 +25,7 @@ database.exec(`
 
 // The id is the same in every repeat, so the primary key removes duplicates. What an event causes in the
 // database belongs in the same transaction as this row; what it causes elsewhere is done later, by
-// whoever reads this table.
+// a process that reads this table.
 const keep = database.prepare(`
   insert into events (webhook_id, type, occurred_at, data) values (?, ?, ?, ?)
   on conflict do nothing`);
