@@ -4,11 +4,11 @@ import type { CommandRoute, Sender } from "@kenri/shared/commands/route.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
+import { uuidPattern } from "@kenri/shared/process/uuid.ts";
 import { statusOfCode } from "../errors.ts";
 import { countCommand } from "../metrics.ts";
 import {
   type Family,
-  idPattern,
   noReservation,
   type Reservation,
   reservationColumns,
@@ -107,7 +107,7 @@ function cancelledAs(reservation: Reservation) {
 
 // Locked, because a claim takes no lock but that of the row.
 async function findReservations(tx: Transaction, cancels: Cancel[]): Promise<Situation[]> {
-  const ids = cancels.map(({ id }) => id).filter((id) => idPattern.test(id));
+  const ids = cancels.map(({ id }) => id).filter((id) => uuidPattern.test(id));
   const rows = await query<Reservation & { caller: string; now: string }>(
     tx,
     sql`

@@ -7,6 +7,7 @@ import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { list, literal, type Sql, sql } from "@kenri/shared/postgres/sql.ts";
+import { uuidPattern } from "@kenri/shared/process/uuid.ts";
 import type { Scope } from "@kenri/proto/scopes.ts";
 import { changedSchema } from "../change_entitlement.ts";
 import type { ReservationContent } from "./reservations.ts";
@@ -166,8 +167,6 @@ function rightOf({ kind, user_id, stock_keeping_unit, source, source_id }: Reser
 }
 
 export const noReservation = "no such reservation";
-export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 export const reservationPath = z.object({
   reservation_id: z.string().openapi({ example: exampleId }),
 });
@@ -205,7 +204,7 @@ export function findReservation(database: Database, { kinds }: Family): Handler 
   return async (context) => {
     const id = pathPart(context.req, "reservation_id");
     const { name: caller } = callerOf(context);
-    const [found] = idPattern.test(id)
+    const [found] = uuidPattern.test(id)
       ? await query<Reservation & Record<string, unknown>>(
         database,
         sql`

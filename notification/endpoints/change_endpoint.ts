@@ -4,7 +4,7 @@ import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
-import { requirePublic } from "../orders/accept_order.ts";
+import { notPublic, requirePublic } from "../orders/require_public.ts";
 import type { Sender } from "../orders/sender_client.ts";
 import type { EndpointOptions } from "../orders/settings.ts";
 import {
@@ -68,7 +68,7 @@ export function changeRoute(
       },
     },
     body: { schema: changedFieldsSchema, example: { event_types: endpointExample.event_types } },
-    invalid: { ADDRESS_BLOCKED: "url must not lead to an address that is not public" },
+    invalid: notPublic,
     toInput: async (given, caller, req) => {
       if (given.url !== undefined) await requirePublic(sender, given.url);
       return { ...onEndpoint(caller, req), fields: fieldsOf(given, atOnce) };

@@ -6,7 +6,7 @@ import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
 import { statusOfCode, withoutSender } from "../errors.ts";
-import { requirePublic } from "../orders/accept_order.ts";
+import { notPublic, requirePublic } from "../orders/require_public.ts";
 import type { Sender } from "../orders/sender_client.ts";
 import type { EndpointOptions } from "../orders/settings.ts";
 import {
@@ -83,7 +83,7 @@ export function createRoute(
       description: "The caller has too many endpoints",
       messages: { ENDPOINT_LIMIT_REACHED: limitReached(maxPerCaller) },
     },
-    invalid: { ADDRESS_BLOCKED: "url must not lead to an address that is not public" },
+    invalid: notPublic,
     toInput: async (given, caller) => {
       await requirePublic(sender, given.url);
       return {

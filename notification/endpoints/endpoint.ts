@@ -7,6 +7,7 @@ import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
+import { uuidPattern } from "@kenri/shared/process/uuid.ts";
 import { withoutSender } from "../errors.ts";
 
 // An endpoint as its caller sees it, and the route that shows one.
@@ -151,15 +152,13 @@ export function findEndpoint(database: Database): Handler {
   };
 }
 
-export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 // Of another caller it is not found, so that nobody learns that it exists.
 export async function ownEndpoint(
   database: Database,
   caller: string,
   id: string,
 ): Promise<Endpoint> {
-  const [found] = idPattern.test(id)
+  const [found] = uuidPattern.test(id)
     ? await query<Endpoint & Record<string, unknown>>(
       database,
       sql`

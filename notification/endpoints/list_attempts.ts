@@ -8,8 +8,7 @@ import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import type { Handler } from "hono";
-import { withoutSender } from "../errors.ts";
-import { endpointPath, noEndpoint, ownEndpoint, tag } from "./endpoint.ts";
+import { endpointPath, ownEndpoint, tag, withoutEndpoint } from "./endpoint.ts";
 
 // Each send to an endpoint, with what was sent and what came back.
 
@@ -69,8 +68,8 @@ export const attemptsRoute: ScopedRoute = {
     400: errorAnswer("The endpoint_id, limit or cursor is invalid", {
       BAD_REQUEST: "limit must be at most 200",
     }),
-    404: errorAnswer("The caller has no such endpoint", { NOT_FOUND: noEndpoint }),
-    503: withoutSender,
+    404: withoutEndpoint[404],
+    503: withoutEndpoint[503],
   },
 };
 

@@ -5,9 +5,10 @@ import { type Identity, storedKeyOf } from "@kenri/shared/commands/stored_answer
 import { pathPart } from "@kenri/shared/http/route.ts";
 import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
+import { uuidPattern } from "@kenri/shared/process/uuid.ts";
 import type { HonoRequest } from "hono";
 import { statusOfCode } from "../errors.ts";
-import { type Endpoint, endpointColumns, idPattern, noEndpoint } from "./endpoint.ts";
+import { type Endpoint, endpointColumns, noEndpoint } from "./endpoint.ts";
 
 // What all commands on an endpoint have in common: it is found and locked for its caller, and one
 // command at a time changes it.
@@ -52,7 +53,7 @@ export function stateConflict(message: string): Answer {
 
 // Locked, because the health of an endpoint changes without the lock of the command.
 export async function lockEndpoints(tx: Transaction, inputs: OnEndpoint[]): Promise<Found[]> {
-  const ids = inputs.map(({ id }) => id).filter((id) => idPattern.test(id));
+  const ids = inputs.map(({ id }) => id).filter((id) => uuidPattern.test(id));
   const rows = await query<Endpoint & { caller: string; now: string }>(
     tx,
     sql`

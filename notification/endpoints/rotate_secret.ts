@@ -5,7 +5,8 @@ import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { query, together, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { duration } from "@kenri/shared/process/setting_kinds.ts";
-import { endpointExample, endpointPath, idPattern, tag, withoutEndpoint } from "./endpoint.ts";
+import { uuidPattern } from "@kenri/shared/process/uuid.ts";
+import { endpointExample, endpointPath, tag, withoutEndpoint } from "./endpoint.ts";
 import {
   type Found,
   identityOf,
@@ -173,7 +174,7 @@ function findSecrets(
           and coalesce(expires_at > now(), true)
       ) as valid
     from unnest(
-      ${rotations.map(({ id }) => idPattern.test(id) ? id : null)}::uuid[],
+      ${rotations.map(({ id }) => uuidPattern.test(id) ? id : null)}::uuid[],
       ${rotations.map(({ overlapMs }) => overlapMs)}::float8[]
     ) with ordinality as wanted (id, overlap_ms, position)
     order by wanted.position`,

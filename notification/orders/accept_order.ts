@@ -1,17 +1,20 @@
 import { z } from "@hono/zod-openapi";
-import { type Answer, type Decision, keyConflict, refusal } from "@kenri/shared/commands/answer.ts";
+import { type Answer, type Decision, keyConflict } from "@kenri/shared/commands/answer.ts";
 import type { Command } from "@kenri/shared/commands/command.ts";
 import type { CommandRoute, Sender as Caller } from "@kenri/shared/commands/route.ts";
 import { storedKeyOf } from "@kenri/shared/commands/stored_answers.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
-import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import { instantSchema } from "@kenri/shared/http/instant.ts";
 import { sha256 } from "@kenri/shared/process/sha256.ts";
-import { apiError, senderNotConfigured, statusOfCode } from "../errors.ts";
+import { withoutEndpoint } from "../endpoints/endpoint.ts";
+import { urlSchema } from "../endpoints/fields.ts";
+import { notFound } from "../endpoints/on_endpoint.ts";
+import { senderNotConfigured } from "../errors.ts";
 import { canonicalJson, depthOf, mostDepth } from "./canonical_json.ts";
 import { exampleId } from "./order.ts";
 import type { OrderRow } from "./orders.ts";
-import { type Sender, SenderUnavailable } from "./sender_client.ts";
+import { requirePublic } from "./require_public.ts";
+import type { Sender } from "./sender_client.ts";
 import { type Accepted, findSituations, type Situation, storeOrders } from "./store_orders.ts";
 
 // An order is accepted. Its row and the ledger decide that each key is one order, for as long as the
@@ -29,10 +32,7 @@ const isGiven = (value: unknown) => value !== undefined && value !== null;
 
 const schema = z.object({
   adapter: z.literal("http", 'must be "http"'),
-  url: z.url({ protocol: /^https?$/, error: "must be an http or https url" }).max(
-    2_048,
-    "must have at most 2048 characters",
-  ).nullish().openapi({ description: "Where to send the payload" }),
+  url: urlSchema().nullish().openapi({ description: "Where to send the payload" }),
   endpoint_id: z.guid("must be the id of an endpoint").nullish().openapi({
     description: "An endpoint of the caller, in place of a url",
   }),
@@ -78,7 +78,7 @@ export function acceptRoute(sender: Sender | undefined): CommandRoute<Fields, Or
             },
           },
         },
-        404: errorAnswer("The caller has no such endpoint", { NOT_FOUND: noEndpoint }),
+        404: withoutEndpoint[404],
       },
     },
     key: {
@@ -125,20 +125,6 @@ function orderOf(
   };
 }
 
-// The sender judges again at each send, when it resolves the name. So nothing has to wait for a sender
-// that can't be reached.
-export async function requirePublic(sender: Sender | undefined, url: string): Promise<void> {
-  if (!sender) throw senderNotConfigured();
-  try {
-    const refused = await sender.check(url);
-    if (refused) throw apiError("ADDRESS_BLOCKED", refused.message);
-  } catch (error) {
-    if (!(error instanceof SenderUnavailable)) throw error;
-  }
-}
-
-const noEndpoint = "no such endpoint";
-
 export function acceptCommand(): Command<Order, Situation, Accepted, OrderRow> {
   return {
     name: "orders",
@@ -162,8 +148,6 @@ function decide(order: Order, { id, known, endpoint }: Situation): Decision<Acce
     effects: [{ kind: "order", id, order, endpoint }],
   };
 }
-
-const notFound = refusal(statusOfCode, "state_conflict", "NOT_FOUND", noEndpoint);
 
 // A repeated request gets these bytes again, whatever has become of the order.
 function accepted(order_id: string, outcome: "applied" | "replayed"): Answer {

@@ -8,6 +8,7 @@ import { pathPart } from "@kenri/shared/http/route.ts";
 import { valid } from "@kenri/shared/operators/operations.ts";
 import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
+import { uuidPattern } from "@kenri/shared/process/uuid.ts";
 import type { Handler } from "hono";
 import { readOrderRequest } from "./requests.ts";
 
@@ -136,15 +137,13 @@ export const orderByKeyRoute: ScopedRoute = {
   },
 };
 
-export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 type Order = z.infer<typeof orderSchema> & Record<string, unknown>;
 
 export function findOrder(database: Database): Handler {
   return async (context) => {
     const id = pathPart(context.req, "order_id");
     const { name: caller } = callerOf(context);
-    const [order] = idPattern.test(id)
+    const [order] = uuidPattern.test(id)
       ? await findOrders(
         database,
         sql`

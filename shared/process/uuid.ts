@@ -1,3 +1,6 @@
+// A UUID of any version, as callers write it.
+export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 // A UUID of version 7: it begins with the time, so that new rows lie together in the index.
 export function uuidv7(now = Date.now()): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
