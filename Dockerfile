@@ -12,7 +12,9 @@ WORKDIR /kenri
 # Downloads the packages, and the bundler that Deno needs. This layer is cached until the lock changes.
 # The secret "ca" contains certificates, for networks with a certificate authority of their own.
 COPY deno.json deno.lock ./
+COPY account/deno.json account/
 COPY entitlement/deno.json entitlement/
+COPY gateway/deno.json gateway/
 COPY notification/deno.json notification/
 COPY sender/deno.json sender/
 COPY shared/deno.json shared/
@@ -26,7 +28,9 @@ RUN --mount=type=secret,id=ca \
   && deno bundle --quiet --platform deno --output empty.js empty.ts
 
 COPY services.ts ./
+COPY account account
 COPY entitlement entitlement
+COPY gateway gateway
 COPY notification notification
 COPY sender sender
 COPY shared shared
@@ -41,12 +45,12 @@ COPY --from=bundles /bundles /kenri
 WORKDIR /kenri
 ENV NO_COLOR=1 DENO_NO_UPDATE_CHECK=1 DENO_DIR=/tmp/deno
 USER 65532:65532
-EXPOSE 8080 8081 8084
+EXPOSE 8082 8080 8000 8081 8084
 # These permissions do not depend on the settings. No process may start a program, so none can get more
 # permissions than the flags of its container give.
 ENTRYPOINT ["deno", "run", \
   "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", "--unstable-cron", \
   "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320", \
-  "--allow-env=ACCESS_*,ENTITLEMENT_*,HOSTNAME,HTTP_*,LOG_*,NATS_*,NOTIFICATION_*,SENDER_*,SHUTDOWN_*", \
+  "--allow-env=ACCESS_*,ACCOUNT_*,ENTITLEMENT_*,GATEWAY_*,HOSTNAME,HTTP_*,LOG_*,NATS_*,NOTIFICATION_*,SENDER_*,SHUTDOWN_*", \
   "--ignore-env=PGHOST,PGPORT,PGUSER,PGPASSWORD,PGPASSFILE,PGDATABASE,PGAPPNAME,PGOPTIONS,PGBINARY,PGSSLMODE,PGSSLNEGOTIATION,PGCLIENT_ENCODING,PGREPLICATION,PGCONNECT_TIMEOUT,NODE_PG_FORCE_NATIVE,USER,USERNAME,HOME,APPDATA", \
   "--allow-sys=hostname"]

@@ -4,3 +4,5 @@
 export { program as entitlement } from "./entitlement/program.ts";
 export { program as notification } from "./notification/program.ts";
 export { program as sender } from "./sender/program.ts";
+export { program as account } from "./account/program.ts";
+export { program as gateway } from "./gateway/program.ts";

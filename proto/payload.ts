@@ -15,6 +15,12 @@ export function readText(fields: Payload, name: string): string {
   return value;
 }
 
+export function readTexts(fields: Payload, name: string): string[] {
+  const value = fields[name];
+  if (Array.isArray(value) && value.every((text) => typeof text === "string")) return value;
+  throw new UnreadablePayload(`${name} is not a list of strings`);
+}
+
 export function readType<Type>(fields: Payload, types: ReadonlyMap<string, Type>): Type {
   const type = types.get(readText(fields, "event_type"));
   if (type === undefined) throw new UnreadablePayload("event_type is unknown");

@@ -25,7 +25,12 @@ export interface CommandRoute<Fields, Input> {
   refusals?: { description: string; messages: Record<string, string> }; // by their codes, with 409
   invalid?: Record<string, string>; // what else is answered with 400, by the codes
   // May throw an ApiError. `fields` is undefined for a route without a body.
-  toInput(fields: Fields, sender: Sender, req: HonoRequest): Input | Promise<Input>;
+  toInput(
+    fields: Fields,
+    sender: Sender,
+    req: HonoRequest,
+    context: Context,
+  ): Input | Promise<Input>;
   count?(result: Result): void;
 }
 
@@ -94,7 +99,7 @@ async function readInput<Fields, Input>(
   const idempotencyKey = key ? readKey(req.raw.headers.get("Idempotency-Key"), key) : "";
   const fields = body ? readFields(body, await readJson(req.raw)) : undefined as Fields;
   const caller = callerOf(context).name;
-  return await toInput(fields, { caller, idempotencyKey, ...trace }, req);
+  return await toInput(fields, { caller, idempotencyKey, ...trace }, req, context);
 }
 
 function readKey(given: string | null, { isOptional = false }: Key): string {

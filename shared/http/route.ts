@@ -21,7 +21,7 @@ export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler)
     throw new Error(`The route ${route.path} and access/admit.ts disagree whether it is public`);
   }
   app.openAPIRegistry.registerPath(completed(route));
-  const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
+  const path = patternOf(route.path);
   const method = route.method.toUpperCase();
   app.on(method, path, observed(method, route.path, route.scope, handler));
   const paths = methodsOfPaths.get(app) ?? {};
@@ -29,6 +29,12 @@ export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler)
   const methods = paths[path] ??= [];
   methods.push(method);
   if (methods.length === 1) app.all(path, refuseOthers(route.path, methods));
+}
+
+// In "/users/{user_id}:suspend" the parameter of Hono's pattern includes the verb. Such a route must be
+// added before "/users/{user_id}", which has paths with a verb as well.
+function patternOf(path: string): string {
+  return path.replaceAll(/\{(\w+)\}:(\w+)/g, ":$1{[^/]+:$2}").replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
 // Hono asks the handlers of a path in the order in which they were added, so this one passes on the
@@ -98,13 +104,15 @@ export function observeUnrouted(status: number): void {
   requests.labels("none", `${status}`).observe(0);
 }
 
-// A decoded part of the path. Hono leaves what it can't decode unchanged, so "%ff" would become a
-// user's name.
+// A decoded part of the path, without the verb after it. Hono leaves what it can't decode unchanged,
+// so "%ff" would become a user's name.
 export function pathPart(req: HonoRequest, name: string): string {
   try {
     decodeURIComponent(req.path);
   } catch {
     throw new ApiError("BAD_REQUEST", `${name} must be percent-encoded UTF-8`);
   }
-  return req.param(name) ?? "";
+  const verb = /\{\[\^\/\]\+(:\w+)\}$/.exec(req.routePath)?.[1] ?? "";
+  const part = req.param(name) ?? "";
+  return verb && part.endsWith(verb) ? part.slice(0, -verb.length) : part;
 }

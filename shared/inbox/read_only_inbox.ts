@@ -5,6 +5,7 @@ import type { NatsLink } from "../nats/link.ts";
 import type { Message } from "../nats/pull.ts";
 import { eachSession } from "../nats/sessions.ts";
 import { storedMessage } from "../nats/stored_message.ts";
+import { watermarkSubject } from "../outbox/watermark.ts";
 
 // The events of a stream for a service that keeps what it needs of them in memory. Each replica
 // receives all events, and nothing in NATS belongs to it: it subscribes to the subjects, so that it
@@ -16,6 +17,7 @@ export interface ReadOnlyParts<Event> {
   link: NatsLink;
   log: Log;
   stream: string;
+  watermarksOf?: string; // the subject whose watermarks it receives
   decode(message: Message): Event;
   // Loads what the events before this moment have led to. Called at the start, and again when the
   // stream no longer has all events since then.
@@ -33,6 +35,7 @@ export class ReadOnlyInbox<Event> {
   #createdAt: string | undefined; // of the stream that was read; undefined until it was loaded
   #sequence = 0; // up to which it was read
   #currentAt = -Infinity;
+  #watermarkAt = -Infinity;
 
   constructor(parts: ReadOnlyParts<Event>) {
     this.#parts = parts;
@@ -43,8 +46,13 @@ export class ReadOnlyInbox<Event> {
     return performance.now() - this.#currentAt;
   }
 
+  // The time since the last watermark: since then the stream had every event of its owner.
+  get watermarkAgeMs(): number {
+    return performance.now() - this.#watermarkAt;
+  }
+
   run(stop: AbortSignal): Promise<void> {
-    const { name, link, log, stream } = this.#parts;
+    const { name, link, log, stream, watermarksOf } = this.#parts;
     return eachSession(link, {
       name,
       complaint: "Events can't be read, trying again: {reason}",
@@ -60,6 +68,10 @@ export class ReadOnlyInbox<Event> {
             },
           })
         );
+        if (watermarksOf !== undefined) {
+          const callback = () => void (this.#watermarkAt = performance.now());
+          subscriptions.push(connection.subscribe(watermarkSubject(watermarksOf), { callback }));
+        }
         try {
           while (!signal.aborted) {
             await this.#catchUp(manager, signal);

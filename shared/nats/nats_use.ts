@@ -12,6 +12,10 @@ export interface NatsUse {
   inboxes?: InboxStreams[];
   /** That it only reads, with a read-only inbox. */
   reads?: Pick<WantedStream, "name" | "subjects">[];
+  /** The subjects to which it publishes messages that no stream keeps. */
+  signals?: string[];
+  /** The subjects of such messages that it receives. */
+  hears?: string[];
   /** The subjects to which it sends requests. The answers arrive in an inbox of their own. */
   asks?: string[];
   /** The subjects whose requests it answers. */

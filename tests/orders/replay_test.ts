@@ -28,7 +28,12 @@ async function call(
   const body = replayRoute.body?.schema.parse({ ...range, ...fields });
   const req = { param: () => id, path: "/" };
   // deno-lint-ignore no-explicit-any
-  const input = await replayRoute.toInput(body as any, { ...sender, ...given }, req as any);
+  const input = await replayRoute.toInput(
+    body as any,
+    { ...sender, ...given },
+    req as any,
+    {} as any,
+  );
   const { result: [answer] } = await commit(database, replayCommand, [input]);
   assert.ok(answer?.status === 200, JSON.stringify(answer));
   return JSON.parse(answer.body);

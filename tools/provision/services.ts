@@ -1,5 +1,7 @@
 // Written by `deno task services`; do not edit.
+import * as account from "../../account/stream_settings.ts";
 import * as entitlement from "../../entitlement/stream_settings.ts";
+import * as gateway from "../../gateway/stream_settings.ts";
 import * as notification from "../../notification/stream_settings.ts";
 
-export const streams = { entitlement, notification };
+export const streams = { account, entitlement, gateway, notification };

@@ -38,11 +38,12 @@ ${[...users, provisionUser(uses)].join("\n")}
 }
 
 function mayPublish(use: NatsUse, uses: Uses): string[] {
-  const { streams = [], inboxes = [], reads = [], asks = [], answers = [] } = use;
+  const { streams = [], inboxes = [], reads = [], signals = [], asks = [], answers = [] } = use;
   const askers = Object.keys(uses)
     .filter((name) => uses[name]?.asks?.some((subject) => answers.includes(subject)));
   return [
     ...streams.flatMap(({ subjects }) => subjects),
+    ...signals,
     ...asks,
     "$JS.API.INFO",
     ...streams.map(({ name }) => `$JS.API.STREAM.INFO.${name}`),
@@ -61,8 +62,13 @@ function mayPublish(use: NatsUse, uses: Uses): string[] {
   ];
 }
 
-function maySubscribe(name: string, { answers = [], reads = [] }: NatsUse): string[] {
-  return [...answers, ...reads.flatMap(({ subjects }) => subjects), `${inboxesOf(name)}.>`];
+function maySubscribe(name: string, { answers = [], reads = [], hears = [] }: NatsUse): string[] {
+  return [
+    ...answers,
+    ...hears,
+    ...reads.flatMap(({ subjects }) => subjects),
+    `${inboxesOf(name)}.>`,
+  ];
 }
 
 function provisionUser(uses: Uses): string {

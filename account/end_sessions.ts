@@ -1,0 +1,122 @@
+import { z } from "@hono/zod-openapi";
+import type { Decision } from "@kenri/shared/commands/answer.ts";
+import type { CommandRoute } from "@kenri/shared/commands/route.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
+import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
+import { instantSchema } from "@kenri/shared/http/instant.ts";
+import { pathPart } from "@kenri/shared/http/route.ts";
+import { uuidPattern } from "@kenri/shared/process/uuid.ts";
+import { actorOf } from "./acting.ts";
+import {
+  changed,
+  type Effect,
+  type EndedSession,
+  noContent,
+  type Request,
+  type Situation,
+  unchanged,
+} from "./change.ts";
+import { userNotFound } from "./errors.ts";
+import { notFound } from "./user.ts";
+
+// Ends one session of a user, or all of them. The end of sessions is no change of the account, so its
+// version stays: a logout must not make an `If-Match` fail.
+
+export interface EndSessions extends Request {
+  kind: "end_sessions";
+}
+
+export interface EndSession extends Request {
+  kind: "end_session";
+  session: EndedSession;
+}
+
+export const endAllRoute: CommandRoute<undefined, EndSessions> = {
+  route: {
+    method: "post",
+    path: "/v1/users/{user_id}/sessions:end",
+    scope: "accounts:write",
+    tags: ["Sessions"],
+    summary: "End all sessions of a user",
+    request: { params: z.object({ user_id: z.string() }) },
+    responses: {
+      204: { description: "All sessions that began until now have ended" },
+      404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),
+    },
+  },
+  toInput: (_, { traceId, traceparent }, req, context) => ({
+    kind: "end_sessions",
+    userId: pathPart(req, "user_id"),
+    actor: actorOf(context).name,
+    traceId,
+    traceparent,
+  }),
+};
+
+const bodySchema = z.object({
+  user_id: fieldSchema(),
+  expires_at: instantSchema("When the session would have ended by itself"),
+}).openapi("SessionEnd");
+
+// The row of an ended session is kept until it would have expired.
+const maxAheadMs = 400 * 86_400_000;
+
+export const endOneRoute: CommandRoute<z.output<typeof bodySchema>, EndSession> = {
+  route: {
+    method: "post",
+    path: "/v1/sessions/{session_id}:end",
+    scope: "accounts:write",
+    tags: ["Sessions"],
+    summary: "End one session",
+    description: "A repeated request changes nothing.",
+    request: { params: z.object({ session_id: z.string() }) },
+    responses: {
+      204: { description: "The session has ended" },
+      404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),
+    },
+  },
+  body: {
+    schema: bodySchema,
+    example: {
+      user_id: "0197f7a0-5f0c-7c3e-9b1d-2f4f3c1a9e57",
+      expires_at: "2026-01-09T03:04:05Z",
+    },
+  },
+  toInput: ({ user_id, expires_at }, { traceId, traceparent }, req, context) => ({
+    kind: "end_session",
+    userId: user_id,
+    actor: actorOf(context).name,
+    session: {
+      session_id: readSessionId(pathPart(req, "session_id")),
+      expires_at: notFarAhead(expires_at),
+    },
+    traceId,
+    traceparent,
+  }),
+};
+
+export function readSessionId(id: string): string {
+  if (!uuidPattern.test(id)) throw new ApiError("BAD_REQUEST", "session_id must be a UUID");
+  return id.toLowerCase();
+}
+
+function notFarAhead(instant: string): string {
+  if (Date.parse(instant) <= Date.now() + maxAheadMs) return instant;
+  throw new ApiError("BAD_REQUEST", "expires_at must be within 400 days");
+}
+
+export function decideEndAll(request: EndSessions, situation: Situation): Decision<Effect> {
+  const { user } = situation;
+  if (!user) return unchanged(notFound);
+  const after = { ...user, session_epoch: user.session_epoch + 1 };
+  return changed(request, situation, { action: "END_SESSIONS", user: after }, noContent);
+}
+
+export function decideEnd(request: EndSession, situation: Situation): Decision<Effect> {
+  const { user, hasEnded } = situation;
+  const { session } = request;
+  if (!user) return unchanged(notFound);
+  if (hasEnded) return unchanged(noContent);
+  const detail = { session_id: session.session_id };
+  return changed(request, situation, { action: "END_SESSION", user, detail, session }, noContent);
+}

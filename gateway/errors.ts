@@ -1,0 +1,46 @@
+import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
+
+// The HTTP status of every error code that the gateway itself may answer with. A 4xx of a service
+// behind it passes with the code of that service.
+
+const statusOfFailure = {
+  UNAUTHORIZED: 502,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  TIMEOUT: 504,
+  INVALID_RESPONSE: 502,
+  BAD_GATEWAY: 502,
+  UNAVAILABLE: 503,
+} as const;
+
+export type Failure = keyof typeof statusOfFailure;
+
+export const dependencies = ["ACCOUNT", "ENTITLEMENT", "MATCHMAKING", "NOTIFICATION"] as const;
+export type Dependency = typeof dependencies[number];
+export type DependencyCode = `${Dependency}_${Failure}`;
+
+const statusOfDependencyCode = Object.fromEntries(
+  dependencies.flatMap((dependency) =>
+    Object.entries(statusOfFailure).map(([failure, status]) => [`${dependency}_${failure}`, status])
+  ),
+) as { [Code in DependencyCode]: typeof statusOfFailure[Failure] };
+
+export const statusOfCode = {
+  ...shared,
+  LOGIN_FAILED: 401,
+  ACCOUNT_INACTIVE: 403,
+  CSRF_REJECTED: 403,
+  PROFILE_FORBIDDEN: 403,
+  ISSUER_UNAVAILABLE: 503,
+  ...statusOfDependencyCode,
+} as const;
+
+export type ErrorCode = keyof typeof statusOfCode;
+
+export function apiError(
+  code: ErrorCode,
+  message: string,
+  headers: Record<string, string> = {},
+): ApiError {
+  return new ApiError({ code, status: statusOfCode[code] }, message, headers);
+}

@@ -1,0 +1,14 @@
+import type { Service } from "@kenri/shared/process/program.ts";
+import { settings } from "./derived.ts";
+
+export const program: Service = {
+  name: "gateway",
+  port: 8000,
+  usesNats: true,
+  servers: [
+    ...["GATEWAY_ISSUER", "GATEWAY_ISSUER_SERVERS"],
+    ...["GATEWAY_ACCOUNT_URL", "GATEWAY_ENTITLEMENT_URL"],
+    ...["GATEWAY_NOTIFICATION_URL", "GATEWAY_MATCHMAKING_URL"],
+  ],
+  settings,
+};

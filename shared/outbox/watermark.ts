@@ -1,0 +1,70 @@
+import type { NatsLink } from "../nats/link.ts";
+import type { WantedStream } from "../nats/streams.ts";
+import { type Database, query } from "../postgres/postgres.ts";
+import { sql } from "../postgres/sql.ts";
+import type { Log } from "../process/log.ts";
+import { reasonOf } from "../process/reason.ts";
+import { pause } from "../process/signals.ts";
+import type { OutboxTable } from "./outbox_table.ts";
+
+// A watermark says that the stream has every event that was committed up to a moment ago. It is a
+// message without content, once a second. A service that decides by the events it has received knows
+// by it how current these are: when events wait because NATS, the relay or its process failed, there is
+// no watermark.
+
+export function watermarkSubject(subject: string): string {
+  return `${subject}.watermark`;
+}
+
+const intervalMs = 1_000;
+const currentWithinMs = 1_000; // events that are younger may be on their way
+
+export interface WatermarkParts {
+  database: Database;
+  outbox: OutboxTable;
+  link: NatsLink;
+  log: Log;
+}
+
+export async function publishWatermarks(
+  { database, outbox, link, log }: WatermarkParts,
+  { subjects }: WantedStream,
+  stop: AbortSignal,
+): Promise<void> {
+  let failing = false;
+  while (!stop.aborted) {
+    await pause(intervalMs, stop);
+    const session = link.current;
+    if (stop.aborted || !session) continue;
+    try {
+      if (await isCurrent(database, outbox)) {
+        for (const subject of subjects) session.connection.publish(watermarkSubject(subject));
+      }
+      failing = false;
+    } catch (error) {
+      if (!failing) log.warn("No watermark is published: {reason}", { reason: reasonOf(error) });
+      failing = true;
+    }
+  }
+}
+
+// An event that failed for good was not published either.
+async function isCurrent(database: Database, outbox: OutboxTable): Promise<boolean> {
+  const late = sql`created_at < now() - make_interval(secs => ${currentWithinMs / 1_000})`;
+  const [row] = await query<{ current: boolean }>(
+    database,
+    sql`
+    select not exists (
+        select
+        from ${outbox.table}
+        where unfinished
+          and ${late}
+      ) and not exists (
+        select
+        from ${outbox.table}
+        where not unfinished
+          and published_at is null
+      ) as current`,
+  );
+  return row?.current ?? false;
+}

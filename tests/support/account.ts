@@ -1,0 +1,89 @@
+// The account service with a database and stream names of its own, and access to its tables.
+import { ask } from "../../tools/servers/asking.ts";
+import {
+  type ServiceProcess,
+  type Settings,
+  startService,
+} from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
+import { type Answer, call } from "./api.ts";
+import { freshDatabase, type TestDatabase } from "./databases.ts";
+import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
+
+export interface Account extends StreamNames, AsyncDisposable {
+  url: string;
+  service: ServiceProcess;
+  database: TestDatabase;
+  settings: Settings; // to start a replica
+  rows<Row>(sql: string, values?: unknown[]): Promise<Row[]>; // as the owner
+}
+
+export async function startAccount(
+  more: Settings = {},
+  names: StreamNames = freshStreamNames(),
+): Promise<Account> {
+  const database = await freshDatabase("account");
+  const settings = {
+    ACCOUNT_DATABASE_URL: database.serviceUrl,
+    ACCOUNT_NATS_STREAM: names.stream,
+    ACCOUNT_NATS_SUBJECT: names.subject,
+    ACCOUNT_OUTBOX_POLL_INTERVAL: "100ms",
+    NATS_URL: natsUrl,
+    ...more,
+  };
+  const service = await startService("account", settings);
+  await until(
+    "it relays",
+    () => service.log.some(({ message }) => / has one replica/.test(message)),
+  );
+  return {
+    ...names,
+    url: service.url,
+    service,
+    database,
+    settings,
+    rows: (sql, values) => ask(database.ownerUrl, sql, values),
+    async [Symbol.asyncDispose]() {
+      await service.kill();
+      await database.drop();
+    },
+  };
+}
+
+export interface Resolved {
+  user_id: string;
+  account_status: string;
+  roles: string[];
+  session_epoch: number;
+  is_new: boolean;
+}
+
+export async function resolve(
+  { url }: { url: string },
+  identity: Record<string, unknown>,
+): Promise<Resolved> {
+  const { status, json, text } = await post(`${url}/v1/identities:resolve`, identity);
+  if (status !== 200) throw new Error(`It answers ${status}: ${text}`);
+  return json;
+}
+
+export function post(
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return send("POST", url, body, headers);
+}
+
+export function send(
+  method: string,
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return call(url, {
+    method,
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+}
