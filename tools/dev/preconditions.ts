@@ -2,6 +2,7 @@
 import { environmentName } from "../../shared/process/program.ts";
 import { configs } from "../service_configs.ts";
 import { serviceNames } from "../services.ts";
+import { defaultIssuerPort, issuerPort, wantsIssuer } from "./issuer.ts";
 import { defaultReceiverPort, receiverPort } from "./receiver_page.tsx";
 import { devSettings, futureServers } from "./settings.ts";
 
@@ -24,6 +25,9 @@ export function checkPorts(read: Read): void {
   }
   const port = read(receiverPort) ?? defaultReceiverPort;
   checkPort("the receiver of webhooks", "127.0.0.1", receiverPort, port);
+  if (wantsIssuer(read)) {
+    checkPort("the issuer", "127.0.0.1", issuerPort, read(issuerPort) ?? defaultIssuerPort);
+  }
 }
 
 function checkPort(user: string, hostname: string, name: string, port: string | undefined): void {
