@@ -1,5 +1,6 @@
 // Problems that can be found before any server is started.
 import { environmentName } from "../../shared/process/program.ts";
+import { SettingsError } from "../../shared/process/settings.ts";
 import { configs } from "../service_configs.ts";
 import { serviceNames } from "../services.ts";
 import { defaultIssuerPort, issuerPort, wantsIssuer } from "./issuer.ts";
@@ -8,12 +9,19 @@ import { devSettings, futureServers } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
 
-// Throws SettingsError with all problems.
+// Throws SettingsError with the problems of all services, each once.
 export function checkSettings(read: Read): void {
   const settings = devSettings(read, futureServers);
+  const problems = new Set<string>();
   for (const { readConfig } of Object.values(configs)) {
-    readConfig((name) => settings[name] ?? read(name));
+    try {
+      readConfig((name) => settings[name] ?? read(name));
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+    }
   }
+  if (problems.size > 0) throw new SettingsError([...problems].sort());
 }
 
 export function checkPorts(read: Read): void {
