@@ -5,11 +5,12 @@ import type { Checks } from "@kenri/shared/http/common_routes.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { statusOfCode } from "./errors.ts";
+import { logout, type LogoutParts, logoutRoute } from "./logout.ts";
 import { me, meRoute } from "./me.ts";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
 
-export interface AppParts extends AdmitParts {
+export interface AppParts extends AdmitParts, LogoutParts {
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
@@ -28,5 +29,6 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
   });
   app.use(renewCookie(parts));
   addRoute(app, meRoute, me(csrf));
+  addRoute(app, logoutRoute, logout(parts));
   return app;
 }
