@@ -6,6 +6,7 @@ import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { statusOfCode } from "./errors.ts";
 import { me, meRoute } from "./me.ts";
+import { addPage } from "./page/page.tsx";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
 
@@ -27,6 +28,7 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
     log,
   });
   app.use(renewCookie(parts));
+  addPage(app);
   addRoute(app, meRoute, me(csrf));
   return app;
 }
