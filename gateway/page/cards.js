@@ -1,5 +1,6 @@
 // Fills the cards of the page. Whatever comes from outside is put into it as text, never as HTML.
-export const names = ["notifications", "points", "entitlements", "account"];
+// The account is first, because the others are written in its language.
+export const names = ["account", "points", "entitlements", "notifications"];
 export const byId = (id) => document.getElementById(id);
 
 export let account; // the newest that was seen
@@ -10,8 +11,9 @@ let shown = {}; // the answer that each card shows, as JSON
 // A card whose service is not available keeps what it showed last.
 export function showCard(name, answer) {
   const failed = Object.hasOwn(answer, "unavailable");
-  say(byId(name).querySelector(".problem"), failed ? "Not available at the moment." : "");
-  const json = JSON.stringify(answer);
+  const problem = shown[name] ? "Not up to date at the moment." : "Not available at the moment.";
+  say(byId(name).querySelector(".problem"), failed ? problem : "");
+  const json = JSON.stringify([answer, locale()]);
   if (failed || shown[name] === json) return;
   fill[name](answer, shown[name] === undefined);
   shown[name] = json;
@@ -27,6 +29,7 @@ export function clearCards() {
   for (const id of ["saved", "news", "live"]) say(byId(id), "");
   byId("greeting").textContent = "Your account";
   for (const name of names) {
+    say(byId(name).querySelector(".problem"), "");
     byId(name).querySelector(".list")?.replaceChildren();
     for (const value of byId(name).querySelectorAll("dd")) value.textContent = "";
   }

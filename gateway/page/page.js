@@ -86,6 +86,11 @@ async function lookAtCards() {
     status === 401 || json.code === "ACCOUNT_INACTIVE"
   );
   if (refused) return withoutAnswer(refused);
+  // Another user has logged in, in another tab.
+  if (answers.some(({ json }) => json.code === "PROFILE_FORBIDDEN")) {
+    forget();
+    return await lookNow();
+  }
   if (!account && answers.every(({ status }) => status === 0)) return withoutAnswer(answers[0]);
   const [profile, points, notifications] = answers.map(({ status, json }) =>
     status === 200 ? json : { unavailable: json.code }
@@ -138,6 +143,7 @@ function showLive(text, isLive) {
 
 async function save(event) {
   event.preventDefault();
+  if (!account) return;
   const changed = fieldsOfProfile().filter(isChanged);
   const body = Object.fromEntries(changed.map(({ name, value }) => [name, value.trim() || null]));
   const headers = { "If-Match": `"${account.version}"` };
@@ -153,7 +159,7 @@ async function save(event) {
 async function logOut(path) {
   const { status, json } = await ask("POST", path);
   if (status === 204) {
-    leave("You are logged out here. Where you logged in, you may still be known.");
+    leave("You are logged out here. The login provider may still remember you.");
   } else if (status === 401) leave("Your session has ended.");
   else showLive(`You are still logged in: ${json.message}.`, false);
 }
@@ -169,6 +175,7 @@ byId("log-out").addEventListener("click", () => logOut("/logout"));
 byId("log-out-everywhere").addEventListener("click", () => logOut("/logout?all=true"));
 byId("older").addEventListener("click", showOlder);
 document.addEventListener("visibilitychange", look);
+addEventListener("pageshow", ({ persisted }) => persisted && look());
 for (const kind of ["keydown", "pointerdown"]) {
   document.addEventListener(kind, () => {
     const wasIdle = Date.now() - touchedAt > idleMs;
