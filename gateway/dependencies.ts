@@ -7,6 +7,7 @@ import {
 } from "@kenri/shared/http/ask_service.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
 import type { Config } from "./config.ts";
 import { apiError, type Dependency, type DependencyCode, type Failure } from "./errors.ts";
@@ -23,11 +24,24 @@ const times = {
 
 export type DependencyName = keyof typeof times;
 
+export interface DependencyRequest extends Omit<Ask, "body"> {
+  body?: object;
+}
+
+export interface Found<Value> {
+  value: Value;
+  headers: Headers;
+}
+
+// Each of them throws an ApiError if there is no answer with a status of 2xx.
 export interface DependencyClient {
-  // The answer, which has a status of 2xx. Throws an ApiError.
   ask(request: Ask): Promise<Answer>;
-  // The same, and what its JSON says.
-  json<Value>(request: Ask, schema: z.ZodType<Value>): Promise<Value>;
+  json<Value>(request: DependencyRequest, schema: z.ZodType<Value>): Promise<Found<Value>>;
+  jsonIfFound<Value>(
+    request: DependencyRequest,
+    schema: z.ZodType<Value>,
+  ): Promise<Found<Value> | undefined>;
+  done(request: DependencyRequest): Promise<void>;
   close(): void;
 }
 
@@ -56,15 +70,31 @@ function dependencyClient(dependency: Dependency, service: Service): DependencyC
     if (answer.text !== "" && !isJson(answer)) throw unreadable(dependency);
     return answer;
   };
+  const json = async <Value>(request: DependencyRequest, schema: z.ZodType<Value>) => {
+    const { text, headers } = await ask(written(request));
+    const read = schema.safeParse(parsed(text));
+    if (!read.success) throw unreadable(dependency);
+    return { value: read.data, headers };
+  };
   return {
     ask,
-    json: async (request, schema) => {
-      const read = schema.safeParse(parsed((await ask(request)).text));
-      if (!read.success) throw unreadable(dependency);
-      return read.data;
-    },
+    json,
+    jsonIfFound: (request, schema) =>
+      json(request, schema).catch((error) => {
+        if (isCode(error, codeOf(dependency, "NOT_FOUND"))) return undefined;
+        throw error;
+      }),
+    done: async (request) => void await ask(written(request)),
     close: () => service.close(),
   };
+}
+
+function written({ body, ...request }: DependencyRequest): Ask {
+  return body === undefined ? request : { ...request, body: JSON.stringify(body) };
+}
+
+function isCode(error: unknown, code: DependencyCode): boolean {
+  return error instanceof ApiError && error.code === code;
 }
 
 const codeOf = (dependency: Dependency, failure: Failure): DependencyCode =>
@@ -88,28 +118,28 @@ function unreadable(dependency: Dependency): ApiError {
 const errorSchema = z.object({ code: z.string().regex(/^[A-Z_]{1,64}$/), message: z.string() });
 
 // A refusal passes with the code of the service behind, unless only the name of that service makes
-// clear what was not found or forbidden. That the gateway itself was refused concerns no caller.
+// clear what was not found or forbidden.
 function refusalOf(dependency: Dependency, answer: Answer): ApiError {
   const { status, headers } = answer;
-  if (status === 401) {
-    const name = dependency.toLowerCase();
-    const message = `the ${name} service refused the gateway's token`;
-    return apiError(codeOf(dependency, "UNAUTHORIZED"), message);
-  }
+  if (status === 401) return gatewayRefused(dependency, "UNAUTHORIZED");
   const read = errorSchema.safeParse(isJson(answer) ? parsed(answer.text) : undefined);
-  const isOwnCode = read.data?.code.startsWith(`${dependency}_`) ?? false;
-  if (!isOwnCode && status === 403) {
-    const message = read.data?.message ?? "this is not allowed";
-    return apiError(codeOf(dependency, "FORBIDDEN"), message);
-  }
-  if (!isOwnCode && status === 404) {
-    return apiError(codeOf(dependency, "NOT_FOUND"), read.data?.message ?? "not found");
-  }
   if (!read.success) return unreadable(dependency);
   const { code, message } = read.data;
+  const isOwnCode = code.startsWith(`${dependency}_`);
+  if (status === 403 && headers.has("WWW-Authenticate")) {
+    return gatewayRefused(dependency, "FORBIDDEN");
+  }
+  if (status === 403 && !isOwnCode) return apiError(codeOf(dependency, "FORBIDDEN"), message);
+  if (status === 404 && !isOwnCode) return apiError(codeOf(dependency, "NOT_FOUND"), message);
   const wait = headers.get("Retry-After");
-  const own = { code, status: status as 400 };
+  const own = { code, status: status as ContentfulStatusCode };
   return new ApiError(own, message, wait === null ? {} : { "Retry-After": wait });
+}
+
+// This concerns no caller, so it does not say more.
+function gatewayRefused(dependency: Dependency, failure: "UNAUTHORIZED" | "FORBIDDEN"): ApiError {
+  const name = dependency.toLowerCase();
+  return apiError(codeOf(dependency, failure), `the ${name} service refused the gateway's token`);
 }
 
 function isJson({ headers }: Answer): boolean {

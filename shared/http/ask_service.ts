@@ -23,11 +23,11 @@ export interface ServiceOptions {
 }
 
 export interface Ask {
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  method: string;
   path: string; // with its query
   headers?: Record<string, string>;
   body?: string;
-  isRepeatable?: boolean; // although it has an effect, because the service recognizes a repeat
+  repeatable?: boolean; // although it has an effect, because a repeat has none
   waitMs?: number; // the service may take this much longer, because it was asked to wait
   deadline?: AbortSignal; // ends all tries earlier
 }
@@ -147,9 +147,9 @@ async function tryRepeatedly(
 }
 
 // No service has seen a request that ended as UNAVAILABLE.
-function mayTryAgain({ method, isRepeatable = false }: Ask, outcome: Outcome): boolean {
+function mayTryAgain({ method, repeatable = false }: Ask, outcome: Outcome): boolean {
   if (outcome.kind === "answered") return false;
-  return method === "GET" || isRepeatable || outcome.failure === "UNAVAILABLE";
+  return method === "GET" || repeatable || outcome.failure === "UNAVAILABLE";
 }
 
 async function tryTraced(
