@@ -24,24 +24,12 @@ const times = {
 
 export type DependencyName = keyof typeof times;
 
-export interface DependencyRequest extends Omit<Ask, "body"> {
-  body?: object;
-}
-
-export interface Found<Value> {
-  value: Value;
-  headers: Headers;
-}
-
-// Each of them throws an ApiError if there is no answer with a status of 2xx.
 export interface DependencyClient {
+  // The answer, which has a status of 2xx. Throws an ApiError.
   ask(request: Ask): Promise<Answer>;
-  json<Value>(request: DependencyRequest, schema: z.ZodType<Value>): Promise<Found<Value>>;
-  jsonIfFound<Value>(
-    request: DependencyRequest,
-    schema: z.ZodType<Value>,
-  ): Promise<Found<Value> | undefined>;
-  done(request: DependencyRequest): Promise<void>;
+  // The same, and what its JSON says.
+  json<Value>(request: Ask, schema: z.ZodType<Value>): Promise<Value>;
+  read<Value>(answer: Answer, schema: z.ZodType<Value>): Value;
   close(): void;
 }
 
@@ -70,31 +58,17 @@ function dependencyClient(dependency: Dependency, service: Service): DependencyC
     if (answer.text !== "" && !isJson(answer)) throw unreadable(dependency);
     return answer;
   };
-  const json = async <Value>(request: DependencyRequest, schema: z.ZodType<Value>) => {
-    const { text, headers } = await ask(written(request));
-    const read = schema.safeParse(parsed(text));
-    if (!read.success) throw unreadable(dependency);
-    return { value: read.data, headers };
+  const read = <Value>({ text }: Answer, schema: z.ZodType<Value>) => {
+    const found = schema.safeParse(parsed(text));
+    if (!found.success) throw unreadable(dependency);
+    return found.data;
   };
   return {
     ask,
-    json,
-    jsonIfFound: (request, schema) =>
-      json(request, schema).catch((error) => {
-        if (isCode(error, codeOf(dependency, "NOT_FOUND"))) return undefined;
-        throw error;
-      }),
-    done: async (request) => void await ask(written(request)),
+    read,
+    json: async (request, schema) => read(await ask(request), schema),
     close: () => service.close(),
   };
-}
-
-function written({ body, ...request }: DependencyRequest): Ask {
-  return body === undefined ? request : { ...request, body: JSON.stringify(body) };
-}
-
-function isCode(error: unknown, code: DependencyCode): boolean {
-  return error instanceof ApiError && error.code === code;
 }
 
 const codeOf = (dependency: Dependency, failure: Failure): DependencyCode =>

@@ -27,7 +27,7 @@ export interface Ask {
   path: string; // with its query
   headers?: Record<string, string>;
   body?: string;
-  repeatable?: boolean; // although it has an effect, because a repeat has none
+  isRepeatable?: boolean; // although it has an effect, because a repeat has none
   waitMs?: number; // the service may take this much longer, because it was asked to wait
   deadline?: AbortSignal; // ends all tries earlier
 }
@@ -147,9 +147,9 @@ async function tryRepeatedly(
 }
 
 // No service has seen a request that ended as UNAVAILABLE.
-function mayTryAgain({ method, repeatable = false }: Ask, outcome: Outcome): boolean {
+function mayTryAgain({ method, isRepeatable = false }: Ask, outcome: Outcome): boolean {
   if (outcome.kind === "answered") return false;
-  return method === "GET" || repeatable || outcome.failure === "UNAVAILABLE";
+  return method === "GET" || isRepeatable || outcome.failure === "UNAVAILABLE";
 }
 
 async function tryTraced(
