@@ -4,13 +4,17 @@ import { createApp } from "@kenri/shared/http/app.ts";
 import type { Checks } from "@kenri/shared/http/common_routes.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { statusOfCode } from "./errors.ts";
 import { me, meRoute } from "./me.ts";
 import { addPage } from "./page/page.tsx";
+import { addPassedRoutes } from "./pass_on.ts";
+import { profile, profileRoute } from "./profile.ts";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
 
 export interface AppParts extends AdmitParts {
+  dependencies: Dependencies;
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
@@ -30,5 +34,7 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
   app.use(renewCookie(parts));
   addPage(app);
   addRoute(app, meRoute, me(csrf));
+  addRoute(app, profileRoute, profile(parts.dependencies));
+  addPassedRoutes(app, parts.dependencies);
   return app;
 }

@@ -27,6 +27,7 @@ await runService(program, readConfig, (config, { log }) => {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
   }
   const app = gatewayApp({
+    dependencies,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
     log,
