@@ -6,6 +6,7 @@ import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { statusOfCode } from "./errors.ts";
+import { logout, type LogoutParts, logoutRoute } from "./logout.ts";
 import { me, meRoute } from "./me.ts";
 import { addPage } from "./page/page.tsx";
 import { addPassedRoutes } from "./pass_on.ts";
@@ -13,7 +14,7 @@ import { profile, profileRoute } from "./profile.ts";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
 
-export interface AppParts extends AdmitParts {
+export interface AppParts extends AdmitParts, LogoutParts {
   dependencies: Dependencies;
   checks: Checks;
   authenticator: Authenticator;
@@ -36,5 +37,6 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
   addRoute(app, meRoute, me(csrf));
   addRoute(app, profileRoute, profile(parts.dependencies));
   addPassedRoutes(app, parts.dependencies);
+  addRoute(app, logoutRoute, logout(parts));
   return app;
 }

@@ -5,6 +5,7 @@ import { gatewayApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { openDependencies } from "./dependencies.ts";
 import { program } from "./program.ts";
+import { ratesOf } from "./rate.ts";
 import { sessionCheck } from "./session/check.ts";
 import { cookiesOf } from "./session/cookies.ts";
 import { CsrfTokens } from "./session/csrf.ts";
@@ -22,6 +23,7 @@ await runService(program, readConfig, (config, { log }) => {
   const cookies = cookiesOf(publicUrl);
   const sessions = new SessionCookies(seals, options);
   const known = new KnownAccounts(options);
+  const rates = ratesOf(config.limits);
   const feed = accountFeed({ link: nats.link, log, known, account }, config.feed);
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
@@ -36,7 +38,9 @@ await runService(program, readConfig, (config, { log }) => {
     check: sessionCheck({ feed, known, account, stalenessMs: options.stalenessMs }),
     csrf: new CsrfTokens(options.keys),
     publicUrl,
-    admitUser: () => {},
+    admitUser: rates.user,
+    account,
+    known,
   });
   return {
     app,

@@ -29,7 +29,7 @@ export function addPage(app: OpenAPIHono): void {
   }
 }
 
-export const head = (
+const head = (
   <>
     <link rel="stylesheet" href="/page.css" />
     <link rel="icon" href="/icon.svg" type="image/svg+xml" />

@@ -111,7 +111,7 @@ function bearerOf(header: string | null): string | undefined {
   return token;
 }
 
-export function wantsPage(headers: Headers): boolean {
+function wantsPage(headers: Headers): boolean {
   const mode = headers.get("Sec-Fetch-Mode");
   return mode === null ? (headers.get("Accept") ?? "").includes("text/html") : mode === "navigate";
 }

@@ -71,3 +71,20 @@ export async function logIn(
 export function me({ url }: { url: string }, { cookie }: { cookie: string }): Promise<Answer> {
   return call(`${url}/v1/me`, { headers: { Cookie: cookie } });
 }
+
+/** The header that proves to the gateway that a request is not made by another site. */
+export async function csrf(
+  gateway: { url: string },
+  visitor: { cookie: string },
+): Promise<{ "X-CSRF-Token": string }> {
+  return { "X-CSRF-Token": (await me(gateway, visitor)).json.csrf_token };
+}
+
+export function logOut(
+  { url }: { url: string },
+  { cookie }: { cookie: string },
+  headers: Record<string, string>,
+  query = "",
+): Promise<Answer> {
+  return call(`${url}/logout${query}`, { method: "POST", headers: { Cookie: cookie, ...headers } });
+}
