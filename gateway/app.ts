@@ -5,6 +5,7 @@ import type { Checks } from "@kenri/shared/http/common_routes.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { statusOfCode } from "./errors.ts";
+import { addLogin, type LoginParts } from "./login/routes.ts";
 import { me, meRoute } from "./me.ts";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
@@ -13,13 +14,17 @@ export interface AppParts extends AdmitParts {
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
+  login: LoginParts;
 }
 
 export function gatewayApp(parts: AppParts): OpenAPIHono {
   const { checks, authenticator, log, csrf } = parts;
   const app = createApp({
     title: "Kenri gateway",
-    tags: [{ name: "People", description: "What a person who is logged in sees and does." }],
+    tags: [
+      { name: "Login", description: "The way to the issuer and back." },
+      { name: "People", description: "What a person who is logged in sees and does." },
+    ],
     errors: statusOfCode,
     checks,
     authenticator,
@@ -27,6 +32,7 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
     log,
   });
   app.use(renewCookie(parts));
+  addLogin(app, parts.login);
   addRoute(app, meRoute, me(csrf));
   return app;
 }
