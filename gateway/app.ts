@@ -7,6 +7,7 @@ import type { Log } from "@kenri/shared/process/log.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { statusOfCode } from "./errors.ts";
 import { logout, type LogoutParts, logoutRoute } from "./logout.ts";
+import { addLogin, type LoginParts } from "./login/routes.ts";
 import { me, meRoute } from "./me.ts";
 import { addPage } from "./page/page.tsx";
 import { addPassedRoutes } from "./pass_on.ts";
@@ -19,13 +20,17 @@ export interface AppParts extends AdmitParts, LogoutParts {
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
+  login: LoginParts;
 }
 
 export function gatewayApp(parts: AppParts): OpenAPIHono {
   const { checks, authenticator, log, csrf } = parts;
   const app = createApp({
     title: "Kenri gateway",
-    tags: [{ name: "People", description: "What a person who is logged in sees and does." }],
+    tags: [
+      { name: "Login", description: "The way to the issuer and back." },
+      { name: "People", description: "What a person who is logged in sees and does." },
+    ],
     errors: statusOfCode,
     checks,
     authenticator,
@@ -34,6 +39,7 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
   });
   app.use(renewCookie(parts));
   addPage(app);
+  addLogin(app, parts.login);
   addRoute(app, meRoute, me(csrf));
   addRoute(app, profileRoute, profile(parts.dependencies));
   addPassedRoutes(app, parts.dependencies);
