@@ -1,8 +1,10 @@
-// Both services describe their API completely, in /openapi.json and on a page.
+// The services describe their API completely, in /openapi.json and on a page.
 import assert from "node:assert/strict";
+import { startAccount } from "../support/account.ts";
 import { type Answer, call, command, grant, post, someFields } from "../support/api.ts";
 import { describedBy, type Json } from "./described.ts";
 import { startEntitlement } from "../support/entitlement.ts";
+import { startGateway, untilConnected } from "../support/gateway.ts";
 import { freshPlace, startNotification } from "../support/notification.ts";
 
 let urls: string[];
@@ -13,7 +15,10 @@ Deno.test.beforeAll(async () => {
   const entitlement = running.use(await startEntitlement(debug));
   const place = running.use(await freshPlace());
   const notification = running.use(await startNotification(place, debug));
-  urls = [entitlement.url, notification.url];
+  const account = running.use(await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" }));
+  const gateway = running.use(await startGateway(account, { GATEWAY_DEBUG_ENABLED: "true" }));
+  await untilConnected(gateway);
+  urls = [entitlement.url, notification.url, account.url, gateway.url];
 });
 Deno.test.afterAll(() => running.disposeAsync());
 
