@@ -113,8 +113,9 @@ Deno.test("the page shows every operation with its fields and answers, and every
       const [card = ""] = text.split(`<article class="card" id="${described.operationId}"`)[1]
         ?.split("</article>") ?? [];
       assert.ok(card.includes(`>${method.toUpperCase()}</span><code>${path}</code>`), name);
-      const body = described.requestBody?.content["application/json"].schema.$ref;
-      const schema = api.components.schemas[body?.split("/").at(-1)];
+      const [body] = Object.values<Json>(described.requestBody?.content ?? {});
+      const named = body?.schema.$ref?.split("/").at(-1);
+      const schema = named === undefined ? body?.schema : api.components.schemas[named];
       const fields = [
         ...(described.parameters ?? []).map(({ name }: Json) => name),
         ...Object.keys(schema?.properties ?? {}),
