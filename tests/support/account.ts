@@ -78,12 +78,13 @@ export function post(
 export function send(
   method: string,
   url: string,
-  body: unknown,
+  body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
+  if (body === undefined) return call(url, { method, headers });
   return call(url, {
     method,
     headers: { "Content-Type": "application/json", ...headers },
-    body: JSON.stringify(body),
+    body: typeof body === "string" ? body : JSON.stringify(body),
   });
 }
