@@ -1,10 +1,16 @@
 // who logs in becomes one user, however many first logins arrive at once, and the answer
 // is what the account was at one moment.
 import assert from "node:assert/strict";
-import { startService } from "../../tools/servers/service_process.ts";
 import { withClient } from "../../tools/servers/asking.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { type Account, resolve, type Resolved, send, startAccount } from "../support/account.ts";
+import {
+  type Account,
+  resolve,
+  type Resolved,
+  send,
+  startAccount,
+  startReplica,
+} from "../support/account.ts";
 import { waitingForLocks } from "../support/locks.ts";
 
 let account: Account;
@@ -29,7 +35,7 @@ function withoutNew(all: Resolved[]): Omit<Resolved, "is_new">[] {
 
 Deno.test("A-101: 64 first logins of one identity at once lead to one user", async () => {
   await using place = await startAccount();
-  await using replica = await startService("account", place.settings);
+  await using replica = await startReplica(place);
   const identity = { provider, subject: "s-1", email: "ann@example.com" };
   const resolved = await Promise.all(
     Array.from({ length: 64 }, (_, i) => resolve(i % 2 ? place : replica, identity)),

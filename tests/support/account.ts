@@ -31,11 +31,7 @@ export async function startAccount(
     NATS_URL: natsUrl,
     ...more,
   };
-  const service = await startService("account", settings);
-  await until(
-    "it relays",
-    () => service.log.some(({ message }) => / has one replica/.test(message)),
-  );
+  const service = await startReplica({ settings });
   return {
     ...names,
     url: service.url,
@@ -50,6 +46,18 @@ export async function startAccount(
   };
 }
 
+/** Waits until the service says no more of itself, so that a test ends with nothing under way. */
+export async function startReplica(
+  { settings }: Pick<Account, "settings">,
+): Promise<ServiceProcess> {
+  const service = await startService("account", settings);
+  await until(
+    "it relays",
+    () => service.log.some(({ message }) => / has one replica/.test(message)),
+  );
+  return service;
+}
+
 export interface Resolved {
   user_id: string;
   account_status: string;
@@ -61,8 +69,9 @@ export interface Resolved {
 export async function resolve(
   { url }: { url: string },
   identity: Record<string, unknown>,
+  headers: Record<string, string> = {},
 ): Promise<Resolved> {
-  const { status, json, text } = await post(`${url}/v1/identities:resolve`, identity);
+  const { status, json, text } = await post(`${url}/v1/identities:resolve`, identity, headers);
   if (status !== 200) throw new Error(`It answers ${status}: ${text}`);
   return json;
 }
