@@ -7,6 +7,7 @@ import { pathPart } from "@kenri/shared/http/route.ts";
 import { type Actor, actorOf, notOwner } from "./acting.ts";
 import { changed, type Effect, next, type Request, type Situation, unchanged } from "./change.ts";
 import { type ErrorCode, statusOfCode, userNotFound } from "./errors.ts";
+import { countAs } from "./metrics.ts";
 import { etagOf, notFound, shown, type User, userExample, userSchema } from "./user.ts";
 
 // PATCH of an account: a field that is absent stays as it is, and one that is null is cleared.
@@ -53,6 +54,7 @@ export const profileRoute: CommandRoute<Fields, ChangeProfile> = {
     },
   },
   body: { schema: bodySchema, example: { display_name: "Ann", locale: "en-GB" } },
+  count: countAs("profile"),
   toInput: (fields, sender, req, context) => {
     const by = actorOf(context);
     const { traceId, traceparent } = sender;

@@ -7,6 +7,7 @@ import { actorOf } from "./acting.ts";
 import { changed, type Effect, next, type Request, type Situation, unchanged } from "./change.ts";
 import { lastAdmin, lastAdminRefusal } from "./last_admin.ts";
 import { apiError, userNotFound } from "./errors.ts";
+import { countAs } from "./metrics.ts";
 import {
   allRoles,
   etagOf,
@@ -51,6 +52,7 @@ export const rolesRoute: CommandRoute<{ roles: string[] }, ChangeRoles> = {
   body: { schema: bodySchema, example: { roles: ["USER", "SUPPORT"] } },
   invalid: { ROLE_UNKNOWN: "roles must be of USER, SUPPORT, ADMIN" },
   refusals: lastAdminRefusal,
+  count: countAs("roles"),
   toInput: ({ roles }, { traceId, traceparent }, req, context) => ({
     kind: "roles",
     userId: pathPart(req, "user_id"),

@@ -15,6 +15,7 @@ import {
 } from "./change.ts";
 import { userNotFound } from "./errors.ts";
 import { lastAdmin, lastAdminRefusal } from "./last_admin.ts";
+import { countAs } from "./metrics.ts";
 import { notFound } from "./user.ts";
 
 // Suspends and resumes an account. A suspended user keeps the sessions, which work again after the
@@ -51,6 +52,7 @@ function statusRoute(
     },
     body: { schema: bodySchema, example: { reason: "spam" } },
     ...(action === "SUSPEND" ? { refusals: lastAdminRefusal } : {}),
+    count: countAs(action === "SUSPEND" ? "suspend" : "resume"),
     toInput: ({ reason }, { traceId, traceparent }, req, context) => ({
       kind: "status",
       action,
@@ -65,16 +67,12 @@ function statusRoute(
 
 export function decideStatus(request: ChangeStatus, situation: Situation): Decision<Effect> {
   const { user } = situation;
-  const { action, reason } = request;
+  const { action } = request;
   if (!user) return unchanged(notFound);
   const status = action === "SUSPEND" ? "SUSPENDED" : "ACTIVE";
   if (user.status === status) return unchanged(noContent);
   const losesAdmin = status === "SUSPENDED" && user.roles.includes("ADMIN");
   if (losesAdmin && situation.isLastAdmin) return unchanged(lastAdmin);
-  return changed(
-    request,
-    situation,
-    { action, user: next(user, situation, { status }), reason },
-    noContent,
-  );
+  const after = next(user, situation, { status });
+  return changed(request, situation, { action, user: after }, noContent);
 }

@@ -17,6 +17,7 @@ import {
   unchanged,
 } from "./change.ts";
 import { userNotFound } from "./errors.ts";
+import { countAs } from "./metrics.ts";
 import { notFound } from "./user.ts";
 
 // Ends one session of a user, or all of them. The end of sessions is no change of the account, so its
@@ -44,6 +45,7 @@ export const endAllRoute: CommandRoute<undefined, EndSessions> = {
       404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),
     },
   },
+  count: countAs("end_sessions"),
   toInput: (_, { traceId, traceparent }, req, context) => ({
     kind: "end_sessions",
     userId: pathPart(req, "user_id"),
@@ -82,6 +84,7 @@ export const endOneRoute: CommandRoute<z.output<typeof bodySchema>, EndSession> 
       expires_at: "2026-01-09T03:04:05Z",
     },
   },
+  count: countAs("end_session"),
   toInput: ({ user_id, expires_at }, { traceId, traceparent }, req, context) => ({
     kind: "end_session",
     userId: user_id,

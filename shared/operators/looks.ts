@@ -11,7 +11,9 @@ export interface Looks<Status extends ServiceStatus = ServiceStatus> {
   status?: StatusLooks<Status>; // it has /debug/NAME/status
   timeline?: TimelineLooks; // it has /debug/NAME/timeline
   deadLetters?: Layers; // it has /debug/NAME/dead-letters and what sends them back
-  erasesUsers?: boolean; // it has /operations/NAME/erase-user
+  // It has /operations/NAME/erase-user. The one that lets users in is the first to erase them, so that
+  // they get nothing new while the others do.
+  erasesUsers?: boolean | "first";
   logsOperations?: boolean; // it has /debug/NAME/operations
   commands?: Readonly<Record<string, OwnCommand>>; // of ops, besides those of its queues
 }
@@ -47,6 +49,8 @@ export interface QueueLooks<Status> {
 
 export interface TimelineLooks {
   title: string; // of the status that an event has here
-  absent: string; // the status of an event that is not known here
+  // The status of an event that is not known here. Without it, the service knows only events of its
+  // own, which no other service receives into a table.
+  absent?: string;
   by: readonly TimelineBy[];
 }
