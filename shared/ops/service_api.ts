@@ -106,7 +106,9 @@ export class ServiceApi {
     });
     const answer = await response.json().catch(() => ({}));
     if (response.ok) return answer;
-    if (response.status === 409) throw new Refused(`${this.name}: ${answer.message}`);
+    if (response.status === 409 && root === "operations") {
+      throw new Refused(`${this.name}: ${answer.message}`);
+    }
     if (response.status === 400) throw new UsageError(`${this.name}: ${answer.message}`);
     throw this.#unreachable(problemOf(response, answer, this.name));
   }
