@@ -6,17 +6,19 @@ import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
 import { statusOfCode } from "./errors.ts";
 import { me, meRoute } from "./me.ts";
+import { status, type StatusParts, statusRoute } from "./operators/status.ts";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
 
 export interface AppParts extends AdmitParts {
+  operators: StatusParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
 export function gatewayApp(parts: AppParts): OpenAPIHono {
-  const { checks, authenticator, log, csrf } = parts;
+  const { operators, checks, authenticator, log, csrf } = parts;
   const app = createApp({
     title: "Kenri gateway",
     tags: [{ name: "People", description: "What a person who is logged in sees and does." }],
@@ -28,5 +30,6 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
   });
   app.use(renewCookie(parts));
   addRoute(app, meRoute, me(csrf));
+  if (operators) addRoute(app, statusRoute, status(operators));
   return app;
 }

@@ -4,6 +4,7 @@ import { accountClient } from "./account_client.ts";
 import { gatewayApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { openDependencies } from "./dependencies.ts";
+import { observeKnown } from "./metrics.ts";
 import { program } from "./program.ts";
 import { sessionCheck } from "./session/check.ts";
 import { cookiesOf } from "./session/cookies.ts";
@@ -26,13 +27,17 @@ await runService(program, readConfig, (config, { log }) => {
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
   }
+  observeKnown(feed, known);
+  const { stalenessMs } = options;
+  const operators = { natsIsAvailable: () => nats.link.connected, feed, known, stalenessMs };
   const app = gatewayApp({
+    operators: config.debug ? operators : undefined,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
     log,
     cookies,
     sessions,
-    check: sessionCheck({ feed, known, account, stalenessMs: options.stalenessMs }),
+    check: sessionCheck({ feed, known, account, stalenessMs }),
     csrf: new CsrfTokens(options.keys),
     publicUrl,
     admitUser: () => {},

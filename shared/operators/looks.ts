@@ -18,6 +18,11 @@ export interface Looks<Status extends ServiceStatus = ServiceStatus> {
   commands?: Readonly<Record<string, OwnCommand>>; // of ops, besides those of its queues
 }
 
+/** Where there are events, there is a console. */
+export function hasConsole(looks: Looks | undefined): boolean {
+  return looks?.timeline !== undefined;
+}
+
 /** Each layer and what its dead letters are, in a sentence. No two services have the same layer. */
 export type Layers = Readonly<Record<string, string>>;
 
