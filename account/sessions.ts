@@ -88,6 +88,9 @@ export function listEnded(database: Database): Handler {
 
 const stateRequest = z.object({
   user_id: z.string({ error: "is required" }).regex(uuidPattern, "must be a UUID"),
+  issuer_session: z.string().regex(uuidPattern, "must be a UUID").optional().openapi({
+    description: "A second id under which this session may have ended",
+  }),
 });
 
 const stateSchema = z.object({
@@ -105,7 +108,7 @@ export const stateRoute: ScopedRoute = {
   summary: "What stands against a session",
   request: {
     params: z.object({ session_id: z.uuid() }),
-    query: z.object({ user_id: z.uuid() }),
+    query: stateRequest,
   },
   responses: {
     200: {
@@ -124,7 +127,7 @@ type State = z.output<typeof stateSchema> & Pick<User, "version"> & Record<strin
 export function sessionState(database: Database): Handler {
   return async ({ req }) => {
     const sessionId = readSessionId(pathPart(req, "session_id"));
-    const { user_id } = valid(stateRequest.safeParse(req.query()));
+    const { user_id, issuer_session = sessionId } = valid(stateRequest.safeParse(req.query()));
     const [found] = await query<State>(
       database,
       sql`
@@ -133,7 +136,7 @@ export function sessionState(database: Database): Handler {
         exists (
           select
           from ended_sessions
-          where session_id = ${sessionId}
+          where session_id = any(${[sessionId, issuer_session]}::uuid[])
         ) as ended
       from users
       where user_id = ${user_id}`,

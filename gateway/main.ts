@@ -1,12 +1,45 @@
 import { runService } from "@kenri/shared/process/service.ts";
 import { closeAll, openAccess, openNats } from "@kenri/shared/process/service_parts.ts";
+import { accountClient } from "./account_client.ts";
 import { gatewayApp } from "./app.ts";
 import { readConfig } from "./config.ts";
+import { openDependencies } from "./dependencies.ts";
 import { program } from "./program.ts";
+import { sessionCheck } from "./session/check.ts";
+import { cookiesOf } from "./session/cookies.ts";
+import { CsrfTokens } from "./session/csrf.ts";
+import { accountFeed } from "./session/feed.ts";
+import { KnownAccounts } from "./session/known_accounts.ts";
+import { Seals } from "./session/seal.ts";
+import { SessionCookies } from "./session/session.ts";
 
 await runService(program, readConfig, (config, { log }) => {
+  const { publicUrl, session: options } = config;
   const nats = openNats(program, config, log, { needsNats: false });
-  const authenticator = openAccess(program, config, log);
-  const app = gatewayApp({ checks: nats.checks, authenticator, log });
-  return { app, loops: [], close: () => closeAll(nats) };
+  const dependencies = openDependencies(config, log);
+  const account = accountClient(dependencies.account);
+  const seals = new Seals(options.keys);
+  const cookies = cookiesOf(publicUrl);
+  const sessions = new SessionCookies(seals, options);
+  const known = new KnownAccounts(options);
+  const feed = accountFeed({ link: nats.link, log, known, account }, config.feed);
+  if (!publicUrl.startsWith("https:")) {
+    log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
+  }
+  const app = gatewayApp({
+    checks: nats.checks,
+    authenticator: openAccess(program, config, log),
+    log,
+    cookies,
+    sessions,
+    check: sessionCheck({ feed, known, account, stalenessMs: options.stalenessMs }),
+    csrf: new CsrfTokens(options.keys),
+    publicUrl,
+    admitUser: () => {},
+  });
+  return {
+    app,
+    loops: [{ name: "account events", run: (signal) => feed.run(signal) }],
+    close: () => closeAll(nats),
+  };
 });

@@ -4,9 +4,9 @@ import {
   sendReasons,
   type SendRequest,
 } from "@kenri/proto/send.ts";
+import { KeptConnections } from "@kenri/shared/http/kept_connections.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
 import { z } from "zod";
-import { KeptConnections } from "./kept_connections.ts";
 import type { SenderAddress } from "./settings.ts";
 
 // The way to the sender, the only process that may reach the world.
@@ -45,10 +45,10 @@ export function openSender({ url, token }: SenderAddress): Sender {
     path: string,
     body: unknown,
     schema: z.ZodType<Answer>,
-    ms: number,
+    withinMs: number,
   ) => {
-    const post = () => connections.post(path, headers, JSON.stringify(body), ms);
-    const { status, body: text } = await post().catch((error) => {
+    const request = { method: "POST", path, headers, body: JSON.stringify(body) };
+    const { status, body: text } = await connections.ask(request, { withinMs }).catch((error) => {
       throw new SenderUnavailable(`The sender is unavailable: ${reasonOf(error)}`);
     });
     if (status === 200) return schema.parse(JSON.parse(text));

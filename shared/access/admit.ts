@@ -5,7 +5,8 @@ import { RequestSlot } from "../http/slots.ts";
 import type { Scope } from "@kenri/proto/scopes.ts";
 import type { Caller } from "./caller.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { badCredential, noCredential, scopeMissing } from "./refusals.ts";
+import { badCredential, noCredential, noSession, scopeMissing } from "./refusals.ts";
+import type { Visitors } from "./visitors.ts";
 
 // Who is admitted. This is decided before a route is looked for, so that only known callers find
 // out which paths exist.
@@ -19,19 +20,27 @@ const publicPaths = new Set([
 
 const healthPaths = new Set(["/livez", "/readyz"]);
 
-export function isPublic(path: string): boolean {
-  return publicPaths.has(path);
+export function isPublic(path: string, visitors?: Visitors): boolean {
+  return publicPaths.has(path) || visitors?.publicPaths.has(path) === true;
 }
 
 export const signInPath = "/console/sign-in";
 
 // Sets the caller of the request, or throws. Reads nothing of the body.
-export function admit(context: Context, authenticator: Authenticator): undefined | Promise<void> {
+export function admit(
+  context: Context,
+  authenticator: Authenticator,
+  visitors?: Visitors,
+): undefined | Promise<void> {
   const { path } = context.req;
-  const slot = context.env instanceof RequestSlot ? context.env : undefined;
-  if (isPublic(path)) {
+  const slot = slotOf(context);
+  if (isPublic(path, visitors)) {
     if (!healthPaths.has(path)) slot?.take("anonymous");
     return undefined;
+  }
+  if (visitors?.isTheirs(path)) {
+    slot?.take("unchecked");
+    return visitors.admit(context).then(() => slot?.take("caller"));
   }
   const admitCaller = (caller: Caller) => {
     slot?.take("caller");
@@ -49,6 +58,11 @@ export function admit(context: Context, authenticator: Authenticator): undefined
     throw error;
   }
   return caller.then(admitCaller);
+}
+
+// Undefined for a request that the service makes of itself.
+export function slotOf({ env }: Context): RequestSlot | undefined {
+  return env instanceof RequestSlot ? env : undefined;
 }
 
 function callerOf(context: Context, authenticator: Authenticator): Caller | Promise<Caller> {
@@ -80,7 +94,11 @@ export function redirectsToSignIn(context: Context, error: unknown): boolean {
     error instanceof ApiError && error.code === "UNAUTHORIZED";
 }
 
-export function requireScope(context: Context, scope: Scope): void {
+export function requireScope(context: Context, scope: Scope | "session"): void {
+  if (scope === "session") {
+    if (!context.get("visitor")) throw noSession();
+    return;
+  }
   const caller = context.get("caller");
   if (caller === undefined) throw noCredential();
   if (!caller.scopes.has(scope)) throw scopeMissing(scope);

@@ -27,7 +27,7 @@ Deno.test("a request refused while its credential is checked takes no slot when 
   app.get("/", () => new Response());
   const slots = new Slots(1);
   const ask = async () => {
-    const slot = new RequestSlot(slots);
+    const slot = new RequestSlot(slots, "127.0.0.1");
     try {
       return (await app.request("/", {}, slot)).status;
     } finally {

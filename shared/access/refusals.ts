@@ -23,3 +23,8 @@ export function scopeMissing(scope: Scope): ApiError {
     "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="${scope}"`,
   });
 }
+
+// A browser would ask for a password if there were a challenge.
+export function noSession(): ApiError {
+  return new ApiError("UNAUTHORIZED", "there is no session, log in first");
+}

@@ -3,6 +3,7 @@ import type { Context, Next } from "hono";
 import { admit, redirectsToSignIn, signInPath } from "../access/admit.ts";
 import type { Authenticator } from "../access/authenticator.ts";
 import { requireLoopbackName } from "../access/rebinding.ts";
+import type { Visitors } from "../access/visitors.ts";
 import type { Log } from "../process/log.ts";
 import { nameRequest } from "../telemetry/tracing.ts";
 import { addCommonRoutes, type Checks } from "./common_routes.ts";
@@ -10,7 +11,7 @@ import { answerError, statusOf, toApiError } from "./error_answers.ts";
 import { ApiError, statusOfCode } from "./errors.ts";
 import { errorSchema } from "./fields.ts";
 import type { Tag } from "./openapi.ts";
-import { answerUnrouted, observeUnrouted } from "./route.ts";
+import { answerUnrouted, observeUnrouted, setVisitors } from "./route.ts";
 
 // The HTTP application of a service: it admits every request before it looks for a route, and
 // answers every error in one form.
@@ -21,15 +22,17 @@ export interface AppOptions {
   errors?: Record<string, number>; // of a service with error codes of its own
   checks: Checks;
   authenticator: Authenticator;
+  visitors?: Visitors; // of a service that people use with a session
   log: Log;
 }
 
 export function createApp(
-  { errors = statusOfCode, authenticator, log, ...described }: AppOptions,
+  { errors = statusOfCode, authenticator, visitors, log, ...described }: AppOptions,
 ): OpenAPIHono {
   const app = new OpenAPIHono();
   app.openAPIRegistry.register("Error", errorSchema(Object.keys(errors)));
-  app.use((context, next) => admitFirst(context, authenticator, next));
+  if (visitors) setVisitors(app, visitors);
+  app.use((context, next) => admitFirst(context, authenticator, visitors, next));
   app.notFound(() => answerUnrouted(new ApiError("NOT_FOUND", "no such path")));
   app.onError((error, context) => answerError(toApiError(error, context, log)));
   addCommonRoutes(app, described);
@@ -41,11 +44,12 @@ export function createApp(
 function admitFirst(
   context: Context,
   authenticator: Authenticator,
+  visitors: Visitors | undefined,
   next: Next,
 ): Promise<Response | void> {
   try {
     if (authenticator.open) requireLoopbackName(context.req.url);
-    const admitting = admit(context, authenticator);
+    const admitting = admit(context, authenticator, visitors);
     if (admitting === undefined) return next();
     return admitting.then(next, (error) => refuseAdmission(context, error));
   } catch (error) {

@@ -23,7 +23,7 @@ export function requestHandler(app: App, requestsAtOnce: number, stop: AbortSign
     const begun = connections.begin(info.remoteAddr);
     const turn = begun instanceof Promise ? await begun : begun;
     if (turn === undefined) return protect(refuseWithoutBody());
-    const slot = new RequestSlot(slots);
+    const slot = new RequestSlot(slots, info.remoteAddr.hostname);
     const end = () => {
       connections.end(turn);
       slot.release();

@@ -1,13 +1,13 @@
 import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Scope } from "@kenri/proto/scopes.ts";
-import { noCredential, scopeMissing } from "../access/refusals.ts";
+import { noCredential, noSession, scopeMissing } from "../access/refusals.ts";
 import { errorAnswer } from "./fields.ts";
 
 // The OpenAPI description of a service, and the parts that all of its routes have in common.
 
 // Every route must state who may call it.
 export interface ScopedRoute extends RouteConfig {
-  scope: Scope | "public";
+  scope: Scope | "public" | "session"; // "session" is for people who are logged in
 }
 
 export type Description = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
@@ -58,15 +58,30 @@ export function completed({ scope, ...route }: ScopedRoute): RouteConfig {
     operationId: operationIdOf(route),
     tags: [/^\/(debug|operations)\//.test(route.path) ? "Operation" : "Service"],
     ...route,
-    security: scope === "public" ? [] : [{ bearer: [scope] }],
+    security: securityOf(scope),
     responses: {
       500: brokenAnswer,
-      ...(scope === "public" ? {} : refusals(scope)),
+      ...refusalsOf(scope),
       ...route.responses,
       503: withRetryAfter(route),
     },
   };
 }
+
+function securityOf(scope: ScopedRoute["scope"]): Record<string, string[]>[] {
+  if (scope === "public") return [];
+  return scope === "session" ? [{ session: [] }] : [{ bearer: [scope] }];
+}
+
+function refusalsOf(scope: ScopedRoute["scope"]): RouteConfig["responses"] {
+  if (scope === "public") return {};
+  return scope === "session" ? ofVisitors : refusals(scope);
+}
+
+const ofVisitors: RouteConfig["responses"] = {
+  401: errorAnswer("There is no session, or it has ended", { UNAUTHORIZED: noSession().message }),
+  403: errorAnswer("The account is suspended, or an unsafe request lacks its CSRF token"),
+};
 
 function refusals(scope: Scope): RouteConfig["responses"] {
   return {

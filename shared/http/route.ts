@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Handler, HonoRequest } from "hono";
 import { isPublic, requireScope } from "../access/admit.ts";
-import type { Scope } from "@kenri/proto/scopes.ts";
+import type { Visitors } from "../access/visitors.ts";
 import type { Series } from "../telemetry/histogram.ts";
 import { histogram, shortSeconds } from "../telemetry/metrics.ts";
 import { nameRequest } from "../telemetry/tracing.ts";
@@ -14,11 +14,28 @@ import { completed, type ScopedRoute } from "./openapi.ts";
 // The methods that the paths of an app have.
 const methodsOfPaths = new WeakMap<OpenAPIHono, Record<string, string[]>>();
 
+const visitorsOf = new WeakMap<OpenAPIHono, Visitors>();
+
+// Before any route of the app is added.
+export function setVisitors(app: OpenAPIHono, visitors: Visitors): void {
+  visitorsOf.set(app, visitors);
+  app.openAPIRegistry.registerComponent("securitySchemes", "session", {
+    type: "apiKey",
+    in: "cookie",
+    name: visitors.cookie,
+    description: "The session of a person, which `/login` begins",
+  });
+}
+
 // Registers a route with its description, and the refusal of all methods that its path does not
 // have. A path may have several methods.
 export function addRoute(app: OpenAPIHono, route: ScopedRoute, handler: Handler): void {
-  if (isPublic(route.path) !== (route.scope === "public")) {
+  const visitors = visitorsOf.get(app);
+  if (isPublic(route.path, visitors) !== (route.scope === "public")) {
     throw new Error(`The route ${route.path} and access/admit.ts disagree whether it is public`);
+  }
+  if ((visitors?.isTheirs(route.path) ?? false) !== (route.scope === "session")) {
+    throw new Error(`The route ${route.path} and the visitors disagree whether it needs a session`);
   }
   app.openAPIRegistry.registerPath(completed(route));
   const path = patternOf(route.path);
@@ -70,7 +87,7 @@ const requests = histogram(
 function observed(
   method: string,
   route: string,
-  scope: Scope | "public",
+  scope: ScopedRoute["scope"],
   handler: Handler,
 ): Handler {
   const seriesOfStatus: Record<number, Series> = {};

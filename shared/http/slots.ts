@@ -35,11 +35,13 @@ function noSlot(kind: Kind): Error {
 // The slot of one request from the network, until its answer has been sent. A health request needs
 // none: if it failed, a process that is only busy might get killed.
 export class RequestSlot {
+  readonly peer: string; // the address of the other end of the connection
   readonly #slots: Slots;
   #kind: Kind | undefined;
 
-  constructor(slots: Slots) {
+  constructor(slots: Slots, peer: string) {
     this.#slots = slots;
+    this.peer = peer;
   }
 
   get isOfCaller(): boolean {

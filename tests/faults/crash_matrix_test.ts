@@ -1,6 +1,8 @@
 // A process dies between two effects, at every such point. The next start, or another replica,
 // continues from what it left behind, and the invariants hold.
 import assert from "node:assert/strict";
+import { accountPoints } from "./crash/account_points.ts";
+import { openAccounts } from "./crash/account_stage.ts";
 import { changePoints } from "./crash/change_points.ts";
 import { deliveryPoints } from "./crash/delivery_points.ts";
 import { migrationPoints } from "./crash/migration_points.ts";
@@ -34,6 +36,10 @@ for (const point of reminderPoints) {
 for (const point of orderPoints) {
   Deno.test(`W-113: with orders, notification dies ${point.dies}`, () =>
     playOut(point, openOrders));
+}
+
+for (const point of accountPoints) {
+  Deno.test(`A-105: account dies ${point.dies}`, () => playOut(point, openAccounts));
 }
 
 for (const point of migrationPoints) {

@@ -50,6 +50,13 @@ export async function startAccount(
   };
 }
 
+export async function untilPublished(ownerUrl: string): Promise<void> {
+  await until("all events are published", async () => {
+    const left = await ask(ownerUrl, "select from outbox_events where status <> 'PUBLISHED'");
+    return left.length === 0;
+  });
+}
+
 export interface Resolved {
   user_id: string;
   account_status: string;

@@ -2,6 +2,7 @@
 import type { NatsConnection, StoredMsg, StreamConfig } from "nats";
 import { startNats } from "../../tools/servers/nats.ts";
 import { connectTo } from "../../tools/servers/nats_client.ts";
+import { until } from "../../tools/servers/wait.ts";
 import { uniqueName } from "./databases.ts";
 
 export const natsUrl = Deno.env.get("KENRI_TEST_NATS_URL") ?? await startOwnServer();
@@ -66,5 +67,15 @@ export function deleteStream(url: string, stream: string): Promise<void> {
   return withNats(url, async (connection) => {
     const manager = await connection.jetstreamManager();
     await manager.streams.delete(stream).catch(() => {});
+  });
+}
+
+/** The stream refuses all messages until a service starts and restores its settings. */
+export function refuseMessagesIn(url: string, stream: string): Promise<void> {
+  return withNats(url, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    const exists = () => streams.info(stream).then(() => true, () => false);
+    await until("the service has made the stream", exists);
+    await streams.update(stream, { max_msg_size: 10 });
   });
 }

@@ -3,8 +3,7 @@ import { outbox } from "../../../entitlement/outbox.ts";
 import { grant } from "../../../tools/load/change_request.ts";
 import type { FlowService } from "../../../tools/load/stage.ts";
 import { untilAll } from "../../support/outbox.ts";
-import { until } from "../../../tools/servers/wait.ts";
-import { deleteStream, withNats } from "../../support/streams.ts";
+import { deleteStream, refuseMessagesIn } from "../../support/streams.ts";
 import { statement } from "./fault_point.ts";
 import { leasedPoints } from "./leased_points.ts";
 import type { Counts } from "./observer.ts";
@@ -168,14 +167,8 @@ function allSent(changes: number): Counts {
   };
 }
 
-/** The stream refuses messages of this size until a service starts and restores its settings. */
 function refuseMessages({ place }: Stage): Promise<void> {
-  return withNats(place.natsUrl, async (connection) => {
-    const { streams } = await connection.jetstreamManager();
-    const isThere = () => streams.info(place.stream).then(() => true, () => false);
-    await until("the service has made the stream", isThere);
-    await streams.update(place.stream, { max_msg_size: 10 });
-  });
+  return refuseMessagesIn(place.natsUrl, place.stream);
 }
 
 async function loseStream(stage: Stage, changes: number): Promise<void> {

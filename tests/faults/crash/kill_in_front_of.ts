@@ -1,26 +1,42 @@
-// Kills a service within a statement: a lock on the second of the tables that it writes stops it there.
+// Kills a service within a statement, when it is about to write a row of one table and has written
+// those of others: a trigger waits there for a lock.
 import { withClient } from "../../../tools/servers/asking.ts";
 import type { ServiceProcess } from "../../../tools/servers/service_process.ts";
 import { until } from "../../../tools/servers/wait.ts";
 
+interface Place {
+  table: string;
+  statement: string; // a part of its text, as a pattern of `like`
+}
+
+const lock = 1_234_567; // no lock of a service has such a small number
+
 export async function killInFrontOf(
-  { table, rows }: { table: string; rows: string },
+  { table, statement }: Place,
   ownerUrl: string,
   name: string,
   service: ServiceProcess,
-  addRow: () => Promise<unknown>,
+  begin: () => Promise<unknown>,
 ): Promise<void> {
   await withClient(ownerUrl, async (owner) => {
-    await owner.query("begin");
-    await owner.query(`lock table ${table} in share row exclusive mode`);
-    await addRow();
+    await owner.query(
+      `create function wait_for_lock() returns trigger language plpgsql as $$
+       begin
+         perform pg_advisory_xact_lock(${lock});
+         return new;
+       end $$`,
+    );
+    await owner.query(`select pg_advisory_lock(${lock})`);
+    await owner.query(
+      `create trigger wait_for_lock before insert on ${table}
+       for each row execute function wait_for_lock()`,
+    );
+    const begun = begin();
     await until("it is within the statement", async () => {
-      // Otherwise a transaction sees the activity as it was at its first look.
-      await owner.query("select pg_stat_clear_snapshot()");
       const waiting = await owner.query(
         `select from pg_stat_activity
          where datname = current_database() and wait_event_type = 'Lock' and query like $1`,
-        [`with changed as (%update ${rows} row%`],
+        [`%${statement}%`],
       );
       return waiting.rowCount === 1;
     });
@@ -30,6 +46,7 @@ export async function killInFrontOf(
        where datname = current_database() and application_name = $1`,
       [name],
     );
-    await owner.query("rollback");
+    await begun;
+    await owner.query("drop function wait_for_lock cascade");
   });
 }

@@ -231,7 +231,13 @@ function within<Service extends string, On extends System<Service>>(
     ...point,
     dies: `within the statement, between ${status} and ${is}`,
     meanwhile: (on, service) =>
-      killInFrontOf({ table, rows }, on.owners[of], of, service, () => add(on)),
+      killInFrontOf(
+        { table, statement: `update ${rows} row` },
+        on.owners[of],
+        of,
+        service,
+        () => add(on),
+      ),
     next: "Neither was written; the same as in the row above",
   };
 }

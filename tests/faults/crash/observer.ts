@@ -8,7 +8,7 @@ export type Counts = Record<string, number>;
 
 export interface Observer extends AsyncDisposable {
   counts(): Promise<Counts>;
-  /** Messages that the consumer has not acknowledged yet; undefined if no consumer exists. */
+  /** Messages that the consumer has not acknowledged yet; undefined if it does not exist. */
   unacknowledged(): Promise<number | undefined>;
   /** The sessions of a killed process live on until their last statement ends. */
   sessionsOf(service: string): Promise<number>;
@@ -18,7 +18,7 @@ export interface Observed {
   databases: Record<string, { ownerUrl: string; counts: string }>; // a query of (what, count)
   natsUrl: string;
   stream: string;
-  durable: string;
+  durable?: string; // absent where no consumer belongs to the system
 }
 
 export async function observe(observed: Observed): Promise<Observer> {
@@ -50,6 +50,7 @@ export async function observe(observed: Observed): Promise<Observer> {
       );
     },
     unacknowledged() {
+      if (durable === undefined) return Promise.resolve(0);
       return consumers.info(stream, durable).then(
         ({ num_pending, num_ack_pending }) => num_pending + num_ack_pending,
         () => undefined,

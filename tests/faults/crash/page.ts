@@ -1,5 +1,6 @@
 // docs/reliability/crash-matrix.md, whose tables are the rows of the matrix. To write them again:
 // deno run --allow-all tests/faults/crash/page.ts && deno fmt docs/reliability
+import { accountPoints } from "./account_points.ts";
 import { changePoints } from "./change_points.ts";
 import { deliveryPoints } from "./delivery_points.ts";
 import type { Counts } from "./observer.ts";
@@ -26,6 +27,7 @@ export function tables(): string {
     ...["## Delivery", tableOf(deliveryPoints)],
     ...["## Points and reservations", tableOf(reservationPoints)],
     ...["## Orders", tableOf(orderPoints)],
+    ...["## Accounts", tableOf(accountPoints)],
     ...["## The small service", tableOf(reminderPoints)],
     ...["## Retention", tableOf(retentionPoints)],
     ...["## Migrations", tableOf(migrationPoints)],

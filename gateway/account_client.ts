@@ -1,0 +1,125 @@
+import type { Answer, Ask } from "@kenri/shared/http/ask_service.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
+import { z } from "zod";
+import type { DependencyClient } from "./dependencies.ts";
+import type { Session } from "./session/session.ts";
+
+// What the gateway asks the account service in its own name.
+
+const resolvedSchema = z.object({
+  user_id: z.uuid(),
+  account_status: z.string(),
+  roles: z.array(z.string()),
+  session_epoch: z.int(),
+  is_new: z.boolean(),
+});
+
+const stateSchema = z.object({
+  account_status: z.string(),
+  roles: z.array(z.string()),
+  session_epoch: z.int(),
+  ended: z.boolean(),
+});
+
+const endedSchema = z.object({
+  sessions: z.array(z.object({ session_id: z.uuid(), expires_at: z.string() })),
+  next_cursor: z.string().optional(),
+});
+
+export interface Identity {
+  provider: string;
+  subject: string;
+  email?: string | undefined;
+  email_verified?: boolean | undefined;
+  name?: string | undefined;
+  picture?: string | undefined;
+}
+
+export type Resolved = z.output<typeof resolvedSchema> & { version: number };
+
+export interface SessionState {
+  version: number;
+  status: string;
+  roles: string[];
+  epoch: number;
+  ended: boolean;
+}
+
+export interface AccountClient {
+  resolve(identity: Identity): Promise<Resolved>;
+  stateOf(session: Session): Promise<SessionState | undefined>; // undefined if there is no such user
+  ended(): AsyncIterable<{ session_id: string; expires_at: string }>;
+  endSession(session: Session): Promise<void>;
+  endSessions(userId: string): Promise<void>;
+  // Those of an identity: one of them, or all.
+  endSessionsOf(
+    identity: Pick<Identity, "provider" | "subject">,
+    one?: { sessionId: string; expiresAtMs: number },
+  ): Promise<void>;
+}
+
+export function accountClient(account: DependencyClient): AccountClient {
+  const stateOf = async ({ sessionId, issuerSession, userId }: Session) => {
+    const query = new URLSearchParams({ user_id: userId });
+    if (issuerSession !== undefined) query.set("issuer_session", issuerSession);
+    const path = `/v1/sessions/${sessionId}?${query}`;
+    const { value, version } = await ask(account, { method: "GET", path }, stateSchema);
+    const { account_status: status, session_epoch: epoch, roles, ended } = value;
+    return { version, status, roles, epoch, ended };
+  };
+  return {
+    async resolve(identity) {
+      const request = post("/v1/identities:resolve", identity);
+      const { value, version } = await ask(account, request, resolvedSchema);
+      return { ...value, version };
+    },
+    stateOf: (session) =>
+      stateOf(session).catch((error) => {
+        if (error instanceof ApiError && error.status === 404) return undefined;
+        throw error;
+      }),
+    async *ended() {
+      let cursor: string | undefined;
+      do {
+        const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
+        const path = `/v1/sessions/ended?${query}`;
+        const { value } = await ask(account, { method: "GET", path }, endedSchema);
+        yield* value.sessions;
+        cursor = value.next_cursor;
+      } while (cursor !== undefined);
+    },
+    async endSession({ sessionId, userId, expiresAtMs }) {
+      const body = { user_id: userId, expires_at: timeOf(expiresAtMs) };
+      await account.ask(post(`/v1/sessions/${sessionId}:end`, body));
+    },
+    async endSessions(userId) {
+      await account.ask(post(`/v1/users/${userId}/sessions:end`));
+    },
+    async endSessionsOf({ provider, subject }, one) {
+      const ofOne = one ? { session_id: one.sessionId, expires_at: timeOf(one.expiresAtMs) } : {};
+      await account.ask(post("/v1/identities:end-sessions", { provider, subject, ...ofOne }));
+    },
+  };
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+// Each of them may be repeated: the second time changes nothing that matters.
+function post(path: string, body?: object): Ask {
+  const repeatable = { method: "POST" as const, path, isRepeatable: true };
+  return body ? { ...repeatable, body: JSON.stringify(body) } : repeatable;
+}
+
+async function ask<Value>(
+  account: DependencyClient,
+  request: Ask,
+  schema: z.ZodType<Value>,
+): Promise<{ value: Value; version: number }> {
+  const answer = await account.ask(request);
+  return { value: account.read(answer, schema), version: versionIn(answer) };
+}
+
+// By the version it is known which of two states of an account is the newer one.
+function versionIn({ headers }: Answer): number {
+  return Number(/^"(\d+)"$/.exec(headers.get("ETag") ?? "")?.[1] ?? 0);
+}

@@ -1,0 +1,128 @@
+import {
+  type Answer,
+  type Ask,
+  AskFailed,
+  openService,
+  type Service,
+} from "@kenri/shared/http/ask_service.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
+import type { Log } from "@kenri/shared/process/log.ts";
+import { z } from "zod";
+import type { Config } from "./config.ts";
+import { apiError, type Dependency, type DependencyCode, type Failure } from "./errors.ts";
+
+// The services behind the gateway. Whatever one of them does, the caller gets its answer, or an
+// error whose code names it.
+
+const times = {
+  account: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
+  entitlement: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
+  notification: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
+  matchmaking: { deadlineMs: 10_000, tryMs: 3_000, tries: 2 },
+};
+
+export type DependencyName = keyof typeof times;
+
+export interface DependencyClient {
+  // The answer, which has a status of 2xx. Throws an ApiError.
+  ask(request: Ask): Promise<Answer>;
+  // The same, and what its JSON says.
+  json<Value>(request: Ask, schema: z.ZodType<Value>): Promise<Value>;
+  read<Value>(answer: Answer, schema: z.ZodType<Value>): Value;
+  close(): void;
+}
+
+export type Dependencies = Record<DependencyName, DependencyClient>;
+
+export function openDependencies(config: Pick<Config, DependencyName>, log?: Log): Dependencies {
+  const open = (name: DependencyName) => {
+    const logged = log === undefined ? {} : { log };
+    const service = openService({ name, ...config[name], ...times[name], ...logged });
+    return dependencyClient(name.toUpperCase() as Uppercase<DependencyName>, service);
+  };
+  return {
+    account: open("account"),
+    entitlement: open("entitlement"),
+    notification: open("notification"),
+    matchmaking: open("matchmaking"),
+  };
+}
+
+function dependencyClient(dependency: Dependency, service: Service): DependencyClient {
+  const ask = async (request: Ask) => {
+    const answer = await service.ask(request).catch((error) => {
+      throw error instanceof AskFailed ? failed(dependency, error) : error;
+    });
+    if (answer.status >= 400) throw refusalOf(dependency, answer);
+    if (answer.text !== "" && !isJson(answer)) throw unreadable(dependency);
+    return answer;
+  };
+  const read = <Value>({ text }: Answer, schema: z.ZodType<Value>) => {
+    const found = schema.safeParse(parsed(text));
+    if (!found.success) throw unreadable(dependency);
+    return found.data;
+  };
+  return {
+    ask,
+    read,
+    json: async (request, schema) => read(await ask(request), schema),
+    close: () => service.close(),
+  };
+}
+
+const codeOf = (dependency: Dependency, failure: Failure): DependencyCode =>
+  `${dependency}_${failure}`;
+
+function failed(dependency: Dependency, { failure, message, retryAfterSeconds }: AskFailed) {
+  const headers: Record<string, string> = failure === "UNAVAILABLE"
+    ? { "Retry-After": `${retryAfterSeconds}` }
+    : {};
+  return apiError(codeOf(dependency, failure), message, headers);
+}
+
+function unreadable(dependency: Dependency): ApiError {
+  const name = dependency.toLowerCase();
+  return apiError(
+    codeOf(dependency, "INVALID_RESPONSE"),
+    `the ${name} service's answer is invalid`,
+  );
+}
+
+const errorSchema = z.object({ code: z.string().regex(/^[A-Z_]{1,64}$/), message: z.string() });
+
+// A refusal passes with the code of the service behind, unless only the name of that service makes
+// clear what was not found or forbidden. That the gateway itself was refused concerns no caller.
+function refusalOf(dependency: Dependency, answer: Answer): ApiError {
+  const { status, headers } = answer;
+  if (status === 401) {
+    const name = dependency.toLowerCase();
+    const message = `the ${name} service refused the gateway's token`;
+    return apiError(codeOf(dependency, "UNAUTHORIZED"), message);
+  }
+  const read = errorSchema.safeParse(isJson(answer) ? parsed(answer.text) : undefined);
+  const isOwnCode = read.data?.code.startsWith(`${dependency}_`) ?? false;
+  if (!isOwnCode && status === 403) {
+    const message = read.data?.message ?? "this is not allowed";
+    return apiError(codeOf(dependency, "FORBIDDEN"), message);
+  }
+  if (!isOwnCode && status === 404) {
+    return apiError(codeOf(dependency, "NOT_FOUND"), read.data?.message ?? "not found");
+  }
+  if (!read.success) return unreadable(dependency);
+  const { code, message } = read.data;
+  const wait = headers.get("Retry-After");
+  const own = { code, status: status as 400 };
+  return new ApiError(own, message, wait === null ? {} : { "Retry-After": wait });
+}
+
+function isJson({ headers }: Answer): boolean {
+  return /^application\/json *(;|$)/i.test(headers.get("Content-Type") ?? "");
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+import type { AccountEventFields } from "@kenri/proto/account/decode.ts";
+import type { Session } from "./session.ts";
+
+// What this replica knows of accounts and of sessions that ended. Each of it replaces what is older,
+// in whatever order it arrives: a status and roles have a version, an epoch only grows, and a session
+// that ended stays ended.
+
+export interface AccountState {
+  version: number;
+  status: string;
+  roles: string[];
+  epoch: number;
+}
+
+export type Standing = "valid" | "ended" | "inactive" | "unknown";
+
+// A user who was forgotten is asked for again.
+const maxUsers = 200_000;
+const pruneMs = 600_000;
+
+export class KnownAccounts {
+  #recent = new Map<string, AccountState>();
+  #before = new Map<string, AccountState>();
+  readonly #ended = new Map<string, number>(); // the time until which each matters, by session
+  readonly #endedLastMs: number;
+  #pruneAt = 0;
+
+  // An event does not say when its session would have expired, so it counts for as long as any may
+  // last.
+  constructor({ ttlMs }: { ttlMs: number }) {
+    this.#endedLastMs = ttlMs;
+  }
+
+  stateOf(userId: string): AccountState | undefined {
+    return this.#recent.get(userId) ?? this.#before.get(userId);
+  }
+
+  standing({ sessionId, issuerSession, userId, epoch }: Session): Standing {
+    if (this.#ended.has(sessionId)) return "ended";
+    if (issuerSession !== undefined && this.#ended.has(issuerSession)) return "ended";
+    const state = this.stateOf(userId);
+    if (!state) return "unknown";
+    if (epoch < state.epoch || state.status === "DELETED") return "ended";
+    return state.status === "ACTIVE" ? "valid" : "inactive";
+  }
+
+  // Returns whether the event is new. An unknown user gets an entry as well, because an older answer
+  // may be on its way.
+  take(event: AccountEventFields): boolean {
+    const { user_id, version, session_id } = event;
+    if (session_id !== null) return this.end(session_id, Date.now() + this.#endedLastMs);
+    const known = this.stateOf(user_id);
+    const isNew = !known || version > known.version || event.session_epoch > known.epoch;
+    this.learn(user_id, {
+      version,
+      status: event.account_status,
+      roles: event.roles,
+      epoch: event.session_epoch,
+    });
+    return isNew;
+  }
+
+  learn(userId: string, state: AccountState): void {
+    const known = this.stateOf(userId);
+    const newest = known && known.version > state.version ? known : state;
+    const epoch = Math.max(known?.epoch ?? 0, state.epoch);
+    this.#recent.set(userId, { ...newest, epoch });
+    if (this.#recent.size > maxUsers / 2) {
+      this.#before = this.#recent;
+      this.#recent = new Map();
+    }
+  }
+
+  end(sessionId: string, untilMs: number): boolean {
+    const isNew = !this.#ended.has(sessionId);
+    this.#ended.set(sessionId, untilMs);
+    if (Date.now() > this.#pruneAt) this.#prune();
+    return isNew;
+  }
+
+  // Events may have been missed, so each user is asked for again. Sessions that ended stay.
+  forgetUsers(): void {
+    this.#recent = new Map();
+    this.#before = new Map();
+  }
+
+  #prune(): void {
+    const now = Date.now();
+    for (const [sessionId, untilMs] of this.#ended) {
+      if (untilMs <= now) this.#ended.delete(sessionId);
+    }
+    this.#pruneAt = now + pruneMs;
+  }
+}
