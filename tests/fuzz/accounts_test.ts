@@ -6,7 +6,7 @@ import { askAnything, credentials } from "./ask_anything.ts";
 
 Deno.test("any request is answered as the API of accounts describes, and every change has its event and its audit", async () => {
   await using account = await startAccount({ ...credentials, ACCOUNT_DEBUG_ENABLED: "true" });
-  await askAnything(account.url, { runs: 120, rare: [409] });
+  await askAnything(account.url, { runs: 120, rare: ["409"] });
   const errors = account.service.log.filter(({ level }) => level === "error" || level === "fatal");
   assert.deepEqual(errors, []);
   const [counts] = await account.rows<Record<string, number>>(
