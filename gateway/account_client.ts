@@ -1,3 +1,5 @@
+import type { Answer, Ask } from "@kenri/shared/http/ask_service.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
 import { z } from "zod";
 import type { DependencyClient } from "./dependencies.ts";
 import type { Session } from "./session/session.ts";
@@ -57,61 +59,67 @@ export interface AccountClient {
 }
 
 export function accountClient(account: DependencyClient): AccountClient {
+  const stateOf = async ({ sessionId, issuerSession, userId }: Session) => {
+    const query = new URLSearchParams({ user_id: userId });
+    if (issuerSession !== undefined) query.set("issuer_session", issuerSession);
+    const path = `/v1/sessions/${sessionId}?${query}`;
+    const { value, version } = await ask(account, { method: "GET", path }, stateSchema);
+    const { account_status: status, session_epoch: epoch, roles, ended } = value;
+    return { version, status, roles, epoch, ended };
+  };
   return {
     async resolve(identity) {
-      const request = { method: "POST", path: "/v1/identities:resolve", body: identity };
-      const { value, headers } = await account.json(
-        { ...request, repeatable: true },
-        resolvedSchema,
-      );
-      return { ...value, version: versionIn(headers) };
+      const request = post("/v1/identities:resolve", identity);
+      const { value, version } = await ask(account, request, resolvedSchema);
+      return { ...value, version };
     },
-    async stateOf({ sessionId, issuerSession, userId }) {
-      const query = new URLSearchParams({ user_id: userId });
-      if (issuerSession !== undefined) query.set("issuer_session", issuerSession);
-      const path = `/v1/sessions/${sessionId}?${query}`;
-      const found = await account.jsonIfFound({ method: "GET", path }, stateSchema);
-      if (!found) return undefined;
-      const { account_status: status, session_epoch: epoch, roles, ended } = found.value;
-      return { version: versionIn(found.headers), status, roles, epoch, ended };
-    },
+    stateOf: (session) =>
+      stateOf(session).catch((error) => {
+        if (error instanceof ApiError && error.status === 404) return undefined;
+        throw error;
+      }),
     async *ended() {
       let cursor: string | undefined;
       do {
         const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
-        const { value } = await account.json(
-          { method: "GET", path: `/v1/sessions/ended?${query}` },
-          endedSchema,
-        );
+        const path = `/v1/sessions/ended?${query}`;
+        const { value } = await ask(account, { method: "GET", path }, endedSchema);
         yield* value.sessions;
         cursor = value.next_cursor;
       } while (cursor !== undefined);
     },
-    endSession: ({ sessionId, userId, expiresAtMs }) =>
-      account.done({
-        method: "POST",
-        path: `/v1/sessions/${sessionId}:end`,
-        body: { user_id: userId, expires_at: new Date(expiresAtMs).toISOString() },
-        repeatable: true,
-      }),
-    endSessions: (userId) =>
-      account.done({ method: "POST", path: `/v1/users/${userId}/sessions:end`, repeatable: true }),
-    endSessionsOf: (identity, one) =>
-      account.done({
-        method: "POST",
-        path: "/v1/identities:end-sessions",
-        body: {
-          ...{ provider: identity.provider, subject: identity.subject },
-          ...(one
-            ? { session_id: one.sessionId, expires_at: new Date(one.expiresAtMs).toISOString() }
-            : {}),
-        },
-        repeatable: true,
-      }),
+    async endSession({ sessionId, userId, expiresAtMs }) {
+      const body = { user_id: userId, expires_at: timeOf(expiresAtMs) };
+      await account.ask(post(`/v1/sessions/${sessionId}:end`, body));
+    },
+    async endSessions(userId) {
+      await account.ask(post(`/v1/users/${userId}/sessions:end`));
+    },
+    async endSessionsOf({ provider, subject }, one) {
+      const ofOne = one ? { session_id: one.sessionId, expires_at: timeOf(one.expiresAtMs) } : {};
+      await account.ask(post("/v1/identities:end-sessions", { provider, subject, ...ofOne }));
+    },
   };
 }
 
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+// Each of them may be repeated: the second time changes nothing that matters.
+function post(path: string, body?: object): Ask {
+  const repeatable = { method: "POST" as const, path, isRepeatable: true };
+  return body ? { ...repeatable, body: JSON.stringify(body) } : repeatable;
+}
+
+async function ask<Value>(
+  account: DependencyClient,
+  request: Ask,
+  schema: z.ZodType<Value>,
+): Promise<{ value: Value; version: number }> {
+  const answer = await account.ask(request);
+  return { value: account.read(answer, schema), version: versionIn(answer) };
+}
+
 // By the version it is known which of two states of an account is the newer one.
-function versionIn(headers: Headers): number {
+function versionIn({ headers }: Answer): number {
   return Number(/^"(\d+)"$/.exec(headers.get("ETag") ?? "")?.[1] ?? 0);
 }

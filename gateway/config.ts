@@ -180,5 +180,8 @@ function issuerUrl(): z.ZodString {
   return serverUrl("https:", "http:").refine(
     (value) => value.startsWith("https:") || isOnLoopback(value),
     "must begin with https:// unless its host is this machine",
+  ).refine(
+    (value) => !/[@?#]/.test(value),
+    "must have no user, query or fragment",
   );
 }

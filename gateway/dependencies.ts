@@ -28,6 +28,7 @@ export interface DependencyClient {
   ask(request: Ask): Promise<Answer>;
   // The same, and what its JSON says.
   json<Value>(request: Ask, schema: z.ZodType<Value>): Promise<Value>;
+  read<Value>(answer: Answer, schema: z.ZodType<Value>): Value;
   close(): void;
 }
 
@@ -56,13 +57,15 @@ function dependencyClient(dependency: Dependency, service: Service): DependencyC
     if (answer.text !== "" && !isJson(answer)) throw unreadable(dependency);
     return answer;
   };
+  const read = <Value>({ text }: Answer, schema: z.ZodType<Value>) => {
+    const found = schema.safeParse(parsed(text));
+    if (!found.success) throw unreadable(dependency);
+    return found.data;
+  };
   return {
     ask,
-    json: async (request, schema) => {
-      const read = schema.safeParse(parsed((await ask(request)).text));
-      if (!read.success) throw unreadable(dependency);
-      return read.data;
-    },
+    read,
+    json: async (request, schema) => read(await ask(request), schema),
     close: () => service.close(),
   };
 }

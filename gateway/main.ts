@@ -16,7 +16,7 @@ import { SessionCookies } from "./session/session.ts";
 await runService(program, readConfig, (config, { log }) => {
   const { publicUrl, session: options } = config;
   const nats = openNats(program, config, log, { needsNats: false });
-  const dependencies = openDependencies(config);
+  const dependencies = openDependencies(config, log);
   const account = accountClient(dependencies.account);
   const seals = new Seals(options.keys);
   const cookies = cookiesOf(publicUrl);

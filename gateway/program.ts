@@ -10,5 +10,15 @@ export const program: Service = {
     ...["GATEWAY_ACCOUNT_URL", "GATEWAY_ENTITLEMENT_URL"],
     ...["GATEWAY_NOTIFICATION_URL", "GATEWAY_MATCHMAKING_URL"],
   ],
+  dev: {
+    settings: { GATEWAY_CLIENT_ID: "kenri" },
+    urls: {
+      GATEWAY_PUBLIC_URL: "gateway",
+      GATEWAY_ACCOUNT_URL: "account",
+      GATEWAY_ENTITLEMENT_URL: "entitlement",
+      GATEWAY_NOTIFICATION_URL: "notification",
+    },
+    page: "/",
+  },
   settings,
 };

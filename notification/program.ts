@@ -14,6 +14,7 @@ export const program: Service = {
       NOTIFICATION_NATS_SUBJECT: "entitlement.events",
       NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
     },
+    urls: { NOTIFICATION_SENDER_URL: "sender" },
     page: "/debug/notification/inbox/ann",
     tryOut: (url) => `curl ${url}/debug/notification/inbox/ann`,
   },

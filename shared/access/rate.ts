@@ -46,7 +46,7 @@ export function rateLimited(
   if (!rate) return authenticator;
   const admit = admitAtRate(rate);
   const counted = (caller: Caller) => {
-    admit(caller);
+    admit(caller.name);
     return caller;
   };
   const { open, authenticate, sessions } = authenticator;
@@ -60,7 +60,7 @@ export function rateLimited(
       cookies: sessions.cookies,
       begin: async (credential, cookie) => {
         const begun = await sessions.begin(credential, cookie);
-        admit(begun.caller);
+        admit(begun.caller.name);
         return begun;
       },
       resume: async (session, cookie) => counted(await sessions.resume(session, cookie)),
@@ -68,19 +68,20 @@ export function rateLimited(
   };
 }
 
-// An issuer may name any number of callers. A caller is forgotten, and gets a full bucket, after so
-// many others have sent requests since its last one.
+// There is no limit to the number of callers, such as those that an issuer names. A caller is forgotten,
+// and gets a full bucket, after so many others have sent requests since its last one.
 const maxRemembered = 10_000;
 
-// Throws when the bucket is empty. A bucket is stored as the time at which it will be full.
+// Throws when the bucket of the name is empty. A bucket is stored as the time at which it will be full.
 export function admitAtRate(
   { perSecond, burst }: RateOptions,
+  tooMany = "this caller sent too many requests",
   now: () => number = () => performance.now(),
-): (caller: Caller) => void {
+): (name: string) => void {
   const tokenMs = 1_000 / perSecond;
   let recent = new Map<string, number>();
   let before = new Map<string, number>();
-  return ({ name }) => {
+  return (name) => {
     const nowMs = now();
     const fullAt = Math.max(recent.get(name) ?? before.get(name) ?? 0, nowMs);
     const lackMs = fullAt + tokenMs - nowMs - burst * tokenMs;
@@ -90,19 +91,15 @@ export function admitAtRate(
       before = recent;
       recent = new Map();
     }
-    if (!isAdmitted) throw tooManyRequests(lackMs);
+    if (!isAdmitted) throw tooManyRequests(tooMany, lackMs);
   };
 }
 
 const roundingMs = 0.001;
 
-function tooManyRequests(waitMs: number): ApiError {
-  const error = new ApiError(
-    "TOO_MANY_REQUESTS",
-    "this caller sent too many requests, try again later",
-    {
-      "Retry-After": `${Math.ceil(waitMs / 1_000)}`,
-    },
-  );
+function tooManyRequests(tooMany: string, waitMs: number): ApiError {
+  const error = new ApiError("TOO_MANY_REQUESTS", `${tooMany}, try again later`, {
+    "Retry-After": `${Math.ceil(waitMs / 1_000)}`,
+  });
   return refusedBy("rate", error);
 }

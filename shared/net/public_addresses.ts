@@ -69,6 +69,17 @@ export function lastAddress(range: string): string {
   return written({ ...read, start: read.start + size(read) - 1n, prefix: read.bits });
 }
 
+// What one customer of a provider has: an IPv4 address, or all IPv6 addresses with the same first half.
+// Text that is no address stays as it is.
+export function customerOf(address: string): string {
+  const { start, bits } = readBits(address) ?? {};
+  if (start === undefined) return address;
+  if (bits === 32 || start >> 32n === 0xffffn) {
+    return written({ start: start & 0xffff_ffffn, prefix: 32, bits: 32 });
+  }
+  return written({ start: start >> 64n << 64n, prefix: 128, bits: 128 });
+}
+
 // Halves the range until each part is an exception or contains none.
 function without(range: Range, exceptions: readonly Range[]): Range[] {
   if (exceptions.some((exception) => contains(exception, range))) return [];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
+  customerOf,
   deniedHosts,
   firstAddress,
   isIn,
@@ -60,4 +61,14 @@ Deno.test("one address has one value, however an IPv6 address is shortened", () 
     "10.255.255.255",
   ]);
   assert.equal(lastAddress("[0:0:0:0:0:0:0:1]"), "[0:0:0:0:0:0:0:1]");
+});
+
+Deno.test("a customer has one IPv4 address, or all IPv6 addresses with the same first half", () => {
+  const same = ["2001:db8:1:2::", "2001:DB8:1:2::1", "2001:0db8:1:2:ffff:ffff:ffff:ffff"];
+  assert.equal(new Set(same.map(customerOf)).size, 1);
+  const others = ["2001:db8:1:3::1", "2001:db8::1", "10.0.0.1", "10.0.0.2", "::1", "unknown", ""];
+  assert.equal(new Set([...same, ...others].map(customerOf)).size, 1 + others.length);
+  assert.deepEqual(["10.0.0.1", "::ffff:10.0.0.1", "::FFFF:a00:1"].map(customerOf), [
+    ...["10.0.0.1", "10.0.0.1", "10.0.0.1"],
+  ]);
 });

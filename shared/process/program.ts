@@ -16,6 +16,8 @@ export function environmentName(key: string): string {
 interface Dev {
   /** Where the environment does not set them. */
   settings: Record<string, string>;
+  /** These settings get the url of the service that each names. */
+  urls?: Record<string, string>;
   /** What to look at first; the API description unless it is given. */
   page?: string;
   /** A command to try it out, when it listens at the url. */

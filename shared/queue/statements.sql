@@ -193,6 +193,198 @@ from owned
 where row.event_id = owned.event_id
 returning row.event_id as id;
 
+-- name: outbox_events.claim
+with oldest as materialized (
+  select row.ctid as place, row.aggregate_key, row.created_at as position,
+    row.created_at as turn
+  from outbox_events row
+  where row.unfinished
+    and row.created_at >=
+      coalesce($1::timestamptz, now() - make_interval(secs => $2::float8 / 1000))
+    and (row.next_retry_at is null or row.next_retry_at <= now())
+    and (row.lease_until is null or row.lease_until <= now())
+  order by created_at
+  limit $3
+), seen as (select * from oldest), blocked as materialized (
+  select line.aggregate_key, blocking.position
+  from (select aggregate_key, max(position) as last from seen group by aggregate_key) as line
+  cross join lateral (
+    select earlier.created_at as position
+    from outbox_events earlier
+    where earlier.unfinished::int = 1
+      and earlier.aggregate_key = line.aggregate_key
+      and earlier.created_at < line.last
+      and (earlier.claim_token = any($4::uuid[])) is not true
+      and earlier.ctid not in (select place from seen)
+    order by earlier.created_at
+    limit 1
+  ) as blocking
+), free as materialized (
+  select place, aggregate_key, turn, nth
+  from (
+    select place, aggregate_key, turn, row_number() over line as nth,
+      bool_or(place is null) over line as is_blocked
+    from (
+      select place, aggregate_key, position, turn from seen
+      union all
+      select null, aggregate_key, position, null from blocked
+    ) as one
+    window line as (partition by aggregate_key order by position)
+  ) as one
+  where not is_blocked
+  order by turn, nth
+  limit $5
+), cut as (select null::timestamptz as turn),
+found as materialized (
+  select row.ctid as place, free.aggregate_key, free.nth, row.status = 'IN_FLIGHT' as taken_over
+  from free
+  join outbox_events row on row.ctid = free.place
+  where (row.next_retry_at is null or row.next_retry_at <= now())
+    and (row.lease_until is null or row.lease_until <= now())
+  for update of row skip locked
+), missing as materialized (
+  select aggregate_key, nth
+  from free
+  where place not in (select place from found)
+), claimable as (
+  select place, taken_over
+  from found
+  where not exists (
+    select from missing
+    where missing.aggregate_key = found.aggregate_key
+      and missing.nth < found.nth)
+), claimed as (
+  update outbox_events row
+  set status = 'IN_FLIGHT',
+    attempt_count = row.attempt_count + claimable.taken_over::int,
+    locked_by = $6,
+    locked_at = clock_timestamp(),
+    lease_until = now() + make_interval(secs => $7::float8 / 1000),
+    claim_token = $8,
+    last_error = null, next_retry_at = null
+  from claimable
+  where row.ctid = claimable.place
+  returning row.*, claimable.taken_over
+), changed as (
+  select event_id as id, 'The lease ran out' as error from claimed where taken_over
+), recorded as (
+  insert into outbox_attempts (event_id, outcome, worker, begun_at, error)
+  select before.event_id, 'TAKEN_OVER', before.locked_by, before.locked_at, changed.error
+  from changed
+  join outbox_events before on before.event_id = changed.id
+)
+select event_id as id, aggregate_key, attempt_count as attempt_count, taken_over,
+  event_type, payload, traceparent,
+    extract(epoch from locked_at - created_at)::float8 as age_seconds,
+  case when event_id is not distinct from scan.shown_with then scan.found end as scan
+from (
+  select json_build_object(
+      'seen', oldest.count,
+      'more', oldest.count >= $9 or free.count >= $10 or cut.turn is not null,
+      'reached', least(
+        oldest.turn, cut.turn, case when free.count >= $11 then free.turn end)::text
+    ) as found,
+    (select event_id from claimed limit 1) as shown_with
+  from (select count(*), max(turn) as turn from oldest) as oldest,
+    (select count(*), max(turn) as turn from free) as free,
+    cut
+) as scan
+left join claimed on true
+order by created_at;
+
+-- name: outbox_events.done
+with changed as (
+  update outbox_events row
+  set status = 'PUBLISHED',
+    published_at = row.locked_at + make_interval(secs => settled.after_ms / 1000),
+    stream_generation = settled.generation,
+    stream_seq = settled.sequence,
+    locked_by = null, locked_at = null, lease_until = null, claim_token = null
+  from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::bigint[], $5::bigint[])
+    as settled (id, token, after_ms, generation, sequence)
+  where row.event_id = settled.id
+    and row.claim_token = settled.token
+  returning row.event_id as id, row.last_error as error
+)
+select case when count(*) < $6 then coalesce(array_agg(id::text), '{}') end as some
+from changed;
+
+-- name: outbox_events.retry
+with changed as (
+  update outbox_events row
+  set status = 'PENDING',
+    attempt_count = row.attempt_count + 1,
+    next_retry_at = now() + make_interval(secs => settled.delay_ms / 1000),
+    last_error = settled.error,
+    locked_by = null, locked_at = null, lease_until = null, claim_token = null
+  from unnest($1::uuid[], $2::uuid[], $3::text[],
+      $4::float8[])
+    as settled (id, token, error, delay_ms)
+  where row.event_id = settled.id
+    and row.claim_token = settled.token
+  returning row.event_id as id, row.last_error as error
+), recorded as (
+  insert into outbox_attempts (event_id, outcome, worker, begun_at, error)
+  select before.event_id, 'RETRIED', before.locked_by, before.locked_at, changed.error
+  from changed
+  join outbox_events before on before.event_id = changed.id
+)
+select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
+from changed;
+
+-- name: outbox_events.failed
+with changed as (
+  update outbox_events row
+  set status = 'FAILED',
+    attempt_count = row.attempt_count + settled.attempted::int,
+    last_error = settled.error,
+    locked_by = null, locked_at = null, lease_until = null, claim_token = null
+  from unnest($1::uuid[], $2::uuid[], $3::text[],
+      $4::boolean[])
+    as settled (id, token, error, attempted)
+  where row.event_id = settled.id
+    and row.claim_token = settled.token
+  returning row.event_id as id, row.last_error as error
+), recorded as (
+  insert into outbox_attempts (event_id, outcome, worker, begun_at, error)
+  select before.event_id, 'GAVE_UP', before.locked_by, before.locked_at, changed.error
+  from changed
+  join outbox_events before on before.event_id = changed.id
+)
+select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
+from changed;
+
+-- name: outbox_events.released
+with changed as (
+  update outbox_events row
+  set status = 'PENDING',
+    next_retry_at = now() + make_interval(secs => settled.delay_ms / 1000),
+    locked_by = null, locked_at = null, lease_until = null, claim_token = null
+  from unnest($1::uuid[], $2::uuid[], $3::float8[])
+    as settled (id, token, delay_ms)
+  where row.event_id = settled.id
+    and row.claim_token = settled.token
+  returning row.event_id as id, row.last_error as error
+)
+select case when count(*) < $4 then coalesce(array_agg(id::text), '{}') end as some
+from changed;
+
+-- name: outbox_events.extend
+with owned as (
+  select row.event_id
+  from unnest($1::uuid[],
+    $2::uuid[]) as held (id, token)
+  join outbox_events row
+    on row.event_id = held.id
+    and row.claim_token = held.token
+  for update of row skip locked
+)
+update outbox_events row
+set lease_until = now() + make_interval(secs => $3::float8 / 1000)
+from owned
+where row.event_id = owned.event_id
+returning row.event_id as id;
+
 -- name: point_reservations.claim
 with oldest as materialized (
   select row.ctid as place, row.aggregate_key, row.position as position,

@@ -18,6 +18,7 @@ const secret = "pa55word";
 const required: Environment = devSettings(() => undefined, {
   postgres: () => `postgres://kenri:${secret}@127.0.0.1:9/kenri`,
   nats: "nats://127.0.0.1:9",
+  issuer: "http://127.0.0.1:9",
 });
 
 const urlPart = fc.oneof(

@@ -27,12 +27,11 @@ async function call(
 ): Promise<Replayed> {
   const body = replayRoute.body?.schema.parse({ ...range, ...fields });
   const req = { param: () => id, path: "/" };
-  // deno-lint-ignore no-explicit-any
   const input = await replayRoute.toInput(
-    body as any,
+    body as never,
     { ...sender, ...given },
-    req as any,
-    {} as any,
+    req as never,
+    {} as never,
   );
   const { result: [answer] } = await commit(database, replayCommand, [input]);
   assert.ok(answer?.status === 200, JSON.stringify(answer));

@@ -2,30 +2,18 @@
 import assert from "node:assert/strict";
 import { readConfig } from "../../entitlement/config.ts";
 import { environmentName } from "../../shared/process/program.ts";
-import { SettingsError } from "../../shared/process/settings.ts";
 import { grant } from "../support/api.ts";
 import { settingsOf } from "../support/entitlement.ts";
 import { devSettings, futureServers } from "../../tools/dev/settings.ts";
 import { configs } from "../../tools/service_configs.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { type Given, problemsWhen } from "./problems.ts";
 
 const good = settingsOf("postgres://kenri:secret@127.0.0.1:5432/entitlement");
 
-type Given = Record<string, string | undefined>;
-
 const problemsOf = (more: Given) =>
   problemsWhen(() => readConfig((name) => ({ ...good, ...more })[name]));
-
-function problemsWhen(readSettings: () => unknown): string[] {
-  try {
-    readSettings();
-    return [];
-  } catch (error) {
-    if (error instanceof SettingsError) return error.problems;
-    throw error;
-  }
-}
 
 // Every service with the settings that it can start with.
 const ofDev = devSettings(() => undefined, futureServers);
@@ -36,14 +24,31 @@ const services = Object.values(configs).map(({ schema, readConfig }) => ({
 }));
 
 const durations =
-  /(interval|lease|backoff-(base|max|min)|probe-(min|max)|ttl|window|leeway|grace|timeout|wait|ahead|after|keep)$/;
+  /(interval|lease|backoff-(base|max|min)|probe-(min|max)|ttl|idle|staleness|window|leeway|grace|timeout|wait|ahead|after|keep)$/;
+
+const origins = /^gateway\.(public-url|(account|entitlement|notification|matchmaking)\.url)$/;
 
 // Each row is for all settings whose key matches.
 const bad: [key: RegExp, problem: string, ...values: string[]][] = [
   [/tls-/, "must be a (certificate|private key) ", "secret.pem", "/a,b", "-----BEGIN SECRET-----"],
-  [/url$/, "must (be|begin) .*://", "secret", "http://u:secret@h", "postgres://", "nats://"],
+  [/url$/, "must (be|begin) (.*://|only)", "secret", "http://u:secret@h", "postgres://", "nats://"],
+  [/gateway\.issuer$/, "must be .*://", "secret", "nats://h", "http://"],
+  [origins, "must be only scheme, host and port", "https://h/secret", "https://h?secret"],
+  [
+    /gateway\.(public-url|issuer)$/,
+    "must begin with https://",
+    "http://kenri.example",
+    "http://10.0.0.1",
+  ],
+  [
+    /gateway\.issuer$/,
+    "must have no user, query or fragment",
+    "https://u:secret@h",
+    "https://h/?secret",
+  ],
+  [/issuer-servers$/, "must be urls, .*https://", "secret", "https://h,secret"],
   [/database\.url$/, "must be a url, .* postgres://", "mysql://u:secret@h"],
-  [/(issuer|audience|hostname)$/, "must not be blank"],
+  [/(issuer|audience|hostname|client-id|client-secret)$/, "must not be blank"],
   [/host$/, "must be (a host's name or address|an address such as)", "a,b", "http://secret"],
   [/^sender\.http\.host$/, "must be an address such as .*, not a name", "localhost", "127.1"],
   [/port$/, "must be a whole number from 0 ", "-1", "65536", "80a"],
@@ -59,6 +64,8 @@ const bad: [key: RegExp, problem: string, ...values: string[]][] = [
     "must be a whole number from 1 ",
     ...["0", "-1", "1.5", "many", "1e9"],
   ],
+  [/rate\.(login|user)$/, "must be a whole number from 1 ", "0", "-1", "1.5", "many", "1e9"],
+  [/proxies$/, "must be a whole number from 0 to 100", "-1", "101", "one"],
   [/max-balance$/, "must be a whole number from 1 ", "0", "-1", "1.5", "many", "1e16"],
   [/unit$/, "must be 1 to 64 of ", "A", "a b", "a:b", "x".repeat(65)],
   [/jitter/, "must be a number from 0 ", "-0.1", "1000", "half"],
@@ -67,8 +74,13 @@ const bad: [key: RegExp, problem: string, ...values: string[]][] = [
   [/tokens$/, "entry 1 must be ", "secret", "shop sha256:secret debug:read", "shop debug:read"],
   [/algorithms$/, "must be one or more of ", "none", "HS256", "RS256 HS512", "secret"],
   [/(seal|session)-key$/, "must be .*32 .*visible ASCII", "secret"],
-  [/sender\.token$/, "must be .*32 .*visible ASCII", "secret", `${"s".repeat(32)},secret`],
-  [/secret-key$/, "must be 32 random bytes, .*base64url", "secret", "5ec7e7".repeat(11)],
+  [/\.token$/, "must be .*32 .*visible ASCII", "secret", `${"s".repeat(32)},secret`],
+  [
+    /(secret-key|session\.keys)$/,
+    "must be 32 random bytes, .*base64url",
+    "secret",
+    "5ec7e7".repeat(11),
+  ],
   [/allow-addresses$/, "must be addresses or ranges", "localhost", "10.0.0.1/8", "10.0.0.0/33"],
   [/ports$/, "must be ports such as", "0", "65536", "443;8443", "443,", "https"],
   [/user-ids$/, "must be shown or hashed or hidden", "all"],

@@ -12,6 +12,8 @@ export interface Dev extends AsyncDisposable {
   exited: Promise<number>;
   entitlement: string;
   notification: string;
+  gateway: string;
+  issuer: string;
   receiver: string; // the page that shows webhooks
   ready(): Promise<void>;
   // Sends the signal to the whole process group, as a terminal does.
@@ -32,9 +34,12 @@ export async function dataFolder(): Promise<DataFolder> {
 
 export function startDev(folder: DataFolder, settings: Settings = {}, args: string[] = []): Dev {
   const ports = {
+    ACCOUNT_HTTP_PORT: `${freePort()}`,
     ENTITLEMENT_HTTP_PORT: `${freePort()}`,
+    GATEWAY_HTTP_PORT: `${freePort()}`,
     NOTIFICATION_HTTP_PORT: `${freePort()}`,
     SENDER_HTTP_PORT: `${freePort()}`,
+    KENRI_ISSUER_PORT: `${freePort()}`,
     KENRI_RECEIVER_PORT: `${freePort()}`,
   };
   const given = { ...ports, ...settings };
@@ -69,6 +74,8 @@ export function startDev(folder: DataFolder, settings: Settings = {}, args: stri
     exited,
     entitlement: `http://127.0.0.1:${given.ENTITLEMENT_HTTP_PORT}`,
     notification: `http://127.0.0.1:${given.NOTIFICATION_HTTP_PORT}`,
+    gateway: `http://127.0.0.1:${given.GATEWAY_HTTP_PORT}`,
+    issuer: `http://127.0.0.1:${given.KENRI_ISSUER_PORT}`,
     receiver: `http://127.0.0.1:${given.KENRI_RECEIVER_PORT}`,
     ready,
     pressCtrlC: async () => {

@@ -132,6 +132,12 @@ Deno.test({
     {
       await using dev = startDev(folder, {
         NATS_URL: natsUrl,
+        ACCOUNT_DATABASE_URL: url.replaceAll(database, `${database}_a`),
+        ACCOUNT_MIGRATION_DATABASE_URL: urlOf({ database: `${database}_a` }),
+        ACCOUNT_NATS_STREAM: `${stream}_a`,
+        ACCOUNT_NATS_SUBJECT: `${stream}_a.events`,
+        GATEWAY_NATS_STREAM: `${stream}_a`,
+        GATEWAY_NATS_SUBJECT: `${stream}_a.events`,
         ENTITLEMENT_DATABASE_URL: url,
         ENTITLEMENT_MIGRATION_DATABASE_URL: urlOf({ database }),
         ENTITLEMENT_NATS_STREAM: stream,
@@ -148,11 +154,11 @@ Deno.test({
       await dev.pressCtrlC();
       await dev.exited;
     }
-    for (const name of [database, `${database}_n`]) {
+    for (const name of [database, `${database}_a`, `${database}_n`]) {
       await dropDatabase(name);
       await dropRole(name);
     }
-    await deleteStream(natsUrl, stream);
+    for (const name of [stream, `${stream}_a`]) await deleteStream(natsUrl, name);
   },
 });
 

@@ -11,6 +11,7 @@ const left: Record<string, string> = {
   "notification/orders/": "it sends through another service",
   "notification/errors.ts": "the code for a missing setting of the other service",
   "sender/": "it sends for one service only",
+  "gateway/": "it asks the services behind it, and has a code for each way in which one fails",
   "entitlement/reconciliation/": "it asks the receiver of its events, and says so to operators",
   "entitlement/metrics.ts": "the help of a metric of the reconciliation",
   "entitlement/migrations/0004_operations.sql": "applied, so it must not change",
@@ -50,8 +51,10 @@ async function* filesIn(folder: string): AsyncGenerator<string> {
   }
 }
 
-// Also an ordinary word: there only a setting, a folder or a text counts.
-const words: Record<string, string> = { sender: `(?<="|/|\`)sender(?=["/.\`])` };
+// Also ordinary words: of these only a setting, a folder or a text counts.
+const words = ["sender", "account", "gateway"];
+const patternOf = (name: string) =>
+  words.includes(name) ? `(?<="|/|\`)${name}(?=["/.\`])` : `${name}(?![a-z]\\w*)`;
 
 /** The lines with the name itself, or as the beginning of a setting. Events have types of their own. */
 function namesIn(path: string, text: string): string[] {
@@ -59,9 +62,7 @@ function namesIn(path: string, text: string): string[] {
   return text.split("\n").flatMap((line, at) => {
     const rest = line.replaceAll(/(@kenri\/)?proto\/(gen\/)?\w+\//g, "");
     const isNamed = others.some((name) =>
-      new RegExp(
-        `(?<!\\w)(${words[name] ?? `${name}(?![a-z]\\w*)`}|${name.toUpperCase()}_)`,
-      ).test(rest)
+      new RegExp(`(?<!\\w)(${patternOf(name)}|${name.toUpperCase()}_)`).test(rest)
     );
     return isNamed && !isGenerated(path, line) ? [`${path}:${at + 1}: ${line.trim()}`] : [];
   });

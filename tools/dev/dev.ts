@@ -9,6 +9,7 @@ import { startNats } from "../servers/nats.ts";
 import { type Login, startPostgres } from "../servers/postgres.ts";
 import { banner } from "./banner.ts";
 import { type DataFolder, takeDataFolder } from "./data_folder.ts";
+import { issuerUrl, wantsIssuer } from "./issuer.ts";
 import { checkPorts, checkSettings } from "./preconditions.ts";
 import { defaultReceiverPort, receiverPort, startReceiverPage } from "./receiver_page.tsx";
 import { RunningService } from "./running_service.ts";
@@ -120,6 +121,7 @@ async function startWhatIsMissing(): Promise<DevServers> {
     urls: {
       ...(postgres ? { postgres: (login: Login) => postgres.urlOf(login) } : {}),
       ...(nats ? { nats: nats.url } : {}),
+      ...(wantsIssuer(read) ? { issuer: issuerUrl(read) } : {}),
     },
     folder,
     administrator: postgres?.url,

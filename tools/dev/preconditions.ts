@@ -1,18 +1,27 @@
 // Problems that can be found before any server is started.
 import { environmentName } from "../../shared/process/program.ts";
+import { SettingsError } from "../../shared/process/settings.ts";
 import { configs } from "../service_configs.ts";
 import { serviceNames } from "../services.ts";
+import { defaultIssuerPort, issuerPort, wantsIssuer } from "./issuer.ts";
 import { defaultReceiverPort, receiverPort } from "./receiver_page.tsx";
 import { devSettings, futureServers } from "./settings.ts";
 
 type Read = (name: string) => string | undefined;
 
-// Throws SettingsError with all problems.
+// Throws SettingsError with the problems of all services, each once.
 export function checkSettings(read: Read): void {
   const settings = devSettings(read, futureServers);
+  const problems = new Set<string>();
   for (const { readConfig } of Object.values(configs)) {
-    readConfig((name) => settings[name] ?? read(name));
+    try {
+      readConfig((name) => settings[name] ?? read(name));
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+    }
   }
+  if (problems.size > 0) throw new SettingsError([...problems].sort());
 }
 
 export function checkPorts(read: Read): void {
@@ -24,6 +33,9 @@ export function checkPorts(read: Read): void {
   }
   const port = read(receiverPort) ?? defaultReceiverPort;
   checkPort("the receiver of webhooks", "127.0.0.1", receiverPort, port);
+  if (wantsIssuer(read)) {
+    checkPort("the issuer", "127.0.0.1", issuerPort, read(issuerPort) ?? defaultIssuerPort);
+  }
 }
 
 function checkPort(user: string, hostname: string, name: string, port: string | undefined): void {

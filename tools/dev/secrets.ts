@@ -10,8 +10,9 @@ export async function keptSecrets(folder: DataFolder | undefined): Promise<Setti
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   });
-  if (kept !== undefined) return JSON.parse(kept);
-  const secrets = newSecrets();
+  // A file of an earlier version lacks what the services of this one need beyond it.
+  const secrets = { ...newSecrets(), ...JSON.parse(kept ?? "{}") };
+  if (JSON.stringify(secrets) === kept) return secrets;
   await writeSecret(folder.secrets, undefined, JSON.stringify(secrets));
   return secrets;
 }
@@ -22,7 +23,12 @@ export function newSecrets(): Settings {
 
 function tokens(): Settings {
   const token = randomText();
-  return { SENDER_TOKEN: token, NOTIFICATION_SENDER_TOKEN: token };
+  return {
+    SENDER_TOKEN: token,
+    NOTIFICATION_SENDER_TOKEN: token,
+    GATEWAY_SESSION_KEYS: randomText(),
+    GATEWAY_CLIENT_SECRET: randomText(),
+  };
 }
 
 function randomText(): string {

@@ -7,16 +7,18 @@ export type Settings = Record<string, string>;
 type Read = (name: string) => string | undefined;
 type Services = Record<string, Service>;
 
-/** The URLs of the embedded servers; absent where the environment names others. */
+/** The embedded servers; absent where the environment names others. */
 export interface ServerUrls {
   postgres?: (login: Login) => string;
   nats?: string;
+  issuer?: string;
 }
 
 /** Stands for servers that are still to be started. */
 export const futureServers: ServerUrls = {
   postgres: ({ database }) => `postgres://owner@127.0.0.1:5432/${database}`,
   nats: "nats://127.0.0.1:4222",
+  issuer: "http://127.0.0.1:8086",
 };
 
 // The settings of a developer's run: the embedded servers unless others are named, the standard
@@ -30,10 +32,13 @@ export function devSettings(
   const settings: Settings = { ...secrets };
   for (const service of Object.values(services)) Object.assign(settings, ownSettings(service));
   if (urls.nats) settings["NATS_URL"] = urls.nats;
+  if (urls.issuer) settings["GATEWAY_ISSUER"] = urls.issuer;
   for (const name of Object.keys(settings)) settings[name] = read(name) ?? settings[name] ?? "";
-  settings["NOTIFICATION_SENDER_URL"] = read("NOTIFICATION_SENDER_URL") ??
-    urlOf(all.sender, settings);
   for (const service of Object.values(services)) {
+    for (const [name, other] of Object.entries(service.dev?.urls ?? {})) {
+      const answering = services[other];
+      if (answering) settings[name] = read(name) ?? urlOf(answering, settings);
+    }
     Object.assign(settings, consoleSettings(service, services, settings, read));
     if (service.database) Object.assign(settings, databaseSettings(service, read, urls.postgres));
   }

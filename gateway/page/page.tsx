@@ -1,0 +1,105 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import { fileAnswer, pageAnswer } from "@kenri/shared/console/answers.ts";
+import icon from "@kenri/shared/console/icon.svg" with { type: "text" };
+import { Page } from "@kenri/shared/http/pages/page.tsx";
+import { style } from "@kenri/shared/http/pages/style.ts";
+import { refuseMethod } from "@kenri/shared/http/route.ts";
+import type { Handler } from "hono";
+import type { JSX } from "hono/jsx/jsx-runtime";
+import { Account, Entitlements, Notifications, Points } from "./cards.tsx";
+import pageStyle from "./page.css" with { type: "text" };
+import script from "./page.js" with { type: "text" };
+
+// The page of a user: account, entitlements, points and notifications, kept up to date. It is the same
+// for everybody; page.js fills it through the public API and shows the one view that applies.
+
+export function addPage(app: OpenAPIHono): void {
+  const shown = <UserPage />;
+  const routes: Record<string, Handler> = {
+    "/": (context) => pageAnswer(context, shown),
+    "/page.css": (context) => fileAnswer(context, style + pageStyle, "text/css"),
+    "/page.js": (context) => fileAnswer(context, script, "text/javascript"),
+    "/icon.svg": (context) => fileAnswer(context, icon, "image/svg+xml"),
+  };
+  for (const [path, answer] of Object.entries(routes)) {
+    app.get(path, answer);
+    app.all(path, refuseMethod("GET, HEAD"));
+  }
+}
+
+export const head = (
+  <>
+    <link rel="stylesheet" href="/page.css" />
+    <link rel="icon" href="/icon.svg" type="image/svg+xml" />
+  </>
+);
+
+export function Brand(): JSX.Element {
+  return <a class="brand" href="/">Kenri</a>;
+}
+
+function UserPage(): JSX.Element {
+  return (
+    <Page
+      title="Your account · Kenri"
+      head={
+        <>
+          {head}
+          <script type="module" src="/page.js" />
+        </>
+      }
+      bar={
+        <header class="bar">
+          <Brand />
+          <button type="button" class="quiet" id="log-out" hidden>Log out</button>
+        </header>
+      }
+    >
+      <main id="main">
+        <noscript>
+          <p class="note">This page needs JavaScript to show what is yours.</p>
+        </noscript>
+        <p class="muted" data-view="loading">One moment…</p>
+        <LoggedOut />
+        <section data-view="suspended" hidden>
+          <h1 tabindex={-1}>Your account is suspended</h1>
+          <p>
+            You can't use it until it is resumed; this page then shows it again. Ask the support why.
+          </p>
+        </section>
+        <section data-view="away" hidden>
+          <h1 tabindex={-1}>Not available</h1>
+          <p>Your account can't be shown at the moment. This page tries again by itself.</p>
+        </section>
+        <section data-view="in" hidden>
+          <div class="title">
+            <h1 tabindex={-1} id="greeting">Your account</h1>
+            <p class="live" id="live" role="status"></p>
+          </div>
+          <p class="hidden" id="news" role="status"></p>
+          <div class="cards">
+            <Notifications />
+            <div>
+              <Points />
+              <Entitlements />
+              <Account />
+            </div>
+          </div>
+        </section>
+      </main>
+    </Page>
+  );
+}
+
+function LoggedOut(): JSX.Element {
+  return (
+    <section data-view="out" class="door" hidden>
+      <p class="note" id="why" role="status" hidden></p>
+      <h1 tabindex={-1}>See what is yours</h1>
+      <p>Your account, your entitlements, your points, and your notifications as they arrive.</p>
+      <p>
+        <a class="button" href="/login?return_to=/">Log in</a>
+      </p>
+    </section>
+  );
+}
