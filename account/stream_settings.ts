@@ -1,7 +1,7 @@
 import type { NatsUse } from "@kenri/shared/nats/nats_use.ts";
 import { streamOf } from "@kenri/shared/nats/stream_settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
-import { watermarkSubject } from "@kenri/shared/outbox/watermark.ts";
+import { watermarkSubject } from "@kenri/shared/nats/watermark_subject.ts";
 import { duration, natsName, natsSubject } from "@kenri/shared/process/setting_kinds.ts";
 import { prefixed } from "@kenri/shared/process/settings.ts";
 import type { z } from "zod";

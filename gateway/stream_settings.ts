@@ -1,5 +1,5 @@
 import type { NatsUse } from "@kenri/shared/nats/nats_use.ts";
-import { watermarkSubject } from "@kenri/shared/outbox/watermark.ts";
+import { watermarkSubject } from "@kenri/shared/nats/watermark_subject.ts";
 import { natsName, natsSubject } from "@kenri/shared/process/setting_kinds.ts";
 import { prefixed } from "@kenri/shared/process/settings.ts";
 import type { z } from "zod";

@@ -64,7 +64,8 @@ function UserPage(): JSX.Element {
         <section data-view="suspended" hidden>
           <h1 tabindex={-1}>Your account is suspended</h1>
           <p>
-            You can't use it until it is resumed; this page then shows it again. Ask the support why.
+            You can't use it until it is resumed; this page then shows it again. Ask the support
+            why.
           </p>
         </section>
         <section data-view="away" hidden>

@@ -5,7 +5,7 @@ import type { NatsLink } from "../nats/link.ts";
 import type { Message } from "../nats/pull.ts";
 import { eachSession } from "../nats/sessions.ts";
 import { storedMessage } from "../nats/stored_message.ts";
-import { watermarkSubject } from "../outbox/watermark.ts";
+import { watermarkSubject } from "../nats/watermark_subject.ts";
 
 // The events of a stream for a service that keeps what it needs of them in memory. Each replica
 // receives all events, and nothing in NATS belongs to it: it subscribes to the subjects, so that it

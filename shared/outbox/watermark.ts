@@ -1,5 +1,6 @@
 import type { NatsLink } from "../nats/link.ts";
 import type { WantedStream } from "../nats/streams.ts";
+import { watermarkSubject } from "../nats/watermark_subject.ts";
 import { type Database, query } from "../postgres/postgres.ts";
 import { sql } from "../postgres/sql.ts";
 import type { Log } from "../process/log.ts";
@@ -11,10 +12,6 @@ import type { OutboxTable } from "./outbox_table.ts";
 // message without content, once a second. A service that decides by the events it has received knows
 // by it how current these are: when events wait because NATS, the relay or its process failed, there is
 // no watermark.
-
-export function watermarkSubject(subject: string): string {
-  return `${subject}.watermark`;
-}
 
 const intervalMs = 1_000;
 const currentWithinMs = 1_000; // events that are younger may be on their way
