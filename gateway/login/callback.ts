@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { slotOf } from "@kenri/shared/access/admit.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import type { Context, Handler } from "hono";
@@ -83,5 +84,6 @@ async function stateOf(
   if (!state) throw new LoginRefused("unknown or expired state");
   const browser = await openBrowser(seals, readCookie(context, cookies.login));
   if (state.browser !== browser) throw new LoginRefused("another browser began it");
+  slotOf(context)?.take("unchecked"); // while the issuer is slow, strangers keep their own slots
   return state;
 }
