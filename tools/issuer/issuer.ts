@@ -47,6 +47,7 @@ export async function startIssuer(given: Partial<Options> = {}): Promise<Issuer>
     stdout: "piped",
     stderr: "piped", // only shown if it fails, because it warns of Deno and of its own defaults
     env: { NO_COLOR: "1" },
+    detached: true, // Ctrl-C is for the starter, which ends it
   }).spawn();
   const answers = linesOf(child.stdout);
   const warnings = new Response(child.stderr).text();
