@@ -5,6 +5,7 @@ import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import type { Context, Handler } from "hono";
 import { addressOf } from "../address.ts";
 import { apiError, type ErrorCode } from "../errors.ts";
+import { loginsBy } from "../metrics.ts";
 import { readCookie } from "../session/cookies.ts";
 import { identified } from "./claims.ts";
 import { LoginRefused } from "./failures.ts";
@@ -55,9 +56,12 @@ export function endLogin(parts: LoginParts): Handler {
       if (user.account_status !== "ACTIVE") {
         throw apiError("ACCOUNT_INACTIVE", "the account is suspended");
       }
-      return redirectTo(returnTo, await beginSession(user, identity.provider, sid));
+      const cookie = await beginSession(user, identity.provider, sid);
+      loginsBy.completed.inc();
+      return redirectTo(returnTo, cookie);
     } catch (error) {
       if (!(error instanceof LoginRefused)) throw error;
+      loginsBy.refused.inc();
       log.warn("A login was refused: {reason}", { reason: error.message });
       return redirectTo("/login?error");
     }
