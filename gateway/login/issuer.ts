@@ -74,7 +74,7 @@ export class Issuer {
       });
       const claims = tokens.claims();
       if (!claims) throw new LoginRefused("there is no ID token");
-      return claims;
+      return { ...await infoOf(config, tokens.access_token, claims), ...claims };
     });
   }
 
@@ -158,6 +158,22 @@ export class Issuer {
       const failure = failureOf(error);
       throw failure instanceof LoginRefused ? new Error("it describes itself wrongly") : error;
     }
+  }
+}
+
+// Many issuers say only here what a user's name is. Without one the user can log in as well.
+async function infoOf(
+  config: openid.Configuration,
+  accessToken: string,
+  { sub, name, email }: Claims,
+): Promise<Partial<openid.UserInfoResponse>> {
+  const isComplete = name !== undefined || email !== undefined;
+  if (isComplete || !config.serverMetadata().userinfo_endpoint) return {};
+  try {
+    const { sid: _, ...info } = await openid.fetchUserInfo(config, accessToken, sub);
+    return info;
+  } catch {
+    return {};
   }
 }
 
