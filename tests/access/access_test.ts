@@ -75,6 +75,7 @@ const opened: [endpoint: RegExp, scope: Scope][] = [
   [/^POST \/v1\/orders$/, "orders:write"],
   [/^GET \/v1\/endpoints(\/\{endpoint_id\}(\/attempts)?)?$/, "endpoints:read"],
   [/^(POST|PATCH|DELETE) \/v1\/endpoints(\/|$)/, "endpoints:write"],
+  [/^GET \/v1\/users\/\{user_id\}\/notifications$/, "notifications:read"],
   [/ \/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
   [/ \/debug\//, "debug:read"],
   [/ \/operations\//, "operations:write"],
@@ -91,7 +92,7 @@ Deno.test("each endpoint needs the scope that docs/access.md states", async () =
 Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
-  assert.equal(all.length, 65, all.map(({ path }) => path).join("\n"));
+  assert.equal(all.length, 66, all.map(({ path }) => path).join("\n"));
   for (const endpoint of all) {
     const { path, method, scope } = endpoint;
     const what = `${method} ${path}`;
