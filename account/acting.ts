@@ -1,3 +1,4 @@
+import { z } from "@hono/zod-openapi";
 import { callerOf } from "@kenri/shared/access/caller.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import { uuidPattern } from "@kenri/shared/process/uuid.ts";
@@ -18,5 +19,11 @@ export function actorOf(context: Context): Actor {
   if (!uuidPattern.test(userId)) throw new ApiError("BAD_REQUEST", "X-User-Id must be a UUID");
   return { name: userId.toLowerCase(), isUser: true };
 }
+
+export const actingHeaders = {
+  "X-User-Id": z.uuid().optional().openapi({
+    description: "The user on whose behalf the caller acts; needs the scope `accounts:act-as`",
+  }),
+};
 
 export const notOwner = "only the owner of the account or an ADMIN may do this";

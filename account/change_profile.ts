@@ -4,7 +4,7 @@ import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { fieldSchema } from "@kenri/shared/http/fields.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
-import { type Actor, actorOf, notOwner } from "./acting.ts";
+import { actingHeaders, type Actor, actorOf, notOwner } from "./acting.ts";
 import { changed, type Effect, next, type Request, type Situation, unchanged } from "./change.ts";
 import { type ErrorCode, statusOfCode, userNotFound } from "./errors.ts";
 import { etagOf, notFound, shown, type User, userExample, userSchema } from "./user.ts";
@@ -37,6 +37,12 @@ export const profileRoute: CommandRoute<Fields, ChangeProfile> = {
     description: "With `X-User-Id`, only the user or an ADMIN may change it.",
     request: {
       params: z.object({ user_id: z.string() }),
+      headers: z.object({
+        ...actingHeaders,
+        "If-Match": z.string().optional().openapi({
+          description: "The `ETag` of the version to change; another version is answered with 412",
+        }),
+      }),
     },
     responses: {
       200: {

@@ -5,7 +5,7 @@ import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { actorOf, notOwner } from "./acting.ts";
+import { actingHeaders, actorOf, notOwner } from "./acting.ts";
 import { userNotFound } from "./errors.ts";
 import { etagOf, findUser, shown, userExample, userSchema } from "./user.ts";
 
@@ -16,7 +16,7 @@ export const userRoute: ScopedRoute = {
   tags: ["Accounts"],
   summary: "The account of a user",
   description: "With `X-User-Id`, only the user or an ADMIN may see it.",
-  request: { params: z.object({ user_id: z.string() }) },
+  request: { params: z.object({ user_id: z.string() }), headers: z.object(actingHeaders) },
   responses: {
     200: {
       description: "`ETag` is the version of the account",

@@ -25,11 +25,15 @@ export function described<Fields>(command: Described<Fields>): ScopedRoute {
     ...route,
     request: {
       ...route.request,
-      headers: z.object(key ? { ...keyHeader(key), ...traceHeaders } : traceHeaders),
+      headers: z.object({ ...(key ? keyHeader(key) : {}), ...ownHeaders(route), ...traceHeaders }),
       ...(body ? { body: jsonBody(body) } : {}),
     },
     responses: { ...Object.fromEntries(withHeaders), ...unreadable(command) },
   };
+}
+
+function ownHeaders({ request }: ScopedRoute): z.ZodRawShape {
+  return request?.headers instanceof z.ZodObject ? request.headers.shape : {};
 }
 
 function refusalsOf<Fields>({ key, refusals }: Described<Fields>): Responses {
