@@ -1,188 +1,97 @@
-// G-105: the profile of a user from three services, whatever one of them does.
+// A-102: what a PATCH leaves unchanged, and what If-Match refuses.
 import assert from "node:assert/strict";
-import type { Behaves, Receiver } from "../../tools/receiver/receiver.ts";
-import { until } from "../../tools/servers/wait.ts";
+import { type Account, resolve, send, startAccount } from "../support/account.ts";
 import { assertError } from "../support/api.ts";
-import { type Behind, json, startBehind } from "../support/behind.ts";
-import { logIn } from "../support/gateway.ts";
 
-let behind: Behind;
-
+let account: Account;
 Deno.test.beforeAll(async () => {
-  behind = await startBehind();
+  account = await startAccount();
 });
-Deno.test.afterAll(() => behind[Symbol.asyncDispose]());
+Deno.test.afterAll(() => account[Symbol.asyncDispose]());
 
-const names = ["account", "entitlement", "matchmaking"] as const;
-type Name = typeof names[number];
-
-const ticketId = "casual-0197f7a0-5f0c-7c3e-9b1d-2f4f3c1a9e57";
-const ticket = {
-  ticket_id: ticketId,
-  status: "QUEUED",
-  expires_at: "2026-01-02T03:04:05Z",
-  matched: null,
-};
-const book = {
-  stock_keeping_unit: "book",
-  status: "ACTIVE",
-  version: 1,
-  updated_at: "2026-01-02T03:04:05.678901Z",
-};
-
-const profileOf = (userId: string) => `/v1/users/${userId}/profile`;
-const pathAt: Record<Name, () => string> = {
-  account: () => `/v1/users/${behind.user.userId}`,
-  entitlement: () => `/v1/users/${behind.user.userId}/entitlements`,
-  matchmaking: () => `/v1/matchmaking/tickets/${ticketId}`,
-};
-const good: Record<Name, () => Behaves> = {
-  account: () => json({ ...accountAnswer(), a_new_field: 1 }),
-  entitlement: () => json({ user_id: behind.user.userId, entitlements: [book] }),
-  matchmaking: () => json(ticket),
-};
-
-const accountAnswer = () => ({
-  user_id: behind.user.userId,
-  display_name: "Ann",
-  locale: null,
-  status: "ACTIVE",
-  roles: ["USER"],
-  version: 1,
-});
-
-function allGood(): void {
-  for (const name of names) behind[name].behaveAt(pathAt[name](), good[name]());
+async function newUser(): Promise<{ path: string; user_id: string }> {
+  const subject = crypto.randomUUID();
+  const { user_id } = await resolve(account, { provider: "p", subject, name: "Ann" });
+  return { path: `${account.url}/v1/users/${user_id}`, user_id };
 }
 
-Deno.test("G-105: a profile has the account and the entitlements, and the ticket that is asked for", async () => {
-  allGood();
-  const { user, ask } = behind;
-  const parts = {
-    account: { ...accountAnswer(), a_new_field: 1 },
-    entitlement: { user_id: user.userId, entitlements: [book] },
-  };
-  const without = await ask(profileOf(user.userId));
-  assert.deepEqual([without.status, without.json], [200, { ...parts, matchmaking: null }]);
-  const withTicket = await ask(`${profileOf(user.userId)}?ticket_id=${ticketId}`);
-  assert.deepEqual([withTicket.status, withTicket.json], [200, { ...parts, matchmaking: ticket }]);
-  for (const name of names) {
-    const [asked] = behind[name].arrived(pathAt[name]()).slice(-1);
-    assert.equal(asked?.headers.get("X-User-Id"), user.userId, name);
-    assert.equal(asked?.headers.get("Cookie"), null, name);
-  }
-});
-
-Deno.test("G-105: the profile of another user is forbidden, and nobody is asked for it", async () => {
-  const other = await logIn(behind.real);
-  const asked = () =>
-    names.map((name) =>
-      behind[name].received.filter(({ path }) => !path.startsWith("/v1/sessions/")).length
-    );
-  const before = asked();
-  for (
-    const path of [profileOf(other.userId), profileOf("ann"), profileOf(`${behind.user.userId}x`)]
-  ) {
-    assertError(await behind.ask(path), 403, "PROFILE_FORBIDDEN");
-  }
-  assertError(
-    await behind.ask(`${profileOf(other.userId)}?partial=true`),
-    403,
-    "PROFILE_FORBIDDEN",
+function eventsOf(user_id: string): Promise<{ event_type: string; version: number }[]> {
+  return account.rows(
+    `select event_type, (payload->>'version')::int as version
+     from outbox_events where aggregate_key = $1 order by created_at`,
+    [user_id],
   );
-  assert.deepEqual(asked(), before);
+}
+
+Deno.test("A-102: a PATCH of one field keeps the other, and null clears a field", async () => {
+  const { path, user_id } = await newUser();
+  const shown = async (fields: unknown) => {
+    const { status, headers, json } = await send("PATCH", path, fields);
+    assert.equal(status, 200);
+    assert.equal(headers.get("ETag"), `"${json.version}"`);
+    return [json.display_name, json.locale, json.version];
+  };
+  assert.deepEqual(await shown({ locale: "en-GB" }), ["Ann", "en-GB", 2]);
+  assert.deepEqual(await shown({ display_name: "Ann B" }), ["Ann B", "en-GB", 3]);
+  assert.deepEqual(await shown({ display_name: null }), [null, "en-GB", 4]);
+  assert.deepEqual(await shown({ locale: "de", display_name: "A" }), ["A", "de", 5]);
+  const unchanged = [{}, { locale: "de" }, { display_name: "A", locale: "de" }, { status: "X" }];
+  for (const fields of unchanged) assert.deepEqual(await shown(fields), ["A", "de", 5]);
+  const types = (await eventsOf(user_id)).map(({ event_type }) => event_type);
+  assert.deepEqual(types, ["UserRegistered", ...Array(4).fill("UserUpdated")]);
+  const { json, headers } = await send("GET", path);
+  assert.deepEqual(Object.keys(json), [
+    ...["user_id", "display_name", "locale", "status", "roles", "version"],
+    ...["created_at", "updated_at"],
+  ]);
+  assert.equal(headers.get("ETag"), '"5"');
 });
 
-Deno.test("G-105: a ticket_id leads to no other path, and partial is true or false", async () => {
-  const { user, ask, matchmaking } = behind;
-  const before = matchmaking.received.length;
-  for (const bad of ["ticket_id=..", "ticket_id=", "ticket_id=.", "partial=yes", "partial="]) {
-    assertError(await ask(`${profileOf(user.userId)}?${bad}`), 400, "BAD_REQUEST");
+Deno.test("A-102: of 32 changes of the same version only one is made", async () => {
+  const { path, user_id } = await newUser();
+  const answers = await Promise.all(Array.from(
+    { length: 32 },
+    (_, i) => send("PATCH", path, { display_name: `Ann ${i}` }, { "If-Match": '"1"' }),
+  ));
+  const made = answers.filter(({ status }) => status === 200);
+  assert.equal(made.length, 1);
+  const message = "the account was changed since this version";
+  for (const answer of answers.filter(({ status }) => status !== 200)) {
+    assertError(answer, 412, "PRECONDITION_FAILED", message);
   }
-  assert.equal(matchmaking.received.length, before);
-  matchmaking.behave(404);
-  await ask(`${profileOf(user.userId)}?ticket_id=${encodeURIComponent("../x?y#z")}`);
-  assert.equal(matchmaking.received.at(-1)?.path, "/v1/matchmaking/tickets/..%2Fx%3Fy%23z");
+  const { json } = await send("GET", path);
+  assert.deepEqual(json, made[0]?.json);
+  assert.deepEqual(await eventsOf(user_id), [
+    { event_type: "UserRegistered", version: 1 },
+    { event_type: "UserUpdated", version: 2 },
+  ]);
 });
 
-const refusal = (status: number, code: string) => json({ code, message: "no" }, status);
+Deno.test("without If-Match every change is made, and each gets a version of its own", async () => {
+  const { path } = await newUser();
+  const answers = await Promise.all(
+    Array.from({ length: 32 }, (_, i) => send("PATCH", path, { display_name: `Ann ${i}` })),
+  );
+  const versions = answers.map(({ json }) => json.version).sort((a, b) => a - b);
+  assert.deepEqual(versions, Array.from({ length: 32 }, (_, i) => i + 2));
+});
 
-const failures: [failure: string, status: number, behaves: Behaves][] = [
-  ["INVALID_RESPONSE", 502, { headers: { "Content-Type": "application/json" }, body: "{" }],
-  ["INVALID_RESPONSE", 502, json({ something: "else" })],
-  ["INVALID_RESPONSE", 502, { headers: { "Content-Type": "text/html" }, body: "<html>" }],
-  ["INVALID_RESPONSE", 502, 400],
-  ["UNAUTHORIZED", 502, refusal(401, "UNAUTHORIZED")],
-  ["FORBIDDEN", 403, refusal(403, "FORBIDDEN")],
-  ["NOT_FOUND", 404, refusal(404, "NOT_FOUND")],
-  ["BAD_GATEWAY", 502, refusal(503, "SERVICE_UNAVAILABLE")],
-  ["BAD_GATEWAY", 502, { status: 302, headers: { Location: "http://127.0.0.1:9/" } }],
-  ["BAD_GATEWAY", 502, "close"],
-  ["BAD_GATEWAY", 502, "reset in body"],
-  ["BAD_GATEWAY", 502, "wrong length"],
-  ["BAD_GATEWAY", 502, "broken head"],
-  ["BAD_GATEWAY", 502, "endless body"],
-];
-
-async function assertFails(name: Name, failure: string, status: number, maxMs = 3_000) {
-  const { user, ask } = behind;
-  const code = `${name.toUpperCase()}_${failure}`;
-  const path = `${profileOf(user.userId)}?ticket_id=${ticketId}`;
-  const whole = await ask(path);
-  assertError(whole, status, code);
-  const retryAfter = whole.headers.get("Retry-After");
-  assert.equal(retryAfter !== null, status === 503, code);
-  const from = performance.now();
-  const partial = await ask(`${path}&partial=true`);
-  assert.ok(performance.now() - from < maxMs, `${code} within ${maxMs} ms`);
-  assert.equal(partial.status, 200);
-  for (const other of names) {
-    if (other === name) assert.deepEqual(partial.json[other], { unavailable: code });
-    else assert.equal("unavailable" in partial.json[other], false, `${other} beside ${code}`);
+Deno.test("If-Match takes a list and *, and neither a weak tag nor another version matches", async () => {
+  const { path } = await newUser();
+  const cases: [string, number][] = [
+    ...[['"1"', 200], ['"9", "2"', 200], ["*", 200], ['"3"', 412], ['W/"4"', 412]] as const,
+    ...[["4", 412], ["", 412], ['"04"', 412], ['"4', 412], ['"4"', 200]] as const,
+  ].map(([tag, status]) => [tag, status]);
+  for (const [i, [tag, expected]] of cases.entries()) {
+    const { status } = await send("PATCH", path, { locale: `en-${i}` }, { "If-Match": tag });
+    assert.equal(status, expected, tag);
   }
-}
+});
 
-for (const name of names) {
-  Deno.test(`G-105: whatever ${name} answers has a code of its own, and the rest is answered`, async () => {
-    for (const [failure, status, behaves] of failures) {
-      allGood();
-      behind[name].behaveAt(pathAt[name](), behaves);
-      await assertFails(name, failure, status);
-      await closeBreaker(name);
-    }
-  });
-
-  Deno.test(`G-105: ${name} is down, or slow`, async () => {
-    allGood();
-    await behind[name].stop();
-    await assertFails(name, "UNAVAILABLE", 503);
-    await behind[name].start();
-    await closeBreaker(name);
-    for (const behaves of ["hang", "hang after head", "slow body"] as const) {
-      if (name === "matchmaking" && behaves !== "slow body") continue; // it takes 6 s
-      behind[name].behaveAt(pathAt[name](), behaves);
-      await assertFails(name, "TIMEOUT", 504, name === "matchmaking" ? 6_500 : 1_000);
-      await closeBreaker(name);
-    }
-  });
-}
-
-/** A success, after which failures are counted anew. */
-async function closeBreaker(name: Name): Promise<void> {
-  allGood();
-  const path = `${profileOf(behind.user.userId)}?ticket_id=${ticketId}`;
-  await until(`${name} is asked again`, async () => (await behind.ask(path)).status === 200);
-}
-
-Deno.test("G-105: the services are asked at the same time", async () => {
-  allGood();
-  const { user, ask } = behind;
-  const slowly = (receiver: Receiver, name: Name) =>
-    receiver.behaveAt(pathAt[name](), { ...good[name]() as object, delayMs: 200 });
-  for (const name of names) slowly(behind[name], name);
-  const from = performance.now();
-  const { status } = await ask(`${profileOf(user.userId)}?ticket_id=${ticketId}`);
-  const tookMs = performance.now() - from;
-  assert.equal(status, 200);
-  assert.ok(tookMs >= 200 && tookMs < 400, `${tookMs} ms`);
+Deno.test("the end of sessions leaves the version, so that If-Match still matches", async () => {
+  const { path } = await newUser();
+  const { status } = await send("POST", `${path}/sessions:end`);
+  assert.equal(status, 204);
+  const patched = await send("PATCH", path, { locale: "en" }, { "If-Match": '"1"' });
+  assert.deepEqual([patched.status, patched.json.version], [200, 2]);
 });
