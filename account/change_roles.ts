@@ -21,10 +21,11 @@ import { allRoles, answerOf, notFound, type Role, userExample, userSchema } from
 // Sets all roles of a user.
 
 const bodySchema = z.object({
-  roles: z.array(z.string(), { error: "must be a list of roles" }).max(
-    20,
-    "must have at most 20 roles",
-  ).openapi({ description: `Of ${allRoles.join(", ")}` }),
+  roles: z.array(z.string().openapi({ enum: [...allRoles] }), { error: "must be a list of roles" })
+    .max(
+      20,
+      "must have at most 20 roles",
+    ),
 }).openapi("Roles");
 
 export interface ChangeRoles extends Request {

@@ -47,6 +47,7 @@ export const endAllRoute: CommandRoute<undefined, EndSessions> = {
     request: { params: z.object({ user_id: z.string() }) },
     responses: {
       204: { description: "All sessions that began until now have ended" },
+      400: errorAnswer("The user_id is not percent-encoded UTF-8"),
       404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),
     },
   },
@@ -75,7 +76,7 @@ export const endOneRoute: CommandRoute<z.output<typeof bodySchema>, EndSession> 
     tags: ["Sessions"],
     summary: "End one session",
     description: "A repeated request changes nothing.",
-    request: { params: z.object({ session_id: z.string() }) },
+    request: { params: z.object({ session_id: z.uuid() }) },
     responses: {
       204: { description: "The session has ended" },
       404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),

@@ -4,7 +4,10 @@ import { accountClient } from "./account_client.ts";
 import { gatewayApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { openDependencies } from "./dependencies.ts";
+import { Issuer } from "./login/issuer.ts";
 import { program } from "./program.ts";
+import { ratesOf } from "./rate.ts";
+import { sessionBeginner } from "./session/begin_session.ts";
 import { sessionCheck } from "./session/check.ts";
 import { cookiesOf } from "./session/cookies.ts";
 import { CsrfTokens } from "./session/csrf.ts";
@@ -22,11 +25,14 @@ await runService(program, readConfig, (config, { log }) => {
   const cookies = cookiesOf(publicUrl);
   const sessions = new SessionCookies(seals, options);
   const known = new KnownAccounts(options);
+  const rates = ratesOf(config.limits);
   const feed = accountFeed({ link: nats.link, log, known, account }, config.feed);
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
   }
+  const rates = ratesOf(config.limits);
   const app = gatewayApp({
+    dependencies,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
     log,
@@ -35,7 +41,15 @@ await runService(program, readConfig, (config, { log }) => {
     check: sessionCheck({ feed, known, account, stalenessMs: options.stalenessMs }),
     csrf: new CsrfTokens(options.keys),
     publicUrl,
-    admitUser: () => {},
+    admitUser: rates.user,
+    account,
+    known,
+    login: {
+      ...{ issuer: new Issuer(config.issuer, log), seals, cookies, account, publicUrl, rates, log },
+      beginSession: sessionBeginner({ cookies, sessions, known, options }),
+      sessionMs: options.ttlMs,
+      trustedProxies: config.trustedProxies,
+    },
   });
   return {
     app,
