@@ -13,6 +13,7 @@ import { changeCommand } from "./change_account.ts";
 import { profileRoute } from "./change_profile.ts";
 import { rolesRoute } from "./change_roles.ts";
 import { resumeRoute, suspendRoute } from "./change_status.ts";
+import { endOfIdentityRoute } from "./end_identity.ts";
 import { endAllRoute, endOneRoute } from "./end_sessions.ts";
 import { statusOfCode } from "./errors.ts";
 import { getUser, userRoute } from "./get_user.ts";
@@ -47,6 +48,7 @@ export function accountApp(
   });
   const changes = commandBatch(database, changeCommand, toRelay);
   addRoute(app, resolveRoute, resolveIdentity(database, toRelay.wake));
+  addCommand(app, changes, endOfIdentityRoute(database));
   addCommand(app, changes, suspendRoute);
   addCommand(app, changes, resumeRoute);
   addRoute(app, userRoute, getUser(database));

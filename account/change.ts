@@ -1,5 +1,7 @@
 import type { Answer, Decision } from "@kenri/shared/commands/answer.ts";
 import type { Trace } from "@kenri/shared/http/trace.ts";
+import type { Context } from "hono";
+import { actorOf } from "./acting.ts";
 import type { User } from "./user.ts";
 
 // A change of an account, or the end of sessions of its user: what its decision depends on, and what
@@ -9,6 +11,15 @@ export interface Request extends Trace {
   userId: string; // of the account, as it was written in the path
   actor: string; // the user or the caller who changes it
   reason?: string;
+  forUser?: boolean; // the actor is a user, and may do only what this user may
+}
+
+export function madeBy(
+  context: Context,
+  { traceId, traceparent }: Trace,
+): Omit<Request, "userId"> {
+  const { name, isUser } = actorOf(context);
+  return { actor: name, forUser: isUser, traceId, traceparent };
 }
 
 export interface Situation {

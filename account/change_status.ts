@@ -3,10 +3,11 @@ import type { Decision } from "@kenri/shared/commands/answer.ts";
 import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
-import { actorOf } from "./acting.ts";
+import { actingHeader } from "./acting.ts";
 import {
   changed,
   type Effect,
+  madeBy,
   next,
   noContent,
   type Request,
@@ -50,18 +51,17 @@ function statusRoute(
         404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),
       },
     },
+    headers: actingHeader,
     body: { schema: bodySchema, example: { reason: "spam" } },
     ...(action === "SUSPEND" ? { refusals: lastAdminRefusal } : {}),
-    count: countAs(action === "SUSPEND" ? "suspend" : "resume"),
-    toInput: ({ reason }, { traceId, traceparent }, req, context) => ({
+    toInput: ({ reason }, sender, req, context) => ({
       kind: "status",
       action,
       userId: pathPart(req, "user_id"),
-      actor: actorOf(context).name,
       reason,
-      traceId,
-      traceparent,
+      ...madeBy(context, sender),
     }),
+    count: countAs(action === "SUSPEND" ? "suspend" : "resume"),
   };
 }
 

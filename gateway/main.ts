@@ -4,8 +4,11 @@ import { accountClient } from "./account_client.ts";
 import { gatewayApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { openDependencies } from "./dependencies.ts";
+import { Issuer } from "./login/issuer.ts";
 import { observeKnown } from "./metrics.ts";
 import { program } from "./program.ts";
+import { ratesOf } from "./rate.ts";
+import { sessionBeginner } from "./session/begin_session.ts";
 import { sessionCheck } from "./session/check.ts";
 import { cookiesOf } from "./session/cookies.ts";
 import { CsrfTokens } from "./session/csrf.ts";
@@ -23,6 +26,7 @@ await runService(program, readConfig, (config, { log }) => {
   const cookies = cookiesOf(publicUrl);
   const sessions = new SessionCookies(seals, options);
   const known = new KnownAccounts(options);
+  const rates = ratesOf(config.limits);
   const feed = accountFeed({ link: nats.link, log, known, account }, config.feed);
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
@@ -32,6 +36,7 @@ await runService(program, readConfig, (config, { log }) => {
   const operators = { natsIsAvailable: () => nats.link.connected, feed, known, stalenessMs };
   const app = gatewayApp({
     operators: config.debug ? operators : undefined,
+    dependencies,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
     log,
@@ -40,7 +45,15 @@ await runService(program, readConfig, (config, { log }) => {
     check: sessionCheck({ feed, known, account, stalenessMs }),
     csrf: new CsrfTokens(options.keys),
     publicUrl,
-    admitUser: () => {},
+    admitUser: rates.user,
+    account,
+    known,
+    login: {
+      ...{ issuer: new Issuer(config.issuer, log), seals, cookies, account, publicUrl, rates, log },
+      beginSession: sessionBeginner({ cookies, sessions, known, options }),
+      sessionMs: options.ttlMs,
+      trustedProxies: config.trustedProxies,
+    },
   });
   return {
     app,

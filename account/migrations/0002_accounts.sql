@@ -36,6 +36,21 @@ create table account_roles (
 );
 create index account_roles_admins on account_roles (user_id) where role = 'ADMIN';
 
+-- What an account is at the moment of the call. A volatile function reads with a snapshot of its own, so
+-- a statement that has waited for a lock gets the state of that moment, with the roles of its version.
+create function newest_state(id uuid)
+returns table (status text, version bigint, session_epoch bigint, roles text[])
+language sql volatile as $$
+  select users.status, users.version, users.session_epoch, array(
+      select account_roles.role
+      from account_roles
+      where account_roles.user_id = users.user_id
+      order by array_position(array['USER', 'SUPPORT', 'ADMIN'], account_roles.role)
+    )
+  from users
+  where users.user_id = id
+$$;
+
 -- audit_logs: each change of an account and each end of sessions. Append-only for the service.
 create table audit_logs (
   audit_id uuid primary key, -- of its event
@@ -74,6 +89,7 @@ begin
     where occurred_at < now() - make_interval(days => greatest(days, (select keep_days from audit_retention)))
     order by occurred_at
     limit 1000
+    for update skip locked -- so that several replicas share the work
   );
   get diagnostics deleted = row_count;
   return deleted;

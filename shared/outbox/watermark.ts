@@ -34,7 +34,10 @@ export async function publishWatermarks(
     const session = link.current;
     if (stop.aborted || !session) continue;
     try {
-      if (await isCurrent(database, outbox)) {
+      const askedAt = performance.now();
+      const current = await isCurrent(database, outbox);
+      // What a process that was frozen meanwhile has read says nothing about now.
+      if (current && performance.now() - askedAt < currentWithinMs) {
         for (const subject of subjects) session.connection.publish(watermarkSubject(subject));
       }
       failing = false;

@@ -12,7 +12,7 @@ type Services = Record<string, Service>;
 export interface ServerUrls {
   postgres?: (login: Login) => string;
   nats?: string;
-  issuer?: string;
+  issuer?: string | undefined;
 }
 
 /** Stands for servers that are still to be started. */
