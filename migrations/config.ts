@@ -1,5 +1,5 @@
 import * as all from "@kenri/services.ts";
-import type { Service } from "@kenri/shared/process/program.ts";
+import { environmentName, type Service } from "@kenri/shared/process/program.ts";
 import {
   environment,
   parseSettings,
@@ -35,6 +35,19 @@ export function schemaOf(services: Record<string, Service>): z.ZodObject {
 
 export const schema: z.ZodObject = schemaOf(all);
 
+// Not every service has to be deployed. Without any url all of them are named as missing.
+function chosenOf(
+  services: Record<string, Service>,
+  read: typeof environment,
+): Record<string, Service> {
+  const isSet = ({ name }: Service) =>
+    ["database.url", "migration.database.url"].some((key) =>
+      read(environmentName(`${name}.${key}`))
+    );
+  const chosen = withDatabase(services).filter(isSet).map((service) => [service.name, service]);
+  return chosen.length > 0 ? Object.fromEntries(chosen) : services;
+}
+
 export interface DatabaseUrls {
   service: string;
   ownerUrl: string;
@@ -47,8 +60,9 @@ export function readDatabaseUrls(
   read: typeof environment = environment,
   services: Record<string, Service> = all,
 ): DatabaseUrls[] {
-  const settings = parseSettings(schemaOf(services), read);
-  return withDatabase(services).map(({ name, database }) => {
+  const chosen = chosenOf(services, read);
+  const settings = parseSettings(schemaOf(chosen), read);
+  return withDatabase(chosen).map(({ name, database }) => {
     const own = unprefixed<string, OwnSettings & Record<string, unknown>>(name, settings as never);
     const serviceUrl = own["database.url"];
     const ofOwner = Object.keys(database.ownerSettings ?? {}).map((key) => [key, own[key]]);

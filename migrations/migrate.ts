@@ -1,4 +1,4 @@
-// deno task migrate: brings both databases up to date. It may run at any time, any number of times
+// deno task migrate: brings every database up to date whose url is set. It may run at any time, any number of times
 // at once. The owner's URL must lead to PostgreSQL itself and not to a pooler that shares sessions,
 // because the lock belongs to the session.
 import { environment, SettingsError } from "@kenri/shared/process/settings.ts";

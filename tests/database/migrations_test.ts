@@ -170,8 +170,13 @@ Deno.test("the command migrates both databases and prints no password", async ()
 });
 
 Deno.test("the command names all missing and wrong settings, and prints no password", async () => {
+  const none = await runCommand({});
+  for (const service of ["ENTITLEMENT", "NOTIFICATION", "ACCOUNT"]) {
+    assert.match(none.output, new RegExp(`${service}_DATABASE_URL is required`));
+  }
   const { code, output } = await runCommand({
     ENTITLEMENT_MIGRATION_DATABASE_URL: "mysql://owner:top-secret@127.0.0.1/entitlement",
+    NOTIFICATION_MIGRATION_DATABASE_URL: "postgres://owner:top-secret@127.0.0.1/notification",
   });
   assert.equal(code, 1);
   assert.match(output, /ENTITLEMENT_DATABASE_URL is required/);
