@@ -10,8 +10,8 @@ import type { User } from "./user.ts";
 export interface Request extends Trace {
   userId: string; // of the account, as it was written in the path
   actor: string; // the user or the caller who changes it
-  reason?: string;
   forUser?: boolean; // the actor is a user, and may do only what this user may
+  reason?: string;
 }
 
 export function madeBy(

@@ -18,11 +18,11 @@ import { renewCookie } from "./session/renew_cookie.ts";
 
 export interface AppParts extends AdmitParts, LogoutParts {
   dependencies: Dependencies;
+  login: LoginParts;
   operators: StatusParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
-  login: LoginParts;
 }
 
 export function gatewayApp(parts: AppParts): OpenAPIHono {

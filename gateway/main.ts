@@ -26,17 +26,17 @@ await runService(program, readConfig, (config, { log }) => {
   const cookies = cookiesOf(publicUrl);
   const sessions = new SessionCookies(seals, options);
   const known = new KnownAccounts(options);
-  const rates = ratesOf(config.limits);
   const feed = accountFeed({ link: nats.link, log, known, account }, config.feed);
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
   }
+  const rates = ratesOf(config.limits);
   observeKnown(feed, known);
   const { stalenessMs } = options;
   const operators = { natsIsAvailable: () => nats.link.connected, feed, known, stalenessMs };
   const app = gatewayApp({
-    operators: config.debug ? operators : undefined,
     dependencies,
+    operators: config.debug ? operators : undefined,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
     log,
