@@ -1,7 +1,8 @@
 import { wantsPage } from "@kenri/shared/access/admit.ts";
 import { toApiError } from "@kenri/shared/http/error_answers.ts";
 import type { ApiError } from "@kenri/shared/http/errors.ts";
-import { Page, pageAnswer, rendered } from "@kenri/shared/http/pages/page.tsx";
+import { pageAnswer } from "@kenri/shared/console/answers.ts";
+import { Page } from "@kenri/shared/http/pages/page.tsx";
 import type { Log } from "@kenri/shared/process/log.ts";
 import type { Handler } from "hono";
 
