@@ -1,6 +1,6 @@
 import type { NatsLink } from "../nats/link.ts";
 import type { WantedStream } from "../nats/streams.ts";
-import { watermarkSubject } from "../nats/watermark_subject.ts";
+import { watermarkLagMs, watermarkSubject } from "../nats/watermark_subject.ts";
 import { type Database, query } from "../postgres/postgres.ts";
 import { sql } from "../postgres/sql.ts";
 import type { Log } from "../process/log.ts";
@@ -14,7 +14,6 @@ import type { OutboxTable } from "./outbox_table.ts";
 // no watermark.
 
 const intervalMs = 1_000;
-const currentWithinMs = 1_000; // events that are younger may be on their way
 
 export interface WatermarkParts {
   database: Database;
@@ -34,7 +33,10 @@ export async function publishWatermarks(
     const session = link.current;
     if (stop.aborted || !session) continue;
     try {
-      if (await isCurrent(database, outbox)) {
+      const askedAt = performance.now();
+      const isCurrentThen = await isCurrent(database, outbox);
+      // An answer that waited, such as while this process stood still, says nothing about now.
+      if (isCurrentThen && performance.now() - askedAt < watermarkLagMs) {
         for (const subject of subjects) session.connection.publish(watermarkSubject(subject));
       }
       failing = false;
@@ -47,7 +49,7 @@ export async function publishWatermarks(
 
 // An event that failed for good was not published either.
 async function isCurrent(database: Database, outbox: OutboxTable): Promise<boolean> {
-  const late = sql`created_at < now() - make_interval(secs => ${currentWithinMs / 1_000})`;
+  const late = sql`created_at < now() - make_interval(secs => ${watermarkLagMs / 1_000})`;
   const [row] = await query<{ current: boolean }>(
     database,
     sql`

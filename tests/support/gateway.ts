@@ -9,6 +9,7 @@ import {
   type Settings,
   startService,
 } from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
 import { type Account, resolve } from "./account.ts";
 import { type Answer, call } from "./api.ts";
 
@@ -32,6 +33,11 @@ export function startGateway(account: Account, more: Settings = {}): Promise<Ser
     NATS_URL: settings["NATS_URL"] ?? "",
     ...more,
   });
+}
+
+export function untilConnected({ log }: ServiceProcess): Promise<void> {
+  const connected = () => log.some(({ message }) => message.startsWith("Connected to NATS"));
+  return until("the gateway is connected to NATS", connected);
 }
 
 export interface LoggedIn {
