@@ -38,7 +38,7 @@ const refusals: Record<string, string> = {
   OAUTH_JWT_CLAIM_COMPARISON_FAILED: "wrong claim",
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: "expired token",
   OAUTH_KEY_SELECTION_FAILED: "unknown key",
-  OAUTH_UNSUPPORTED_OPERATION: "unknown algorithm",
+  OAUTH_UNSUPPORTED_OPERATION: "unsupported answer",
 };
 
 function failureOfAnswer({ code = "", message, cause }: ClientError): LoginRefused | string {
