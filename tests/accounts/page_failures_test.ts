@@ -95,3 +95,21 @@ inBrowser("when another user logs in, nothing of the first one stays", async () 
     for (const left of [first, "secret-book", "first.one"]) assert.ok(!html.includes(left), left);
   });
 });
+
+inBrowser("a login that begins under another name of this machine comes back, too", async () => {
+  await withTab(async (tab) => {
+    const { url } = people.stack;
+    const { port } = new URL(url);
+    await tab.goto(`http://localhost:${port}/login?return_to=/?from=localhost`);
+    await chooseUser(tab, "ann");
+    await untilShown(tab, "in");
+    assert.equal(await tab.evaluate("location.href"), `${url}/?from=localhost`);
+    await tab.goto(`http://localhost:${port}/`);
+    await untilShown(tab, "in");
+    assert.equal(await tab.evaluate("location.href"), `${url}/`);
+  });
+  const { other, url } = people.stack;
+  const { status, headers } = await fetch(`${other.url}/login`, { redirect: "manual" });
+  assert.equal(status, 302);
+  assert.ok(!headers.get("Location")?.startsWith(url), "another port may be another replica");
+});
