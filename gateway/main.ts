@@ -31,7 +31,6 @@ await runService(program, readConfig, (config, { log }) => {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
   }
   const rates = ratesOf(config.limits);
-  const app = gatewayApp({
     dependencies,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
