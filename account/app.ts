@@ -18,19 +18,21 @@ import { endAllRoute, endOneRoute } from "./end_sessions.ts";
 import { statusOfCode } from "./errors.ts";
 import { getUser, userRoute } from "./get_user.ts";
 import { auditRoute, listAudit } from "./list_audit.ts";
+import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 import { resolveIdentity, resolveRoute } from "./resolve_identity.ts";
 import { endedRoute, listEnded, sessionState, stateRoute } from "./sessions.ts";
 
 export interface AppParts {
   database: Database;
   toRelay: Handover<OutboxRow>;
+  operators: OperatorParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
 export function accountApp(
-  { database, toRelay, checks, authenticator, log }: AppParts,
+  { database, toRelay, operators, checks, authenticator, log }: AppParts,
 ): OpenAPIHono {
   const app = createApp({
     title: "Kenri account",
@@ -57,5 +59,6 @@ export function accountApp(
   addRoute(app, endedRoute, listEnded(database));
   addCommand(app, changes, endOneRoute);
   addRoute(app, stateRoute, sessionState(database));
+  if (operators) addOperatorRoutes(app, { database, toRelay }, operators);
   return app;
 }

@@ -67,16 +67,12 @@ function statusRoute(
 
 export function decideStatus(request: ChangeStatus, situation: Situation): Decision<Effect> {
   const { user } = situation;
-  const { action, reason } = request;
+  const { action } = request;
   if (!user) return unchanged(notFound);
   const status = action === "SUSPEND" ? "SUSPENDED" : "ACTIVE";
   if (user.status === status) return unchanged(noContent);
   const losesAdmin = status === "SUSPENDED" && user.roles.includes("ADMIN");
   if (losesAdmin && situation.isLastAdmin) return unchanged(lastAdmin);
-  return changed(
-    request,
-    situation,
-    { action, user: next(user, situation, { status }), reason },
-    noContent,
-  );
+  const after = next(user, situation, { status });
+  return changed(request, situation, { action, user: after }, noContent);
 }

@@ -9,6 +9,7 @@ import { statusOfCode } from "./errors.ts";
 import { logout, type LogoutParts, logoutRoute } from "./logout.ts";
 import { addLogin, type LoginParts } from "./login/routes.ts";
 import { me, meRoute } from "./me.ts";
+import { status, type StatusParts, statusRoute } from "./operators/status.ts";
 import { addPage } from "./page/page.tsx";
 import { addPassedRoutes } from "./pass_on.ts";
 import { profile, profileRoute } from "./profile.ts";
@@ -17,14 +18,15 @@ import { renewCookie } from "./session/renew_cookie.ts";
 
 export interface AppParts extends AdmitParts, LogoutParts {
   dependencies: Dependencies;
+  login: LoginParts;
+  operators: StatusParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
-  login: LoginParts;
 }
 
 export function gatewayApp(parts: AppParts): OpenAPIHono {
-  const { checks, authenticator, log, csrf } = parts;
+  const { operators, checks, authenticator, log, csrf } = parts;
   const app = createApp({
     title: "Kenri gateway",
     tags: [
@@ -44,5 +46,6 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
   addRoute(app, profileRoute, profile(parts.dependencies));
   addPassedRoutes(app, parts.dependencies);
   addRoute(app, logoutRoute, logout(parts));
+  if (operators) addRoute(app, statusRoute, status(operators));
   return app;
 }

@@ -96,6 +96,17 @@ begin
 end $$;
 revoke execute on function delete_old_audit(integer) from public;
 
+-- Erases the reasons in the audit of a user who was erased: they may say something of the person.
+create function erase_audit_reasons(erased uuid) returns void
+language sql security definer set search_path = public, pg_temp as $$
+  update audit_logs
+  set reason = 'erased'
+  where user_id = erased
+    and reason is not null
+    and exists (select from users where user_id = erased and status = 'DELETED');
+$$;
+revoke execute on function erase_audit_reasons(uuid) from public;
+
 -- ended_sessions: those that ended alone, until they would have expired.
 create table ended_sessions (
   session_id uuid primary key,

@@ -11,6 +11,7 @@ import { freshDatabase, type TestDatabase } from "./databases.ts";
 import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
 
 export interface Account extends StreamNames, AsyncDisposable {
+  [Symbol.asyncDispose](): Promise<void>;
   url: string;
   service: ServiceProcess;
   database: TestDatabase;

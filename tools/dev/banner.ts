@@ -1,3 +1,4 @@
+import { hasConsole } from "../../shared/operators/looks.ts";
 import type { Service } from "../../shared/process/program.ts";
 
 interface Listening extends Pick<Service, "name" | "dev" | "looks"> {
@@ -16,7 +17,9 @@ export function banner(services: Listening[], { webhooks, issuer, urlsFile }: Ot
     `  ${name.padEnd(width)}  ${url}   (${url}${dev?.page ?? "/openapi.json"})`
   );
   const commands = services.flatMap(({ url, dev }) => dev?.tryOut ? `    ${dev.tryOut(url)}` : []);
-  const consoles = services.filter(({ looks }) => looks).map(({ url }) => `    ${url}/console`);
+  const consoles = services.filter(({ looks }) => hasConsole(looks)).map(({ url }) =>
+    `    ${url}/console`
+  );
   const servers = urlsFile === undefined ? "" : `
   URLs and passwords of PostgreSQL and NATS are in a file that only you can read:
 
