@@ -26,7 +26,6 @@ await runService(program, readConfig, (config, { log }) => {
   const cookies = cookiesOf(publicUrl);
   const sessions = new SessionCookies(seals, options);
   const known = new KnownAccounts(options);
-  const rates = ratesOf(config.limits);
   const feed = accountFeed({ link: nats.link, log, known, account }, config.feed);
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");

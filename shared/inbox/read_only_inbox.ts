@@ -5,7 +5,7 @@ import type { NatsLink } from "../nats/link.ts";
 import type { Message } from "../nats/pull.ts";
 import { eachSession } from "../nats/sessions.ts";
 import { storedMessage } from "../nats/stored_message.ts";
-import { watermarkSubject } from "../nats/watermark_subject.ts";
+import { watermarkLagMs, watermarkSubject } from "../nats/watermark_subject.ts";
 
 // The events of a stream for a service that keeps what it needs of them in memory. Each replica
 // receives all events, and nothing in NATS belongs to it: it subscribes to the subjects, so that it
@@ -46,7 +46,8 @@ export class ReadOnlyInbox<Event> {
     return performance.now() - this.#currentAt;
   }
 
-  // The time since the last watermark: since then the stream had every event of its owner.
+  // The time since the stream had every event of its owner, as the last watermark says. It may have
+  // waited in the connection, but the server has sent it after its last answer to a question of ours.
   get watermarkAgeMs(): number {
     return performance.now() - this.#watermarkAt;
   }
@@ -69,7 +70,7 @@ export class ReadOnlyInbox<Event> {
           })
         );
         if (watermarksOf !== undefined) {
-          const callback = () => void (this.#watermarkAt = performance.now());
+          const callback = () => void (this.#watermarkAt = this.#currentAt - watermarkLagMs);
           subscriptions.push(connection.subscribe(watermarkSubject(watermarksOf), { callback }));
         }
         try {

@@ -2,3 +2,6 @@
 export function watermarkSubject(subject: string): string {
   return `${subject}.watermark`;
 }
+
+// Events that are younger may be on their way, so a watermark is about this much earlier.
+export const watermarkLagMs = 1_000;

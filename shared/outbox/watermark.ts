@@ -1,6 +1,6 @@
 import type { NatsLink } from "../nats/link.ts";
 import type { WantedStream } from "../nats/streams.ts";
-import { watermarkSubject } from "../nats/watermark_subject.ts";
+import { watermarkLagMs, watermarkSubject } from "../nats/watermark_subject.ts";
 import { type Database, query } from "../postgres/postgres.ts";
 import { sql } from "../postgres/sql.ts";
 import type { Log } from "../process/log.ts";
@@ -14,7 +14,6 @@ import type { OutboxTable } from "./outbox_table.ts";
 // no watermark.
 
 const intervalMs = 1_000;
-const currentWithinMs = 1_000; // events that are younger may be on their way
 
 export interface WatermarkParts {
   database: Database;
@@ -35,9 +34,9 @@ export async function publishWatermarks(
     if (stop.aborted || !session) continue;
     try {
       const askedAt = performance.now();
-      const current = await isCurrent(database, outbox);
-      // What a process that was frozen meanwhile has read says nothing about now.
-      if (current && performance.now() - askedAt < currentWithinMs) {
+      const isCurrentThen = await isCurrent(database, outbox);
+      // An answer that waited, such as while this process stood still, says nothing about now.
+      if (isCurrentThen && performance.now() - askedAt < watermarkLagMs) {
         for (const subject of subjects) session.connection.publish(watermarkSubject(subject));
       }
       failing = false;
@@ -50,7 +49,7 @@ export async function publishWatermarks(
 
 // An event that failed for good was not published either.
 async function isCurrent(database: Database, outbox: OutboxTable): Promise<boolean> {
-  const late = sql`created_at < now() - make_interval(secs => ${currentWithinMs / 1_000})`;
+  const late = sql`created_at < now() - make_interval(secs => ${watermarkLagMs / 1_000})`;
   const [row] = await query<{ current: boolean }>(
     database,
     sql`

@@ -1,7 +1,6 @@
 // G-101 by plain HTTP: who has logged in at the issuer has a session, and nobody else gets one.
 import assert from "node:assert/strict";
-import { startGateway } from "../support/gateway.ts";
-import { Browser, type LoginStack, startLoginStack } from "../support/login.ts";
+import { Browser, startLoginStack } from "../support/login.ts";
 
 Deno.test("G-101: a user logs in at the issuer and has a session", async () => {
   await using stack = await startLoginStack();
