@@ -30,6 +30,7 @@ await runService(program, readConfig, (config, { log }) => {
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
   }
+  const rates = ratesOf(config.limits);
   observeKnown(feed, known);
   const { stalenessMs } = options;
   const operators = { natsIsAvailable: () => nats.link.connected, feed, known, stalenessMs };
