@@ -1,17 +1,13 @@
 // What must hold of accounts and sessions in a chaos run: each acknowledged change is recorded once,
 // and gateways let in whom they should.
-import type {
-  AccountChange,
-  AccountEvidence,
-  SessionLook,
-  UserSession,
-} from "./account_clients.ts";
+import type { AccountChange, AccountEvidence } from "./account_clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Injected, wasDone } from "./inject.ts";
 import { accountInvariantsOf } from "./invariants/account_invariants.ts";
 import type { AccountTables } from "./invariants/account_tables.ts";
 import { type Invariant, invariant } from "./invariants/invariant.ts";
 import { areExplainedBy } from "./run_invariants.ts";
+import type { SessionLook, UserSession } from "./session_watch.ts";
 
 export function accountChecks(evidence: Evidence): Invariant[] {
   const { accountTables: tables, accounts } = evidence;

@@ -2,14 +2,16 @@
 // changes the profile, is suspended and resumed, gets roles, and whose sessions end; all the time it
 // looks at both gateways whether the user's sessions are let in.
 import { setTimeout as pause } from "node:timers/promises";
-import { cookiesOf } from "../../gateway/session/cookies.ts";
-import { Seals } from "../../gateway/session/seal.ts";
-import { SessionCookies } from "../../gateway/session/session.ts";
 import type { HttpRequest } from "../load/http_request.ts";
-import { attempt, RepeatingClient } from "../load/repeating_client.ts";
-import { plantedSecretKey } from "../planted.ts";
+import { RepeatingClient } from "../load/repeating_client.ts";
 import { Random } from "./random.ts";
-import { gatewayUrl } from "./replica_settings.ts";
+import {
+  beginSession,
+  type SessionLook,
+  sessionMs,
+  type UserSession,
+  Watch,
+} from "./session_watch.ts";
 
 const kinds = ["profile", "suspend", "resume", "roles", "end", "end all"] as const;
 export type AccountChangeKind = "login" | typeof kinds[number];
@@ -26,21 +28,6 @@ export interface AccountChange {
   answeredAt: number;
   attempts: number;
   answer: { status: number; body: string } | undefined;
-}
-
-export interface UserSession {
-  sessionId: string;
-  userId: string;
-  beganAt: number;
-}
-
-/** One request with a session to a gateway. */
-export interface SessionLook {
-  gateway: string;
-  sessionId: string;
-  sentAt: number;
-  answeredAt: number;
-  status: number | undefined; // undefined without an answer
 }
 
 export interface AccountEvidence {
@@ -65,20 +52,11 @@ interface AccountLoadOptions {
 const clients = 4;
 const stepsOfUser = 6;
 const stepMs = 700;
-const lookMs = 500;
 /** An ended session is looked at for longer than the bound within which it must have ended everywhere. */
 const lingerMs = 10_000;
 const attemptTimeoutMs = 3_000;
 
 const provider = "https://issuer.example";
-/** Longer than the clock of a gateway jumps. */
-const sessionMs = 6 * 86_400_000;
-
-const cookies = cookiesOf(gatewayUrl);
-const sealed = new SessionCookies(
-  new Seals([Uint8Array.fromBase64(plantedSecretKey, { alphabet: "base64url" })]),
-  { idleMs: sessionMs },
-);
 
 export function startAccountLoad({ accounts, gateways, seed }: AccountLoadOptions): AccountLoad {
   const stopping = new AbortController();
@@ -213,47 +191,12 @@ class Life {
 
   async #begin(stop: AbortSignal): Promise<void> {
     const { found, gateways } = this.#parts;
-    const beganAt = Date.now();
-    const session = { sessionId: crypto.randomUUID(), userId: this.#userId, beganAt };
+    const { session, cookie } = await beginSession(this.#userId, this.#epoch);
     found.sessions.push(session);
-    const cookie = await sealed.seal({
-      ...{ ...session, provider, epoch: this.#epoch },
-      ...{ issuedAtMs: beganAt, expiresAtMs: beganAt + sessionMs },
-    });
-    this.#current = new Watch(session, `${cookies.session}=${cookie}`);
-    gateways.forEach((url, i) => void this.#current?.look(`gateway-${i + 1}`, url, found, stop));
-  }
-}
-
-/** Looks again and again whether a session is let in. */
-class Watch {
-  readonly session: UserSession;
-  readonly #cookie: string;
-  #untilMs = Infinity;
-
-  constructor(session: UserSession, cookie: string) {
-    this.session = session;
-    this.#cookie = cookie;
-  }
-
-  endsIn(ms: number): void {
-    this.#untilMs = Math.min(this.#untilMs, performance.now() + ms);
-  }
-
-  async look(
-    gateway: string,
-    url: string,
-    { looks }: AccountEvidence,
-    stop: AbortSignal,
-  ): Promise<void> {
-    const init = { method: "GET", headers: { Cookie: this.#cookie } };
-    const { sessionId } = this.session;
-    while (!stop.aborted && performance.now() < this.#untilMs) {
-      const one = await attempt(url, { path: "/v1/me", init }, attemptTimeoutMs);
-      const { sentAt, answeredAt, answer } = one;
-      looks.push({ gateway, sessionId, sentAt, answeredAt, status: answer?.status });
-      await pause(lookMs, undefined, { signal: stop }).catch(() => {});
-    }
+    this.#current = new Watch(session, cookie);
+    gateways.forEach((url, i) =>
+      void this.#current?.look(`gateway-${i + 1}`, url, found.looks, stop)
+    );
   }
 }
 

@@ -5,7 +5,7 @@ import { durable, pointsDurable } from "../load/stage.ts";
 import { readAccountTables } from "./invariants/account_tables.ts";
 import type { OwnerUrls } from "./invariants/invariants.ts";
 import { readAllTables, unrest } from "./invariants/tables.ts";
-import { startAccountLoad } from "./account_clients.ts";
+import { type AccountLoad, startAccountLoad } from "./account_clients.ts";
 import { check } from "./checker.ts";
 import { type Load, startLoad } from "./clients.ts";
 import { type Evidence, readGivenUp, readSaid } from "./evidence.ts";
@@ -38,7 +38,7 @@ export interface ChaosOwners extends OwnerUrls {
 }
 
 export async function run(options: RunOptions): Promise<Report> {
-  const { seed, minutes, changesPerSecond, users, folder, say, quiet, stop } = options;
+  const { seed, minutes, folder, say, quiet, stop } = options;
   const plan = planOf({ ...options, targets: targetsOf(kenri) });
   await Deno.writeTextFile(`${folder}/plan.txt`, plan.map(textOf).join("\n"));
   const logFile = `${folder}/services.log`;
@@ -52,19 +52,7 @@ export async function run(options: RunOptions): Promise<Report> {
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   await stack.receivers.register(stack.replica("notification-1").url);
   const messages = new Messages(stack.nats.server.url, seed);
-  const load = startLoad({
-    urls: stack.clientUrls("entitlement"),
-    orders: {
-      urls: stack.clientUrls("notification"),
-      to: stack.receivers.urlOf(plainReceiver),
-    },
-    ...{ changesPerSecond, users, seed },
-  });
-  const accounts = startAccountLoad({
-    accounts: stack.clientUrls("account"),
-    gateways: stack.clientUrls("gateway"),
-    seed,
-  });
+  const { load, accounts } = startLoads(stack, options);
   const { injected, done } = injectFaults(
     plan,
     stack,
@@ -111,6 +99,26 @@ export async function run(options: RunOptions): Promise<Report> {
     say(`\n${timelines}\n\nThe plan:\n${plan.map(textOf).join("\n")}`);
   }
   return report;
+}
+
+function startLoads(
+  stack: Stack,
+  { changesPerSecond, users, seed }: RunOptions,
+): { load: Load; accounts: AccountLoad } {
+  const load = startLoad({
+    urls: stack.clientUrls("entitlement"),
+    orders: {
+      urls: stack.clientUrls("notification"),
+      to: stack.receivers.urlOf(plainReceiver),
+    },
+    ...{ changesPerSecond, users, seed },
+  });
+  const accounts = startAccountLoad({
+    accounts: stack.clientUrls("account"),
+    gateways: stack.clientUrls("gateway"),
+    seed,
+  });
+  return { load, accounts };
 }
 
 /** Waits until all requests are answered and all work is finished. */

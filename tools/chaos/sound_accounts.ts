@@ -1,12 +1,8 @@
 // The evidence about one user of a small run, for tests that damage it: two logins at once, a
 // suspension and its end, a change of roles, and two sessions, of which one ended alone.
-import type {
-  AccountChange,
-  AccountChangeKind,
-  SessionLook,
-  UserSession,
-} from "./account_clients.ts";
+import type { AccountChange, AccountChangeKind } from "./account_clients.ts";
 import type { Evidence } from "./evidence.ts";
+import type { SessionLook, UserSession } from "./session_watch.ts";
 
 const user = { user_id: "u-1" };
 const [alone, last] = ["s-1", "s-2"];
