@@ -13,23 +13,26 @@ import { changeCommand } from "./change_account.ts";
 import { profileRoute } from "./change_profile.ts";
 import { rolesRoute } from "./change_roles.ts";
 import { resumeRoute, suspendRoute } from "./change_status.ts";
+import { endOfIdentityRoute } from "./end_identity.ts";
 import { endAllRoute, endOneRoute } from "./end_sessions.ts";
 import { statusOfCode } from "./errors.ts";
 import { getUser, userRoute } from "./get_user.ts";
 import { auditRoute, listAudit } from "./list_audit.ts";
+import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 import { resolveIdentity, resolveRoute } from "./resolve_identity.ts";
 import { endedRoute, listEnded, sessionState, stateRoute } from "./sessions.ts";
 
 export interface AppParts {
   database: Database;
   toRelay: Handover<OutboxRow>;
+  operators: OperatorParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
 export function accountApp(
-  { database, toRelay, checks, authenticator, log }: AppParts,
+  { database, toRelay, operators, checks, authenticator, log }: AppParts,
 ): OpenAPIHono {
   const app = createApp({
     title: "Kenri account",
@@ -45,6 +48,7 @@ export function accountApp(
   });
   const changes = commandBatch(database, changeCommand, toRelay);
   addRoute(app, resolveRoute, resolveIdentity(database, toRelay.wake));
+  addCommand(app, changes, endOfIdentityRoute(database));
   addCommand(app, changes, suspendRoute);
   addCommand(app, changes, resumeRoute);
   addRoute(app, userRoute, getUser(database));
@@ -55,5 +59,6 @@ export function accountApp(
   addRoute(app, endedRoute, listEnded(database));
   addCommand(app, changes, endOneRoute);
   addRoute(app, stateRoute, sessionState(database));
+  if (operators) addOperatorRoutes(app, { database, toRelay }, operators);
   return app;
 }

@@ -1,5 +1,7 @@
 import type { Answer, Decision } from "@kenri/shared/commands/answer.ts";
 import type { Trace } from "@kenri/shared/http/trace.ts";
+import type { Context } from "hono";
+import { actorOf } from "./acting.ts";
 import type { User } from "./user.ts";
 
 // A change of an account, or the end of sessions of its user: what its decision depends on, and what
@@ -8,6 +10,16 @@ import type { User } from "./user.ts";
 export interface Request extends Trace {
   userId: string; // of the account, as it was written in the path
   actor: string; // the user or the caller who changes it
+  forUser?: boolean; // the actor is a user, and may do only what this user may
+  reason?: string;
+}
+
+export function madeBy(
+  context: Context,
+  { traceId, traceparent }: Trace,
+): Omit<Request, "userId"> {
+  const { name, isUser } = actorOf(context);
+  return { actor: name, forUser: isUser, traceId, traceparent };
 }
 
 export interface Situation {
@@ -25,7 +37,8 @@ export type Action =
   | "RESUME"
   | "CHANGE_ROLES"
   | "END_SESSIONS"
-  | "END_SESSION";
+  | "END_SESSION"
+  | "ERASE";
 
 export const eventTypeOf: Record<Action, string> = {
   UPDATE: "UserUpdated",
@@ -34,6 +47,7 @@ export const eventTypeOf: Record<Action, string> = {
   CHANGE_ROLES: "RolesChanged",
   END_SESSIONS: "SessionsEnded",
   END_SESSION: "SessionEnded",
+  ERASE: "SessionsEnded", // with the status DELETED
 };
 
 export interface EndedSession {
@@ -64,7 +78,6 @@ export type Effect =
 interface Changed {
   action: Action;
   user: User;
-  reason?: string;
   detail?: Record<string, unknown>;
   session?: EndedSession;
 }
@@ -72,12 +85,12 @@ interface Changed {
 export function changed(
   request: Request,
   { at, eventId }: Situation,
-  { action, user, reason, detail = {}, session }: Changed,
+  { action, user, detail = {}, session }: Changed,
   answer: Answer,
 ): Decision<Effect> {
   const change: Change = {
     ...{ request, action, user, at, eventId, detail },
-    reason: reason ?? null,
+    reason: request.reason ?? null,
     session: session ?? null,
   };
   return {

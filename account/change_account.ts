@@ -1,13 +1,16 @@
+import { type Answer, refusal } from "@kenri/shared/commands/answer.ts";
 import type { Command } from "@kenri/shared/commands/command.ts";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { query, type Transaction, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidPattern, uuidv7 } from "@kenri/shared/process/uuid.ts";
-import type { Effect, Situation } from "./change.ts";
+import { notAdmin, notOwner } from "./acting.ts";
+import { type Effect, type Situation, unchanged } from "./change.ts";
 import { type ChangeProfile, decideProfile } from "./change_profile.ts";
 import { type ChangeRoles, decideRoles } from "./change_roles.ts";
 import { type ChangeStatus, decideStatus } from "./change_status.ts";
 import { decideEnd, decideEndAll, type EndSession, type EndSessions } from "./end_sessions.ts";
+import { statusOfCode } from "./errors.ts";
 import {
   announceChanges,
   storeAudit,
@@ -22,8 +25,9 @@ import { type User, userColumns } from "./user.ts";
 
 export type Input = ChangeProfile | ChangeStatus | ChangeRoles | EndSessions | EndSession;
 
-// Those that may take the role from the last ADMIN are carried out one after the other as well.
-const locksAdmins: Record<Input["kind"], boolean> = {
+// Those that may take the role from the last ADMIN are carried out one after the other as well. For a
+// user, only an ADMIN may make them.
+const concernsAdmins: Record<Input["kind"], boolean> = {
   profile: false,
   status: true,
   roles: true,
@@ -38,9 +42,10 @@ export const changeCommand: Command<Input, Situation, Effect, OutboxRow> = {
   name: "accounts",
   answerTtlMs: 0, // none is stored: to repeat a request changes nothing
   identityOf: () => undefined,
-  locksOf: ({ kind, userId }) => [userLock(userId), ...(locksAdmins[kind] ? [adminsLock] : [])],
+  locksOf: ({ kind, userId }) => [userLock(userId), ...(concernsAdmins[kind] ? [adminsLock] : [])],
   find: findSituations,
   decide: (input, situation) => {
+    if (isForbidden(input, situation)) return unchanged(forbidden(input));
     switch (input.kind) {
       case "profile":
         return decideProfile(input, situation);
@@ -62,6 +67,19 @@ export const changeCommand: Command<Input, Situation, Effect, OutboxRow> = {
     session: storeEndedSessions,
   },
 };
+
+function isForbidden(
+  { kind, forUser, actor, userId }: Input,
+  { actorIsAdmin }: Situation,
+): boolean {
+  const isOwner = actor === userId.toLowerCase() && !concernsAdmins[kind];
+  return forUser === true && !isOwner && !actorIsAdmin;
+}
+
+function forbidden({ kind }: Input): Answer {
+  const message = concernsAdmins[kind] ? notAdmin : notOwner;
+  return refusal(statusOfCode, "state_conflict", "FORBIDDEN", message);
+}
 
 interface Found {
   user: User;

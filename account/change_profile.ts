@@ -4,10 +4,19 @@ import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { fieldSchema } from "@kenri/shared/http/fields.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
-import { type Actor, actorOf, notOwner } from "./acting.ts";
-import { changed, type Effect, next, type Request, type Situation, unchanged } from "./change.ts";
+import { actingHeader, notOwner } from "./acting.ts";
+import {
+  changed,
+  type Effect,
+  madeBy,
+  next,
+  type Request,
+  type Situation,
+  unchanged,
+} from "./change.ts";
 import { type ErrorCode, statusOfCode, userNotFound } from "./errors.ts";
-import { etagOf, notFound, shown, type User, userExample, userSchema } from "./user.ts";
+import { countAs } from "./metrics.ts";
+import { answerOf, etagOf, notFound, type User, userExample, userSchema } from "./user.ts";
 
 // PATCH of an account: a field that is absent stays as it is, and one that is null is cleared.
 
@@ -21,7 +30,6 @@ type Fields = z.output<typeof bodySchema>;
 export interface ChangeProfile extends Request {
   kind: "profile";
   fields: Fields;
-  by: Actor;
   ifMatch: string | null;
 }
 
@@ -52,28 +60,27 @@ export const profileRoute: CommandRoute<Fields, ChangeProfile> = {
       }),
     },
   },
-  body: { schema: bodySchema, example: { display_name: "Ann", locale: "en-GB" } },
-  toInput: (fields, sender, req, context) => {
-    const by = actorOf(context);
-    const { traceId, traceparent } = sender;
-    return {
-      kind: "profile",
-      userId: pathPart(req, "user_id"),
-      actor: by.name,
-      by,
-      fields,
-      ifMatch: req.raw.headers.get("If-Match"),
-      traceId,
-      traceparent,
-    };
+  headers: {
+    ...actingHeader,
+    "If-Match": z.string().optional().openapi({
+      description: "The `ETag` of the version that is to be changed",
+      example: '"1"',
+    }),
   },
+  body: { schema: bodySchema, example: { display_name: "Ann", locale: "en-GB" } },
+  toInput: (fields, sender, req, context) => ({
+    kind: "profile",
+    userId: pathPart(req, "user_id"),
+    fields,
+    ifMatch: req.raw.headers.get("If-Match"),
+    ...madeBy(context, sender),
+  }),
+  count: countAs("profile"),
 };
 
 export function decideProfile(request: ChangeProfile, situation: Situation): Decision<Effect> {
   const { user } = situation;
-  const { by, fields, ifMatch } = request;
-  const isOwner = by.name === request.userId.toLowerCase();
-  if (by.isUser && !isOwner && !situation.actorIsAdmin) return unchanged(forbidden);
+  const { fields, ifMatch } = request;
   if (!user) return unchanged(notFound);
   if (ifMatch !== null && !matches(ifMatch, user)) return unchanged(preconditionFailed);
   const { display_name = user.display_name, locale = user.locale } = fields;
@@ -90,15 +97,9 @@ function matches(header: string, user: User): boolean {
   return header.split(",").some((tag) => tag.trim() === "*" || tag.trim() === etagOf(user));
 }
 
-const forbidden = refusal(statusOfCode, "state_conflict", "FORBIDDEN", notOwner);
 const preconditionFailed = refusal(
   statusOfCode,
   "state_conflict",
   "PRECONDITION_FAILED",
   versionIsOld,
 );
-
-function answerOf(user: User) {
-  const body = JSON.stringify(shown(user));
-  return { status: 200, body, outcome: "applied" as const, headers: { "ETag": etagOf(user) } };
-}

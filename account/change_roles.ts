@@ -3,28 +3,29 @@ import type { Decision } from "@kenri/shared/commands/answer.ts";
 import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
-import { actorOf } from "./acting.ts";
-import { changed, type Effect, next, type Request, type Situation, unchanged } from "./change.ts";
+import { actingHeader } from "./acting.ts";
+import {
+  changed,
+  type Effect,
+  madeBy,
+  next,
+  type Request,
+  type Situation,
+  unchanged,
+} from "./change.ts";
 import { lastAdmin, lastAdminRefusal } from "./last_admin.ts";
 import { apiError, userNotFound } from "./errors.ts";
-import {
-  allRoles,
-  etagOf,
-  notFound,
-  type Role,
-  shown,
-  type User,
-  userExample,
-  userSchema,
-} from "./user.ts";
+import { countAs } from "./metrics.ts";
+import { allRoles, answerOf, notFound, type Role, userExample, userSchema } from "./user.ts";
 
 // Sets all roles of a user.
 
 const bodySchema = z.object({
-  roles: z.array(z.string(), { error: "must be a list of roles" }).max(
-    20,
-    "must have at most 20 roles",
-  ).openapi({ description: `Of ${allRoles.join(", ")}` }),
+  roles: z.array(z.string().openapi({ enum: [...allRoles] }), { error: "must be a list of roles" })
+    .max(
+      20,
+      "must have at most 20 roles",
+    ),
 }).openapi("Roles");
 
 export interface ChangeRoles extends Request {
@@ -48,17 +49,17 @@ export const rolesRoute: CommandRoute<{ roles: string[] }, ChangeRoles> = {
       404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),
     },
   },
+  headers: actingHeader,
   body: { schema: bodySchema, example: { roles: ["USER", "SUPPORT"] } },
   invalid: { ROLE_UNKNOWN: "roles must be of USER, SUPPORT, ADMIN" },
   refusals: lastAdminRefusal,
-  toInput: ({ roles }, { traceId, traceparent }, req, context) => ({
+  toInput: ({ roles }, sender, req, context) => ({
     kind: "roles",
     userId: pathPart(req, "user_id"),
-    actor: actorOf(context).name,
     roles: readRoles(roles),
-    traceId,
-    traceparent,
+    ...madeBy(context, sender),
   }),
+  count: countAs("roles"),
 };
 
 function readRoles(named: string[]): Role[] {
@@ -85,9 +86,4 @@ export function decideRoles(request: ChangeRoles, situation: Situation): Decisio
     { action: "CHANGE_ROLES", user: after, detail },
     answerOf(after),
   );
-}
-
-function answerOf(user: User) {
-  const body = JSON.stringify(shown(user));
-  return { status: 200, body, outcome: "applied" as const, headers: { "ETag": etagOf(user) } };
 }

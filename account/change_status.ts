@@ -3,10 +3,11 @@ import type { Decision } from "@kenri/shared/commands/answer.ts";
 import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import { errorAnswer, fieldSchema } from "@kenri/shared/http/fields.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
-import { actorOf } from "./acting.ts";
+import { actingHeader } from "./acting.ts";
 import {
   changed,
   type Effect,
+  madeBy,
   next,
   noContent,
   type Request,
@@ -15,6 +16,7 @@ import {
 } from "./change.ts";
 import { userNotFound } from "./errors.ts";
 import { lastAdmin, lastAdminRefusal } from "./last_admin.ts";
+import { countAs } from "./metrics.ts";
 import { notFound } from "./user.ts";
 
 // Suspends and resumes an account. A suspended user keeps the sessions, which work again after the
@@ -49,32 +51,28 @@ function statusRoute(
         404: errorAnswer("There is no such user", { NOT_FOUND: userNotFound }),
       },
     },
+    headers: actingHeader,
     body: { schema: bodySchema, example: { reason: "spam" } },
     ...(action === "SUSPEND" ? { refusals: lastAdminRefusal } : {}),
-    toInput: ({ reason }, { traceId, traceparent }, req, context) => ({
+    toInput: ({ reason }, sender, req, context) => ({
       kind: "status",
       action,
       userId: pathPart(req, "user_id"),
-      actor: actorOf(context).name,
       reason,
-      traceId,
-      traceparent,
+      ...madeBy(context, sender),
     }),
+    count: countAs(action === "SUSPEND" ? "suspend" : "resume"),
   };
 }
 
 export function decideStatus(request: ChangeStatus, situation: Situation): Decision<Effect> {
   const { user } = situation;
-  const { action, reason } = request;
+  const { action } = request;
   if (!user) return unchanged(notFound);
   const status = action === "SUSPEND" ? "SUSPENDED" : "ACTIVE";
   if (user.status === status) return unchanged(noContent);
   const losesAdmin = status === "SUSPENDED" && user.roles.includes("ADMIN");
   if (losesAdmin && situation.isLastAdmin) return unchanged(lastAdmin);
-  return changed(
-    request,
-    situation,
-    { action, user: next(user, situation, { status }), reason },
-    noContent,
-  );
+  const after = next(user, situation, { status });
+  return changed(request, situation, { action, user: after }, noContent);
 }

@@ -5,7 +5,7 @@ import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import { pathPart } from "@kenri/shared/http/route.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
-import { actorOf, notOwner } from "./acting.ts";
+import { actingHeader, type Actor, actorOf, notAdmin, notOwner } from "./acting.ts";
 import { userNotFound } from "./errors.ts";
 import { etagOf, findUser, shown, userExample, userSchema } from "./user.ts";
 
@@ -16,7 +16,7 @@ export const userRoute: ScopedRoute = {
   tags: ["Accounts"],
   summary: "The account of a user",
   description: "With `X-User-Id`, only the user or an ADMIN may see it.",
-  request: { params: z.object({ user_id: z.string() }) },
+  request: { params: z.object({ user_id: z.string() }), headers: z.object(actingHeader) },
   responses: {
     200: {
       description: "`ETag` is the version of the account",
@@ -33,14 +33,25 @@ export const userRoute: ScopedRoute = {
 export function getUser(database: Database): Handler {
   return async (context) => {
     const userId = pathPart(context.req, "user_id");
-    const { name, isUser } = actorOf(context);
-    if (isUser && name !== userId.toLowerCase()) {
-      const actor = await findUser(database, name);
-      const isAdmin = actor?.status === "ACTIVE" && actor.roles.includes("ADMIN");
-      if (!isAdmin) throw new ApiError("FORBIDDEN", notOwner);
-    }
+    await requireOwner(database, actorOf(context), userId);
     const user = await findUser(database, userId);
     if (!user) throw new ApiError("NOT_FOUND", userNotFound);
     return Response.json(shown(user), { headers: { "ETag": etagOf(user) } });
   };
+}
+
+async function requireOwner(database: Database, actor: Actor, userId: string): Promise<void> {
+  if (actor.name !== userId.toLowerCase()) await requireAdmin(database, actor, notOwner);
+}
+
+// A user whose account is not active has no rights.
+export async function requireAdmin(
+  database: Database,
+  { name, isUser }: Actor,
+  refusal = notAdmin,
+): Promise<void> {
+  if (!isUser) return;
+  const user = await findUser(database, name);
+  const isAdmin = user?.status === "ACTIVE" && user.roles.includes("ADMIN");
+  if (!isAdmin) throw new ApiError("FORBIDDEN", refusal);
 }

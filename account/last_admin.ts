@@ -3,14 +3,14 @@ import { statusOfCode } from "./errors.ts";
 
 // Somebody must have the role ADMIN in an active account, once anybody has had it.
 
-const message = "the user is the last ADMIN";
+export const lastAdminMessage = "the user is the last ADMIN";
 export const lastAdmin = refusal(
   statusOfCode,
   "state_conflict",
   "LAST_ADMIN",
-  message,
+  lastAdminMessage,
 );
 export const lastAdminRefusal = {
   description: "Nobody would be left who has the role ADMIN",
-  messages: { LAST_ADMIN: message },
+  messages: { LAST_ADMIN: lastAdminMessage },
 };

@@ -15,7 +15,9 @@ import { type Database, query, utc } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
 import { uuidPattern } from "@kenri/shared/process/uuid.ts";
 import type { Handler } from "hono";
+import { actingHeader, actorOf } from "./acting.ts";
 import { userNotFound } from "./errors.ts";
+import { requireAdmin } from "./get_user.ts";
 
 const requestSchema = z.object(pageFields());
 
@@ -44,7 +46,11 @@ export const auditRoute: ScopedRoute = {
   tags: ["Accounts"],
   summary: "What was changed in an account, by whom and why",
   description: "The newest first.",
-  request: { params: z.object({ user_id: z.string() }), query: requestSchema },
+  request: {
+    params: z.object({ user_id: z.string() }),
+    query: requestSchema,
+    headers: z.object(actingHeader),
+  },
   responses: {
     200: {
       description: "Empty for an unknown user; next_cursor is present if there are more",
@@ -58,10 +64,12 @@ export const auditRoute: ScopedRoute = {
 };
 
 export function listAudit(database: Database): Handler {
-  return async ({ req }) => {
+  return async (context) => {
+    const { req } = context;
     const userId = pathPart(req, "user_id");
     if (!uuidPattern.test(userId)) throw new ApiError("NOT_FOUND", userNotFound);
     const { limit, cursor } = valid(requestSchema.safeParse(req.query()));
+    await requireAdmin(database, actorOf(context));
     const [at, id] = readCursor(cursor, positionSchema) ?? lastPosition;
     const found = await query<AccountAuditEntry & Record<string, unknown>>(
       database,

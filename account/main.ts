@@ -1,3 +1,4 @@
+import { addConsole } from "@kenri/shared/console/console.tsx";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import { publishWatermarks } from "@kenri/shared/outbox/watermark.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
@@ -7,6 +8,7 @@ import { Handover } from "@kenri/shared/queue/handover.ts";
 import { accountApp } from "./app.ts";
 import { backlogFigures } from "./backlog.ts";
 import { readConfig } from "./config.ts";
+import { accountConsole } from "./operators/console.tsx";
 import { outbox as outboxTable } from "./outbox.ts";
 import { program } from "./program.ts";
 import { publishEvents } from "./publish_events.ts";
@@ -17,15 +19,19 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const tables = openTables(program, config, log, backlogFigures);
   const nats = openNats(program, config, log, { needsNats: outbox.enabled });
   const authenticator = openAccess(program, config, log);
-  const [{ database }, { link }] = [tables, nats];
+  const [{ database }, { link, natsIsAvailable }] = [tables, nats];
   const toRelay = new Handover<OutboxRow>();
   const app = accountApp({
     database,
     toRelay,
+    operators: config.debug ? { natsIsAvailable } : undefined,
     checks: { ...tables.checks, ...nats.checks },
     authenticator,
     log,
   });
+  const console = config.debug
+    ? [addConsole(app, authenticator, accountConsole, config.consolePeers)]
+    : [];
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
@@ -45,6 +51,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
         (signal) => cleanAccount(database, retention, log, signal),
         log,
       ),
+      ...console,
     ],
     close: () => closeAll(nats, tables),
   };

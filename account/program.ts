@@ -1,5 +1,6 @@
 import type { Service } from "@kenri/shared/process/program.ts";
 import { schemaVersion, settings } from "./derived.ts";
+import { looks } from "./operators/looks.ts";
 
 export const program: Service = {
   name: "account",
@@ -7,4 +8,5 @@ export const program: Service = {
   database: { schemaVersion, ownerSettings: { "retention.audit-days": "400" } },
   usesNats: true,
   settings,
+  looks,
 };

@@ -15,7 +15,7 @@ import { activeTraceparent } from "@kenri/shared/telemetry/tracing.ts";
 import type { Handler } from "hono";
 import { countResolved } from "./metrics.ts";
 import { outbox } from "./outbox.ts";
-import { allRoles, etagOf, rolesOf, statuses, type User } from "./user.ts";
+import { allRoles, etagOf, statuses, type User } from "./user.ts";
 
 // Who logs in: the identity at a provider becomes the user that it belongs to. The first login
 // registers the user.
@@ -23,10 +23,15 @@ import { allRoles, etagOf, rolesOf, statuses, type User } from "./user.ts";
 const requestSchema = z.object({
   provider: fieldSchema().openapi({ description: "The issuer of the identity" }),
   subject: fieldSchema().openapi({ description: "The identity at this issuer (`sub`)" }),
-  email: fieldSchema().nullish(),
+  email: fieldSchema().nullish().openapi({
+    description: "Without it, what is known of the email stays as it is",
+  }),
   email_verified: z.boolean("must be true or false").nullish(),
   name: fieldSchema().nullish().openapi({ description: "Only the first login uses it" }),
-  picture: z.url("must be a url").max(2048, "must have at most 2048 characters").nullish(),
+  picture: z.url({ protocol: /^https?$/, error: "must be an http or https url" })
+    .max(2048, "must have at most 2048 characters")
+    .regex(/^[^\p{Cc}]*$/u, "must not have control characters")
+    .nullish().openapi({ description: "Only the first login uses it" }),
 }).openapi("Identity");
 
 const answerSchema = z.object({
@@ -87,9 +92,9 @@ type Resolved =
   & Record<string, unknown>;
 
 // One statement, so that the first logins of one identity at the same time lead to one user and none
-// of them fails. The key of `identities` decides which of them registers the user: the others wait
-// for its commit, and update the row. They don't see the user's other rows, which are newer than
-// their statement, but an insert with "on conflict" meets the newest.
+// of them fails. The key of `identities` decides which of them registers the user. The others wait for
+// its commit. What they waited for is newer than the snapshot of the statement, so they look at the
+// account with a new one.
 export async function findOrRegister(
   database: Database,
   { provider, subject, email, email_verified, name, picture }: Identity,
@@ -97,6 +102,7 @@ export async function findOrRegister(
   { traceId, traceparent }: Trace,
 ): Promise<Resolved> {
   const [userId, eventId] = [uuidv7(), uuidv7()];
+  const knowsEmail = email !== undefined; // the issuer may not have been asked for it
   const event = sql`select ${eventId}::uuid as event_id, 'UserRegistered' as event_type,
       user_id::text as aggregate_key, ${traceparent}::text as traceparent, created_at,
       jsonb_build_object(
@@ -112,20 +118,17 @@ export async function findOrRegister(
       insert into identities as known (provider, subject, user_id, email, email_verified)
       values (${provider}, ${subject}, ${userId}, ${email ?? null}, ${email_verified ?? null})
       on conflict (provider, subject) do update set
-        email = excluded.email,
-        email_verified = excluded.email_verified,
+        email = case when ${knowsEmail} then excluded.email else known.email end,
+        email_verified =
+          case when ${knowsEmail} then excluded.email_verified else known.email_verified end,
         last_login_at = now()
-      returning user_id
-    ), account as (
-      insert into users as account (user_id, display_name, picture)
+      returning user_id, user_id = ${userId} as is_new
+    ), registered as (
+      insert into users (user_id, display_name, picture)
       select user_id, ${name ?? null}, ${picture ?? null}
       from known
-      on conflict (user_id) do update set session_epoch = account.session_epoch
+      where is_new
       returning *
-    ), registered as (
-      select *
-      from account
-      where user_id = ${userId}
     ), role as (
       insert into account_roles (user_id, role)
       select user_id, 'USER'
@@ -137,15 +140,17 @@ export async function findOrRegister(
         jsonb_build_object('provider', ${provider}::text), ${traceId}
       from registered
     ), announced as (${insertsEvents(outbox, event)})
-    select account.user_id, account.status as account_status, account.session_epoch,
-      account.version,
-      case
-        when seen.user_id is null then array['USER'] -- registered since the statement began
-        else ${rolesOf(sql`account.user_id`)}
-      end as roles,
-      account.user_id = ${userId} as is_new
-    from account
-    left join users seen on seen.user_id = account.user_id`,
+    select known.user_id, state.status as account_status, state.roles, state.session_epoch,
+      state.version, known.is_new
+    from known
+    cross join lateral (
+      select status, version, session_epoch, array['USER'] as roles
+      from registered
+      union all
+      select status, version, session_epoch, roles
+      from newest_state(known.user_id)
+      where not known.is_new
+    ) as state`,
   );
   if (!resolved) throw new Error("The statement that resolves an identity returned no row");
   return resolved;

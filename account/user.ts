@@ -53,6 +53,11 @@ export function shown({ session_epoch: _, ...user }: User): Omit<User, "session_
 
 export const etagOf = ({ version }: Pick<User, "version">): string => `"${version}"`;
 
+export function answerOf(user: User): Answer {
+  const body = JSON.stringify(shown(user));
+  return { status: 200, body, outcome: "applied", headers: { "ETag": etagOf(user) } };
+}
+
 export const notFound: Answer = refusal(
   statusOfCode,
   "state_conflict",

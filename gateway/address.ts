@@ -8,5 +8,11 @@ export function addressOf(context: Context, trustedProxies: number): string {
   if (trustedProxies === 0) return peer;
   const entries = (context.req.raw.headers.get("X-Forwarded-For") ?? "")
     .split(",").map((entry) => entry.trim()).filter((entry) => entry !== "");
-  return entries.at(-trustedProxies) ?? entries[0] ?? peer;
+  return withoutPort(entries.at(-trustedProxies) ?? entries[0] ?? peer);
+}
+
+// Some proxies also write the port, which is another one for each connection.
+function withoutPort(entry: string): string {
+  const [, inBrackets, ipv4] = /^(?:\[(.+)\](?::\d+)?|([\d.]+):\d+)$/.exec(entry) ?? [];
+  return inBrackets ?? ipv4 ?? entry;
 }

@@ -4,22 +4,35 @@ import { createApp } from "@kenri/shared/http/app.ts";
 import type { Checks } from "@kenri/shared/http/common_routes.ts";
 import { addRoute } from "@kenri/shared/http/route.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { statusOfCode } from "./errors.ts";
+import { logout, type LogoutParts, logoutRoute } from "./logout.ts";
+import { addLogin, type LoginParts } from "./login/routes.ts";
 import { me, meRoute } from "./me.ts";
+import { status, type StatusParts, statusRoute } from "./operators/status.ts";
+import { addPage } from "./page/page.tsx";
+import { addPassedRoutes } from "./pass_on.ts";
+import { profile, profileRoute } from "./profile.ts";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
 
-export interface AppParts extends AdmitParts {
+export interface AppParts extends AdmitParts, LogoutParts {
+  dependencies: Dependencies;
+  login: LoginParts;
+  operators: StatusParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
 export function gatewayApp(parts: AppParts): OpenAPIHono {
-  const { checks, authenticator, log, csrf } = parts;
+  const { operators, checks, authenticator, log, csrf } = parts;
   const app = createApp({
     title: "Kenri gateway",
-    tags: [{ name: "People", description: "What a person who is logged in sees and does." }],
+    tags: [
+      { name: "Login", description: "The way to the issuer and back." },
+      { name: "People", description: "What a person who is logged in sees and does." },
+    ],
     errors: statusOfCode,
     checks,
     authenticator,
@@ -27,6 +40,12 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
     log,
   });
   app.use(renewCookie(parts));
+  addPage(app);
+  addLogin(app, parts.login);
   addRoute(app, meRoute, me(csrf));
+  addRoute(app, profileRoute, profile(parts.dependencies));
+  addPassedRoutes(app, parts.dependencies);
+  addRoute(app, logoutRoute, logout(parts));
+  if (operators) addRoute(app, statusRoute, status(operators));
   return app;
 }

@@ -7,6 +7,7 @@ import {
 } from "@kenri/shared/http/ask_service.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import type { Log } from "@kenri/shared/process/log.ts";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
 import type { Config } from "./config.ts";
 import { apiError, type Dependency, type DependencyCode, type Failure } from "./errors.ts";
@@ -91,28 +92,28 @@ function unreadable(dependency: Dependency): ApiError {
 const errorSchema = z.object({ code: z.string().regex(/^[A-Z_]{1,64}$/), message: z.string() });
 
 // A refusal passes with the code of the service behind, unless only the name of that service makes
-// clear what was not found or forbidden. That the gateway itself was refused concerns no caller.
+// clear what was not found or forbidden.
 function refusalOf(dependency: Dependency, answer: Answer): ApiError {
   const { status, headers } = answer;
-  if (status === 401) {
-    const name = dependency.toLowerCase();
-    const message = `the ${name} service refused the gateway's token`;
-    return apiError(codeOf(dependency, "UNAUTHORIZED"), message);
-  }
+  if (status === 401) return gatewayRefused(dependency, "UNAUTHORIZED");
   const read = errorSchema.safeParse(isJson(answer) ? parsed(answer.text) : undefined);
-  const isOwnCode = read.data?.code.startsWith(`${dependency}_`) ?? false;
-  if (!isOwnCode && status === 403) {
-    const message = read.data?.message ?? "this is not allowed";
-    return apiError(codeOf(dependency, "FORBIDDEN"), message);
-  }
-  if (!isOwnCode && status === 404) {
-    return apiError(codeOf(dependency, "NOT_FOUND"), read.data?.message ?? "not found");
-  }
   if (!read.success) return unreadable(dependency);
   const { code, message } = read.data;
+  const isOwnCode = code.startsWith(`${dependency}_`);
+  if (status === 403 && headers.has("WWW-Authenticate")) {
+    return gatewayRefused(dependency, "FORBIDDEN");
+  }
+  if (status === 403 && !isOwnCode) return apiError(codeOf(dependency, "FORBIDDEN"), message);
+  if (status === 404 && !isOwnCode) return apiError(codeOf(dependency, "NOT_FOUND"), message);
   const wait = headers.get("Retry-After");
-  const own = { code, status: status as 400 };
+  const own = { code, status: status as ContentfulStatusCode };
   return new ApiError(own, message, wait === null ? {} : { "Retry-After": wait });
+}
+
+// This concerns no caller, so it does not say more.
+function gatewayRefused(dependency: Dependency, failure: "UNAUTHORIZED" | "FORBIDDEN"): ApiError {
+  const name = dependency.toLowerCase();
+  return apiError(codeOf(dependency, failure), `the ${name} service refused the gateway's token`);
 }
 
 function isJson({ headers }: Answer): boolean {

@@ -1,7 +1,6 @@
 import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
 
-// The HTTP status of every error code that the gateway itself may answer with. A 4xx of a service
-// behind it passes with the code of that service.
+// The HTTP status of every error code that the gateway may answer with.
 
 const statusOfFailure = {
   UNAUTHORIZED: 502,
@@ -25,6 +24,15 @@ const statusOfDependencyCode = Object.fromEntries(
   ),
 ) as { [Code in DependencyCode]: typeof statusOfFailure[Failure] };
 
+// A 4xx of a service behind passes with the code of that service.
+const statusOfPassedCode = {
+  PRECONDITION_FAILED: 412,
+  MATCHMAKING_BAD_REQUEST: 400,
+  MATCHMAKING_TICKET_NOT_FOUND: 404,
+  MATCHMAKING_TICKET_FORBIDDEN: 403,
+  MATCHMAKING_ALREADY_QUEUED: 409,
+} as const;
+
 export const statusOfCode = {
   ...shared,
   LOGIN_FAILED: 401,
@@ -33,6 +41,7 @@ export const statusOfCode = {
   PROFILE_FORBIDDEN: 403,
   ISSUER_UNAVAILABLE: 503,
   ...statusOfDependencyCode,
+  ...statusOfPassedCode,
 } as const;
 
 export type ErrorCode = keyof typeof statusOfCode;

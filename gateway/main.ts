@@ -4,7 +4,11 @@ import { accountClient } from "./account_client.ts";
 import { gatewayApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { openDependencies } from "./dependencies.ts";
+import { Issuer } from "./login/issuer.ts";
+import { observeKnown } from "./metrics.ts";
 import { program } from "./program.ts";
+import { ratesOf } from "./rate.ts";
+import { sessionBeginner } from "./session/begin_session.ts";
 import { sessionCheck } from "./session/check.ts";
 import { cookiesOf } from "./session/cookies.ts";
 import { CsrfTokens } from "./session/csrf.ts";
@@ -26,16 +30,30 @@ await runService(program, readConfig, (config, { log }) => {
   if (!publicUrl.startsWith("https:")) {
     log.warn("Cookies are not marked as secure, because gateway.public-url begins with http://");
   }
+  const rates = ratesOf(config.limits);
+  observeKnown(feed, known);
+  const { stalenessMs } = options;
+  const operators = { natsIsAvailable: () => nats.link.connected, feed, known, stalenessMs };
   const app = gatewayApp({
+    dependencies,
+    operators: config.debug ? operators : undefined,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
     log,
     cookies,
     sessions,
-    check: sessionCheck({ feed, known, account, stalenessMs: options.stalenessMs }),
+    check: sessionCheck({ feed, known, account, stalenessMs }),
     csrf: new CsrfTokens(options.keys),
     publicUrl,
-    admitUser: () => {},
+    admitUser: rates.user,
+    account,
+    known,
+    login: {
+      ...{ issuer: new Issuer(config.issuer, log), seals, cookies, account, publicUrl, rates, log },
+      beginSession: sessionBeginner({ cookies, sessions, known, options }),
+      sessionMs: options.ttlMs,
+      trustedProxies: config.trustedProxies,
+    },
   });
   return {
     app,

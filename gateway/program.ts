@@ -1,5 +1,6 @@
 import type { Service } from "@kenri/shared/process/program.ts";
 import { settings } from "./derived.ts";
+import { looks } from "./operators/looks.ts";
 
 export const program: Service = {
   name: "gateway",
@@ -21,4 +22,5 @@ export const program: Service = {
     page: "/",
   },
   settings,
+  looks,
 };

@@ -1,9 +1,10 @@
-// deno task migrate: brings both databases up to date. It may run at any time, any number of times
-// at once. The owner's URL must lead to PostgreSQL itself and not to a pooler that shares sessions,
+// deno task migrate: brings every database whose url is set up to date. It may run at any time, any
+// number of times at once. The owner's URL must lead to PostgreSQL itself and not to a pooler that shares sessions,
 // because the lock belongs to the session.
+import * as services from "@kenri/services.ts";
 import { environment, SettingsError } from "@kenri/shared/process/settings.ts";
 import { reasonOf } from "@kenri/shared/process/reason.ts";
-import { readWithin } from "@kenri/shared/process/program.ts";
+import { environmentName, readWithin } from "@kenri/shared/process/program.ts";
 import type { TlsSource } from "@kenri/shared/postgres/tls.ts";
 import { basename, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +14,7 @@ import { applyMigrations } from "./apply.ts";
 import { readDatabaseUrls } from "./config.ts";
 import { ownerSettingsFile, readMigrations } from "./files.ts";
 import { connectOwner } from "./owner.ts";
-import { migrationsIn, program } from "./program.ts";
+import { migrationsIn, program, withDatabase } from "./program.ts";
 import { grantServiceRole } from "./service_role.ts";
 
 export interface Migration {
@@ -79,6 +80,10 @@ function withValues(sql: string, values: Record<string, number>): string {
 
 async function migrateAll(): Promise<void> {
   const databases = readWithin(program, readDatabaseUrls, environment, root);
+  for (const { name } of withDatabase(services)) {
+    if (databases.some(({ service }) => service === name)) continue;
+    console.log(`${name}: left out, because ${environmentName(`${name}.database.url`)} is not set`);
+  }
   for (const { service, ...settings } of databases) {
     const folder = `${root}/${migrationsIn(service)}`;
     try {

@@ -11,6 +11,7 @@ import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { addEndpoints } from "./endpoints/routes.ts";
 import { statusOfCode } from "./errors.ts";
+import { listNotifications, notificationsRoute } from "./list_notifications.ts";
 import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 import { acceptCommand, acceptRoute } from "./orders/accept_order.ts";
 import { findOrder, findOrderByKey, orderByKeyRoute, orderRoute } from "./orders/order.ts";
@@ -39,6 +40,7 @@ export function notificationApp(parts: AppParts): OpenAPIHono {
         name: "Orders",
         description: "Hand over sends to the outside, and see how they ended.",
       },
+      { name: "Notifications", description: "What users were notified of." },
       { name: "Endpoints", description: "Register urls to which events are sent as webhooks." },
     ],
     errors: statusOfCode,
@@ -46,6 +48,7 @@ export function notificationApp(parts: AppParts): OpenAPIHono {
     authenticator,
     log,
   });
+  addRoute(app, notificationsRoute, listNotifications(parts.database));
   addOrders(app, parts);
   const { database, sender, endpoints: options, wakeEndpoints, toSend: { wake: wakeOrders } } =
     parts;

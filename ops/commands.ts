@@ -1,4 +1,4 @@
-import type { Call, Command } from "@kenri/shared/ops/command.ts";
+import { type Call, type Command, UsageError } from "@kenri/shared/ops/command.ts";
 import type { ServiceApi } from "@kenri/shared/ops/service_api.ts";
 import { waiting } from "@kenri/shared/ops/waiting.ts";
 import { deadErrors, deadList, deadShow } from "./dead.ts";
@@ -38,6 +38,6 @@ function ownCommands({ name, looks }: Listed): Commands {
 
 function apiOf(services: Service[], name: string): ServiceApi {
   const service = services.find((one) => one.name === name);
-  if (!service) throw new Error(`There is no service "${name}"`);
+  if (!service) throw new UsageError(`this command asks ${name}, which is not deployed`);
   return service.api;
 }

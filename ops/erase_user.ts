@@ -47,11 +47,16 @@ interface Done {
   rows: Record<string, number>;
 }
 
-// One service after the other: if one has an event on its way, the next ones are left as they are.
+// One service after the other: if one has an event on its way, the next ones are left as they are. The
+// one that lets users in comes first.
 async function eraseInEach(services: Service[], fields: ErasureBody): Promise<Done> {
   const done: Done = { operation_id: undefined, waiting: 0, rows: {} };
   const body = () => ({ ...fields, operation_id: done.operation_id });
-  for (const { api } of services.filter(({ looks }) => looks.erasesUsers)) {
+  const erasing = services.filter(({ looks }) => looks.erasesUsers)
+    .sort((a, b) =>
+      Number(b.looks.erasesUsers === "first") - Number(a.looks.erasesUsers === "first")
+    );
+  for (const { api } of erasing) {
     for await (const page of api.pages(route, body)) {
       done.operation_id = page.operation_id;
       done.waiting += page.waiting;

@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { type Command, text, UsageError, type Values } from "@kenri/shared/ops/command.ts";
-import { ServiceApi, Unreachable } from "@kenri/shared/ops/service_api.ts";
+import { Refused, ServiceApi, Unreachable } from "@kenri/shared/ops/service_api.ts";
 import { environmentName } from "@kenri/shared/process/program.ts";
 import { SettingsError } from "@kenri/shared/process/settings.ts";
 import { print, printJson, printProblem } from "@kenri/shared/process/terminal.ts";
@@ -16,6 +16,10 @@ export async function main(args: string[], listed: Listed[]): Promise<number> {
     if (error instanceof UsageError || error instanceof SettingsError) {
       printProblem(`${error.message}\nSee \`deno task ops --help\`.`);
       return 2;
+    }
+    if (error instanceof Refused) {
+      printProblem(error.message);
+      return 1;
     }
     const reason = error instanceof Error ? error.message : `${error}`;
     // Answers are not checked, so one of another shape may fail anywhere.
@@ -44,8 +48,8 @@ async function run(args: string[], listed: Listed[]): Promise<number> {
     print(`deno task ops ${command.usage}\n\n  ${command.summary}\n${command.help}`);
     return 0;
   }
-  const { urlOf, token, user } = readSettings(listed);
-  const services = listed.map((service): Service => {
+  const { urlOf, token, user, without } = readSettings(listed);
+  const services = deployed(listed, text(values["without"]) ?? without).map((service): Service => {
     const url = text(values[service.name]) ?? urlOf(service);
     return { ...service, api: new ServiceApi(service.name, url, text(values["token"]) ?? token) };
   });
@@ -59,6 +63,14 @@ async function run(args: string[], listed: Listed[]): Promise<number> {
   for (const { message } of unreachable) printProblem(message);
   if (unreachable.length > 0) return 3;
   return result.problem ? 1 : 0;
+}
+
+/** The services without those that are not deployed. */
+function deployed(listed: Listed[], without: string | undefined): Listed[] {
+  const missing = new Set(without?.split(",").map((name) => name.trim()).filter(Boolean));
+  const unknown = missing.difference(new Set(listed.map(({ name }) => name)));
+  if (unknown.size === 0) return listed.filter(({ name }) => !missing.has(name));
+  throw new UsageError(`--without names an unknown service: ${[...unknown].join(", ")}`);
 }
 
 /** A command is one word or two. */
@@ -78,6 +90,7 @@ function commonOptions(listed: Listed[]): ParseArgsOptionsConfig {
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
     token: { type: "string" },
+    without: { type: "string" },
     ...Object.fromEntries(listed.map(({ name }) => [name, { type: "string" }])),
   };
 }
@@ -112,6 +125,7 @@ Options of all commands:
   --json               print the whole answer as JSON, for scripts
   --help               explain the command
 ${addresses.join("\n")}
+  --without NAMES      services that are not deployed, separated by commas; default: KENRI_WITHOUT
   --token TOKEN        credential, if the services require one. Prefer KENRI_TOKEN: other users of
                        this machine can read arguments
 

@@ -7,6 +7,7 @@ import type { Listed } from "./service.ts";
 
 const common = {
   "kenri.token": z.string().optional(),
+  "kenri.without": z.string().optional(),
   "user": z.string().optional(),
   "logname": z.string().optional(),
 };
@@ -21,6 +22,7 @@ function addressSettings(defaultPort: number): z.ZodRawShape {
 export interface Settings {
   urlOf: (service: Listed) => string;
   token: string | undefined;
+  without: string | undefined; // services that are not deployed
   user: string | undefined;
 }
 
@@ -36,6 +38,7 @@ export function readSettings(services: Listed[], read: typeof environment = envi
       return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
     },
     token: settings["kenri.token"],
+    without: settings["kenri.without"],
     user: settings["user"] ?? settings["logname"],
   };
 }

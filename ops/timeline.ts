@@ -175,27 +175,34 @@ function toJson(event: Event): Record<string, unknown> {
 }
 
 // The status of the event in each service that shows one. What has no event has a status only where
-// it was reserved.
+// it was reserved. An event that only its own service knows has none elsewhere.
 function statusesOf(services: Service[], event: Event): [title: string, status: string][] {
   const hasEvent = anyOf(event)?.event_id !== null;
-  return services.flatMap(({ name, looks: { timeline } }) =>
-    timeline
-      ? [[timeline.title, event.get(name)?.status ?? (hasEvent ? timeline.absent : "-")]]
-      : []
+  const isShared = services.some(({ name, looks: { timeline } }) =>
+    timeline?.absent !== undefined && event.has(name)
   );
+  return services.flatMap(({ name, looks: { timeline: { title, absent } = {} } }) => {
+    const known = event.get(name)?.status;
+    if (title === undefined || (known ?? (isShared ? absent : undefined)) === undefined) return [];
+    return [[title, known ?? (hasEvent ? absent : undefined) ?? "-"]];
+  });
 }
 
 function eventTable(services: Service[], events: Event[]): string {
-  const titles = services.map(({ looks }) => looks.timeline?.title ?? "");
+  const statuses = new Map(
+    events.map((event) => [event, new Map(statusesOf(services, event))]),
+  );
+  const titles = services.flatMap(({ looks }) => looks.timeline?.title ?? [])
+    .filter((title) => statuses.values().some((ofEvent) => ofEvent.has(title)));
   return table(events, {
     "CHANGED": (event) => time(firstAt(event)),
     "EVENT_ID": (event) => anyOf(event)?.event_id ?? `reserved ${idOf(event, "reservation_id")}`,
     "ITEM": (event) => anyOf(event)?.stock_keeping_unit,
     "VERSION": (event) => anyOf(event)?.version,
     "TYPE": (event) => anyOf(event)?.type,
-    ...Object.fromEntries(titles.map((title, i) => [
+    ...Object.fromEntries(titles.map((title) => [
       title.toUpperCase(),
-      (event: Event) => statusesOf(services, event)[i]?.[1],
+      (event: Event) => statuses.get(event)?.get(title),
     ])),
   });
 }

@@ -57,12 +57,15 @@ export async function importsOf(file: string): Promise<string[]> {
   return imported.flatMap(({ code }) => code?.specifier ?? []).filter((url) => isOurFile(url));
 }
 
-/** The urls of a program's modules in the folder of its main file, besides that file. */
+/**
+ * The urls of a program's modules in the folder of its main file, besides that file. A .js file is a
+ * script for browsers.
+ */
 export async function modulesBeside(file: string): Promise<string[]> {
   const { modules, roots } = await graphOf(file, fileURLToPath(root));
   const folder = new URL(".", pathToFileURL(file)).href;
   return modules.map(({ specifier }) => specifier)
-    .filter((url) => url.startsWith(folder) && code.test(url) && !roots.includes(url));
+    .filter((url) => url.startsWith(folder) && /\.tsx?$/.test(url) && !roots.includes(url));
 }
 
 function isOurs({ kind, specifier, error }: Module, projectRoot: URL): boolean {

@@ -60,8 +60,8 @@ create table stream_generations (
 create table operations (
   operation_id uuid primary key,
   done_at timestamptz not null default now(),
-  kind text not null check (kind in ('SEND_BACK', 'REPLAY', 'ERASE_USER')),
-  layer text not null check (layer in ('outbox', 'user')),
+  kind text not null check (kind in ('SEND_BACK', 'ERASE_USER')),
+  layer text not null check (layer in ('account', 'user')),
   who text not null,
   reason text not null,
   items jsonb not null

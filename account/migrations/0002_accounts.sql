@@ -36,6 +36,21 @@ create table account_roles (
 );
 create index account_roles_admins on account_roles (user_id) where role = 'ADMIN';
 
+-- What an account is at the moment of the call. A volatile function reads with a snapshot of its own, so
+-- a statement that has waited for a lock gets the state of that moment, with the roles of its version.
+create function newest_state(id uuid)
+returns table (status text, version bigint, session_epoch bigint, roles text[])
+language sql volatile as $$
+  select users.status, users.version, users.session_epoch, array(
+      select account_roles.role
+      from account_roles
+      where account_roles.user_id = users.user_id
+      order by array_position(array['USER', 'SUPPORT', 'ADMIN'], account_roles.role)
+    )
+  from users
+  where users.user_id = id
+$$;
+
 -- audit_logs: each change of an account and each end of sessions. Append-only for the service.
 create table audit_logs (
   audit_id uuid primary key, -- of its event
@@ -74,11 +89,23 @@ begin
     where occurred_at < now() - make_interval(days => greatest(days, (select keep_days from audit_retention)))
     order by occurred_at
     limit 1000
+    for update skip locked -- so that several replicas share the work
   );
   get diagnostics deleted = row_count;
   return deleted;
 end $$;
 revoke execute on function delete_old_audit(integer) from public;
+
+-- Erases the reasons in the audit of a user who was erased: they may say something of the person.
+create function erase_audit_reasons(erased uuid) returns void
+language sql security definer set search_path = public, pg_temp as $$
+  update audit_logs
+  set reason = 'erased'
+  where user_id = erased
+    and reason is not null
+    and exists (select from users where user_id = erased and status = 'DELETED');
+$$;
+revoke execute on function erase_audit_reasons(uuid) from public;
 
 -- ended_sessions: those that ended alone, until they would have expired.
 create table ended_sessions (

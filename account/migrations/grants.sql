@@ -7,6 +7,7 @@ grant select, insert, delete on account_roles to :service;
 grant select, insert on audit_logs to :service;
 grant select on audit_retention to :service;
 grant execute on function delete_old_audit(integer) to :service;
+grant execute on function erase_audit_reasons(uuid) to :service;
 grant select, insert, update, delete on ended_sessions to :service;
 grant select, insert, update, delete on outbox_events to :service;
 grant select, insert, delete on outbox_attempts to :service;

@@ -8,7 +8,7 @@ import { outbox } from "../outbox.ts";
 // The dead letters of the outbox: events that are FAILED.
 
 export const deadOutbox: DeadTable = {
-  layer: "outbox",
+  layer: outbox.layer,
   name: "outbox_events",
   id: "event_id",
   idType: "uuid",

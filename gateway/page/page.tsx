@@ -7,6 +7,7 @@ import { refuseMethod } from "@kenri/shared/http/route.ts";
 import type { Handler } from "hono";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { Account, Entitlements, Notifications, Points } from "./cards.tsx";
+import cards from "./cards.js" with { type: "text" };
 import pageStyle from "./page.css" with { type: "text" };
 import script from "./page.js" with { type: "text" };
 
@@ -19,6 +20,7 @@ export function addPage(app: OpenAPIHono): void {
     "/": (context) => pageAnswer(context, shown),
     "/page.css": (context) => fileAnswer(context, style + pageStyle, "text/css"),
     "/page.js": (context) => fileAnswer(context, script, "text/javascript"),
+    "/cards.js": (context) => fileAnswer(context, cards, "text/javascript"),
     "/icon.svg": (context) => fileAnswer(context, icon, "image/svg+xml"),
   };
   for (const [path, answer] of Object.entries(routes)) {
@@ -27,7 +29,7 @@ export function addPage(app: OpenAPIHono): void {
   }
 }
 
-export const head = (
+const head = (
   <>
     <link rel="stylesheet" href="/page.css" />
     <link rel="icon" href="/icon.svg" type="image/svg+xml" />
@@ -79,12 +81,12 @@ function UserPage(): JSX.Element {
           </div>
           <p class="hidden" id="news" role="status"></p>
           <div class="cards">
-            <Notifications />
             <div>
               <Points />
               <Entitlements />
-              <Account />
             </div>
+            <Notifications />
+            <Account />
           </div>
         </section>
       </main>

@@ -33,7 +33,7 @@ export interface AdmitParts {
 // The pages that need no session.
 const publicPaths = new Set([
   ...["/", "/login", "/login/callback", "/logout/backchannel"],
-  ...["/page.css", "/page.js", "/icon.svg"],
+  ...["/page.css", "/page.js", "/cards.js", "/icon.svg"],
 ]);
 
 export function visitorsOf(parts: AdmitParts): Visitors {

@@ -1,6 +1,6 @@
 import type { ReadOnlyInbox } from "@kenri/shared/inbox/read_only_inbox.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
-import { counter } from "@kenri/shared/telemetry/metrics.ts";
+import { counter, countersBy } from "@kenri/shared/telemetry/metrics.ts";
 import type { AccountClient } from "../account_client.ts";
 import type { AccountState, KnownAccounts, Standing } from "./known_accounts.ts";
 import type { Session } from "./session.ts";
@@ -31,9 +31,7 @@ const checks = counter(
   "sessions checked, by how: by what is known, by asking the account service, or by what is known because it is down",
   ["by"],
 );
-const [byKnown, byAsking, byKnownAlone] = ["known", "asked", "known_alone"].map((by) =>
-  checks.labels(by)
-);
+const checkedBy = countersBy(["known", "asked", "known_alone"] as const, (by) => checks.labels(by));
 
 export type CheckSession = (session: Session) => Checked | Promise<Checked>;
 
@@ -45,7 +43,7 @@ export function sessionCheck(parts: SessionCheckParts): CheckSession {
     // Whatever comes later, a session that ended does not begin again.
     if (standing === "ended") return { standing, state: undefined };
     if (standing !== "unknown" && isCurrent && feed.watermarkAgeMs <= stalenessMs) {
-      byKnown?.inc();
+      checkedBy.known.inc();
       return { standing, state: known.stateOf(session.userId) };
     }
     return ask(parts, session, isCurrent);
@@ -59,7 +57,7 @@ async function ask(
 ): Promise<Checked> {
   try {
     const state = await account.stateOf(session);
-    byAsking?.inc();
+    checkedBy.asked.inc();
     if (!state || state.ended) {
       known.end(session.sessionId, session.expiresAtMs);
       return { standing: "ended", state: undefined };
@@ -68,7 +66,7 @@ async function ask(
   } catch (error) {
     if (!isCurrent || !(error instanceof ApiError) || error.status < 500) throw error;
     if (!known.stateOf(session.userId)) throw error;
-    byKnownAlone?.inc();
+    checkedBy.known_alone.inc();
   }
   const standing = known.standing(session);
   if (standing === "unknown") throw new Error("The state of a user is missing");

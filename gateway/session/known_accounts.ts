@@ -31,6 +31,13 @@ export class KnownAccounts {
     this.#endedLastMs = ttlMs;
   }
 
+  get counts(): { users: number; endedSessions: number } {
+    return {
+      users: this.#recent.size + this.#before.size,
+      endedSessions: this.#ended.size,
+    };
+  }
+
   stateOf(userId: string): AccountState | undefined {
     return this.#recent.get(userId) ?? this.#before.get(userId);
   }

@@ -11,7 +11,7 @@ import {
 } from "@kenri/shared/console/layout.tsx";
 import { EventLink, SearchField } from "@kenri/shared/console/search.tsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { Inbox } from "./inbox.ts";
+import type { Inbox } from "../list_notifications.ts";
 
 // The notifications of a user, sent or not.
 

@@ -10,7 +10,7 @@ import { deadDeliveries } from "../dead_letters/dead_deliveries.ts";
 import { type EventInboxes, natsDeadLetters } from "../consume_events.ts";
 import { status, statusRoute } from "./status.ts";
 import { eraseUser } from "./erase_user.ts";
-import { inbox, inboxRoute } from "./inbox.ts";
+import { inboxRoute, listNotifications } from "../list_notifications.ts";
 import { attemptsRoute, listAttempts } from "./orders/attempts.ts";
 import { deadOrders } from "./orders/dead_orders.ts";
 import { endpointsRoute, listEndpoints } from "./orders/endpoints.ts";
@@ -33,7 +33,7 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
     deadMessages({ database, table: natsDeadLetters }, inboxes),
     deadOrders(database, wakeOrders),
   ];
-  addRoute(app, inboxRoute, inbox(database));
+  addRoute(app, inboxRoute, listNotifications(database));
   addRoute(app, statusRoute, status(database, tables, link, inboxes));
   addRoute(app, eventsRoute, timeline(database));
   addRoute(app, ordersRoute, listOrders(database));

@@ -111,7 +111,8 @@ function bearerOf(header: string | null): string | undefined {
   return token;
 }
 
-function wantsPage(headers: Headers): boolean {
+// Whether a browser asks for a page, and not a program for an answer.
+export function wantsPage(headers: Headers): boolean {
   const mode = headers.get("Sec-Fetch-Mode");
   return mode === null ? (headers.get("Accept") ?? "").includes("text/html") : mode === "navigate";
 }

@@ -9,12 +9,12 @@ import type { CommandRoute, Key } from "./route.ts";
 
 type Described<Fields> = Pick<
   CommandRoute<Fields, never>,
-  "route" | "key" | "body" | "refusals" | "invalid"
+  "route" | "headers" | "key" | "body" | "refusals" | "invalid"
 >;
 type Responses = RouteConfig["responses"];
 
 export function described<Fields>(command: Described<Fields>): ScopedRoute {
-  const { route, key, body } = command;
+  const { route, headers: own, key, body } = command;
   const answers: Responses = { ...route.responses, ...refusalsOf(command) };
   const headers = z.object(key ? { ...traceOfAnswer, ...replayed } : traceOfAnswer);
   const withHeaders = Object.entries(answers).map(([status, answer]) => [
@@ -25,7 +25,7 @@ export function described<Fields>(command: Described<Fields>): ScopedRoute {
     ...route,
     request: {
       ...route.request,
-      headers: z.object(key ? { ...keyHeader(key), ...traceHeaders } : traceHeaders),
+      headers: z.object({ ...(key ? keyHeader(key) : {}), ...own, ...traceHeaders }),
       ...(body ? { body: jsonBody(body) } : {}),
     },
     responses: { ...Object.fromEntries(withHeaders), ...unreadable(command) },

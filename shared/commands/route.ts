@@ -20,6 +20,7 @@ import { described, keyPattern } from "./description.ts";
 export interface CommandRoute<Fields, Input> {
   // Without what the routes of all commands have in common: see described.
   route: ScopedRoute;
+  headers?: Record<string, z.ZodType>; // besides those of all commands
   key?: Key; // without it, the route takes no Idempotency-Key
   body?: Body<Fields>;
   refusals?: { description: string; messages: Record<string, string> }; // by their codes, with 409

@@ -1,8 +1,9 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { InternalCall } from "../access/admit.ts";
 import type { Caller } from "../access/caller.ts";
-import { ApiError, type ErrorCode } from "../http/errors.ts";
+import { ApiError } from "../http/errors.ts";
 
 // The console calls the API of its own service, within the process. So its pages show what the API
 // returns and change only what the API can change.
@@ -23,8 +24,8 @@ export function apiOf(app: OpenAPIHono, caller: Caller): Api {
   const ask = async <Answer>(path: string, init?: RequestInit): Promise<Answer> => {
     const answer = await app.request(path, init, internal);
     if (answer.ok) return await answer.json();
-    const { code, message }: { code: ErrorCode; message: string } = await answer.json();
-    throw new ApiError(code, message);
+    const { code, message }: { code: string; message: string } = await answer.json();
+    throw new ApiError({ code, status: answer.status as ContentfulStatusCode }, message);
   };
   return {
     get: (path, query = {}) => ask(`${path}${queryOf(query)}`),

@@ -15,9 +15,12 @@ interface SigningParts {
   caller: string; // empty if callers need no credential
   signature: Signature;
   why: string; // asks for the reason
+  keptIn?: string;
 }
 
-export function Signing({ caller, signature, why }: SigningParts): JSX.Element {
+export function Signing(
+  { caller, signature, why, keptIn = "the log of operations" }: SigningParts,
+): JSX.Element {
   return (
     <>
       {caller === "" ? <TextField id="who" label="Your name" value={signature.who} /> : (
@@ -26,7 +29,7 @@ export function Signing({ caller, signature, why }: SigningParts): JSX.Element {
         </p>
       )}
       <TextField id="reason" label={why} value={signature.reason} />
-      <p class="muted">Your name and the reason are kept in the log of operations.</p>
+      <p class="muted">Your name and the reason are kept in {keptIn}.</p>
     </>
   );
 }

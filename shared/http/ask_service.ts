@@ -23,11 +23,11 @@ export interface ServiceOptions {
 }
 
 export interface Ask {
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  method: string;
   path: string; // with its query
   headers?: Record<string, string>;
   body?: string;
-  isRepeatable?: boolean; // although it has an effect, because the service recognizes a repeat
+  isRepeatable?: boolean; // although it has an effect, because a repeat has none
   waitMs?: number; // the service may take this much longer, because it was asked to wait
   deadline?: AbortSignal; // ends all tries earlier
 }

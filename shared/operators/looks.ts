@@ -11,9 +11,16 @@ export interface Looks<Status extends ServiceStatus = ServiceStatus> {
   status?: StatusLooks<Status>; // it has /debug/NAME/status
   timeline?: TimelineLooks; // it has /debug/NAME/timeline
   deadLetters?: Layers; // it has /debug/NAME/dead-letters and what sends them back
-  erasesUsers?: boolean; // it has /operations/NAME/erase-user
+  // It has /operations/NAME/erase-user. The one that lets users in is the first to erase them, so that
+  // they get nothing new while the others do.
+  erasesUsers?: boolean | "first";
   logsOperations?: boolean; // it has /debug/NAME/operations
   commands?: Readonly<Record<string, OwnCommand>>; // of ops, besides those of its queues
+}
+
+/** Where there are events, there is a console. */
+export function hasConsole(looks: Looks | undefined): boolean {
+  return looks?.timeline !== undefined;
 }
 
 /** Each layer and what its dead letters are, in a sentence. No two services have the same layer. */
@@ -47,6 +54,8 @@ export interface QueueLooks<Status> {
 
 export interface TimelineLooks {
   title: string; // of the status that an event has here
-  absent: string; // the status of an event that is not known here
+  // The status of an event that is not known here. Without it, the service knows only events of its
+  // own, which no other service receives into a table.
+  absent?: string;
   by: readonly TimelineBy[];
 }

@@ -8,10 +8,16 @@ export class Unreachable extends Error {
   override readonly name = "Unreachable";
 }
 
+/** Exit code 1: a service refused a change, and nothing was changed. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
 /** A route for operators, with the types of what it takes and answers. */
 export interface Route<Fields, Answer> {
   root: "debug" | "operations";
   path: string; // behind the root and the name of the service
+  hasBody: boolean;
   types?: (fields: Fields) => Answer; // never set
 }
 
@@ -19,12 +25,17 @@ export type NoFields = Record<never, never>;
 
 /** A route that is read with a query. */
 export function reads<Fields, Answer>(path: string): Route<Fields, Answer> {
-  return { root: "debug", path };
+  return { root: "debug", path, hasBody: false };
+}
+
+/** A route that is read with a body, because a url is kept in logs. */
+export function asks<Fields, Answer>(path: string): Route<Fields, Answer> {
+  return { root: "debug", path, hasBody: true };
 }
 
 /** A route that changes something with a body. */
 export function changes<Fields, Answer>(path: string): Route<Fields, Answer> {
-  return { root: "operations", path };
+  return { root: "operations", path, hasBody: true };
 }
 
 const answerWithinMs = 20_000;
@@ -77,25 +88,27 @@ export class ServiceApi {
   }
 
   async #ask(
-    { root, path }: Route<never, unknown>,
+    { root, path, hasBody }: Route<never, unknown>,
     fields: Record<string, unknown>,
   ): Promise<unknown> {
-    const isChange = root === "operations";
     const url = `${this.#url.replace(/\/$/, "")}/${root}/${this.name}/${path}`;
-    const response = await fetch(url + (isChange ? "" : queryOf(fields)), {
-      method: isChange ? "POST" : "GET",
+    const response = await fetch(url + (hasBody ? "" : queryOf(fields)), {
+      method: hasBody ? "POST" : "GET",
       headers: {
-        ...(isChange ? { "Content-Type": "application/json" } : {}),
+        ...(hasBody ? { "Content-Type": "application/json" } : {}),
         ...(this.#token ? { Authorization: `Bearer ${this.#token}` } : {}),
       },
       signal: AbortSignal.timeout(answerWithinMs),
       redirect: "error", // nobody else may get the credential or the request
-      ...(isChange ? { body: JSON.stringify(fields) } : {}),
+      ...(hasBody ? { body: JSON.stringify(fields) } : {}),
     }).catch((error) => {
       throw this.#unreachable(`can't be reached: ${error.message}`);
     });
     const answer = await response.json().catch(() => ({}));
     if (response.ok) return answer;
+    if (response.status === 409 && root === "operations") {
+      throw new Refused(`${this.name}: ${answer.message}`);
+    }
     if (response.status === 400) throw new UsageError(`${this.name}: ${answer.message}`);
     throw this.#unreachable(problemOf(response, answer, this.name));
   }

@@ -28,6 +28,7 @@ export interface OutboxTable extends LeasedTable<OutboxContent, Published> {
   table: Sql;
   attempts: Sql;
   keyOf: Sql; // the aggregate key of `row`, when it is republished
+  layer: string; // of its dead letters, in the log of operations
 }
 
 export interface OutboxContent {
@@ -45,9 +46,12 @@ interface OutboxNames {
   // Makes the key from the payload of `row`, if there may be rows whose key has an older form. Null
   // for the other rows.
   keyOf?: Sql;
+  layer?: string; // no two services have the same
 }
 
-export function outboxTable({ name: table, attempts, keyOf }: OutboxNames): OutboxTable {
+export function outboxTable(
+  { name: table, attempts, keyOf, layer = "outbox" }: OutboxNames,
+): OutboxTable {
   const leased = leasedTable<OutboxContent, Published>({
     name: table,
     id: "event_id",
@@ -75,6 +79,7 @@ export function outboxTable({ name: table, attempts, keyOf }: OutboxNames): Outb
     ...leased,
     table: name(table),
     attempts: name(attempts),
+    layer,
     keyOf: keyOf ? sql`coalesce(${keyOf}, row.aggregate_key)` : sql`row.aggregate_key`,
   };
 }

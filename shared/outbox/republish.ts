@@ -38,7 +38,7 @@ export function republishes(outbox: OutboxTable, cause: Cause, operation?: Opera
   const { outcome, kind, shows } = causes[cause];
   const recorded = {
     kind,
-    layer: "outbox",
+    layer: outbox.layer,
     item: sql`'event_id', event_id, ${shows}`,
     of: "chosen",
   };

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { type Scope, scopes } from "../../proto/scopes.ts";
 import { newToken } from "../../shared/access/tokens.ts";
 import { bearer, type Client, newClient, tokensOf } from "../support/access.ts";
+import { type Account, startAccount } from "../support/account.ts";
 import { type Answer, assertError, call, grant } from "../support/api.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
@@ -23,13 +24,16 @@ const tokenWithout = (scope: Scope) =>
 
 let issuer: Issuer;
 let stack: Stack;
+let account: Account;
 Deno.test.beforeAll(async () => {
   issuer = await startIssuer();
   const settings = { ...tokens, ...issuer.settings };
   const notification = { ...settings, ...orderSettings({ url: "http://127.0.0.1:1" }) };
   stack = await startStack({ entitlement: settings, notification });
+  account = await startAccount({ ...settings, ACCOUNT_DEBUG_ENABLED: "true" });
 });
 Deno.test.afterAll(async () => {
+  await account[Symbol.asyncDispose]();
   await stack[Symbol.asyncDispose]();
   await issuer[Symbol.asyncDispose]();
 });
@@ -43,7 +47,8 @@ interface Endpoint {
 
 async function endpoints(): Promise<Endpoint[]> {
   const { entitlement, notification } = stack;
-  const found = await Promise.all([entitlement.url, notification.url].map(async (url) => {
+  const urls = [entitlement.url, notification.url, account.url];
+  const found = await Promise.all(urls.map(async (url) => {
     const { operations } = await describedBy(url);
     return operations.map(({ path, method, described: { security } }) => (
       { url, path, method: method.toUpperCase(), scope: security[0]?.bearer[0] }
@@ -53,7 +58,7 @@ async function endpoints(): Promise<Endpoint[]> {
 }
 
 function ask({ url, path, method }: Endpoint, headers: Record<string, string>): Promise<Answer> {
-  const hasBody = method === "POST" || method === "PATCH";
+  const hasBody = ["POST", "PATCH", "PUT"].includes(method);
   return call(url + path.replace(/\{\w+\}/, "ann"), {
     method,
     headers: hasBody ? { ...headers, "Content-Type": "application/json" } : headers,
@@ -75,6 +80,12 @@ const opened: [endpoint: RegExp, scope: Scope][] = [
   [/^POST \/v1\/orders$/, "orders:write"],
   [/^GET \/v1\/endpoints(\/\{endpoint_id\}(\/attempts)?)?$/, "endpoints:read"],
   [/^(POST|PATCH|DELETE) \/v1\/endpoints(\/|$)/, "endpoints:write"],
+  [/^(GET \/v1\/sessions\/|POST \/v1\/identities:resolve$)/, "accounts:resolve"],
+  [/^GET \/v1\/users\/\{user_id\}$/, "accounts:read"],
+  [/^PATCH \/v1\/users\/\{user_id\}$/, "accounts:write"],
+  [/^POST .*(\/sessions|\/sessions\/\{session_id\}|identities):end(-sessions)?$/, "accounts:write"],
+  [/^(POST|PUT|GET) \/v1\/users\/\{user_id\}(:suspend|:resume|\/roles|\/audit)$/, "accounts:admin"],
+  [/^GET \/v1\/users\/\{user_id\}\/notifications$/, "notifications:read"],
   [/ \/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
   [/ \/debug\//, "debug:read"],
   [/ \/operations\//, "operations:write"],
@@ -88,10 +99,12 @@ Deno.test("each endpoint needs the scope that docs/access.md states", async () =
   }
 });
 
+const isOfAccount = /^\/v1\/users\/\{user_id\}($|:|\/roles|\/audit|\/sessions)/;
+
 Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
-  assert.equal(all.length, 65, all.map(({ path }) => path).join("\n"));
+  assert.equal(all.length, 81, all.map(({ path }) => path).join("\n"));
   for (const endpoint of all) {
     const { path, method, scope } = endpoint;
     const what = `${method} ${path}`;
@@ -115,7 +128,9 @@ Deno.test("every endpoint answers callers with its scope, and refuses everybody 
       `Bearer realm="kenri", error="insufficient_scope", scope="${scope}"`,
     );
     const right = await ask(endpoint, bearer(tokenOf(scope)));
-    const expected = /\{(reservation|order|endpoint)_id\}/.test(path) ? [400, 404] : [200, 400];
+    const needsRow = /\{(reservation|order|endpoint|session)_id\}/.test(path) ||
+      isOfAccount.test(path);
+    const expected = needsRow ? [400, 404] : [200, 400];
     assert.ok(expected.includes(right.status), `${what}: ${right.status} ${right.text}`);
   }
 });
@@ -175,7 +190,11 @@ Deno.test("no answer and no log line contains a credential", async () => {
     await call(`${stack.entitlement.url}/${wrong}`, { headers: bearer(wrong) }),
   ];
   for (const { text } of answers) assert.doesNotMatch(text, /kenri_/);
-  const log = JSON.stringify([stack.entitlement.service.log, stack.notification.log]);
+  const log = JSON.stringify([
+    stack.entitlement.service.log,
+    stack.notification.log,
+    account.service.log,
+  ]);
   assert.doesNotMatch(log, /kenri_[0-9a-f]{64}|sha256/);
   assert.match(log, /only-metrics-read/);
 });

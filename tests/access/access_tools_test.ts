@@ -1,6 +1,8 @@
 // The tools that make credentials, and the tools that send them.
 import assert from "node:assert/strict";
+import { readConfig as readAccount } from "../../account/config.ts";
 import { readConfig as readEntitlement } from "../../entitlement/config.ts";
+import { readConfig as readGateway } from "../../gateway/config.ts";
 import { readConfig as readNotification } from "../../notification/config.ts";
 import { readConfig as readSender } from "../../sender/config.ts";
 import { scopes } from "../../proto/scopes.ts";
@@ -65,7 +67,12 @@ Deno.test("deno task ops sends its token, and reports a missing token or scope",
 
 Deno.test("compose.yaml starts no service without credentials, and deploy/make-secrets makes them", async () => {
   const { services } = yamlOf("compose.yaml");
-  const read = { entitlement: readEntitlement, notification: readNotification };
+  const read = {
+    account: readAccount,
+    entitlement: readEntitlement,
+    gateway: readGateway,
+    notification: readNotification,
+  };
   const folder = await Deno.makeTempDir();
   const { code, output } = await run("deploy/make-secrets", `${folder}/env`);
   assert.equal(code, 0, output);
@@ -80,7 +87,7 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
       [`${name.toUpperCase()}_DATABASE_URL`]: "postgres://role:secret@postgres:5432/name",
       [`${name.toUpperCase()}_DEBUG_ENABLED`]: "false",
     };
-    assert.equal(readConfig((variable) => given[variable]).access.tokens.length, 3);
+    assert.equal(readConfig((variable) => given[variable]).access.tokens.length, 6);
     assert.throws(() =>
       readConfig((variable) => variable === "ACCESS_TOKENS" ? undefined : given[variable])
     );
@@ -96,8 +103,45 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
     assert.equal(known.get(client), digestOf(token), client);
     assert.ok(!env.includes(token), "only its digest is kept");
   }
+  const entries = readEntries(ACCESS_TOKENS);
+  for (const [service, scopes] of Object.entries(ofGateway)) {
+    const token = valueIn(`GATEWAY_${service.toUpperCase()}_TOKEN`);
+    const entry = entries.find(({ digest }) => digest === digestOf(token));
+    assert.deepEqual([entry?.client, entry?.scopes], ["gateway", scopes], service);
+  }
   assert.equal(((await Deno.stat(`${folder}/env`)).mode ?? 0) & 0o077, 0);
   assert.equal((await run("deploy/make-secrets", `${folder}/env`)).code, 1, "made once");
+  await Deno.remove(folder, { recursive: true });
+});
+
+// What the gateway's token for each service allows, and nothing else.
+const ofGateway = {
+  account: ["accounts:resolve", "accounts:read", "accounts:write", "accounts:act-as"],
+  entitlement: ["entitlements:read", "points:read"],
+  notification: ["notifications:read"],
+};
+
+Deno.test("deploy/make-secrets --add adds what a file of an older version lacks, and changes nothing", async () => {
+  const folder = await Deno.makeTempDir();
+  const file = `${folder}/env`;
+  assert.equal((await run("deploy/make-secrets", "--add", file)).code, 1, "nothing to add to");
+  await run("deploy/make-secrets", file);
+  const whole = await Deno.readTextFile(file);
+  const namesIn = (text: string) => text.match(/^\w+(?==)/gm)?.sort();
+  const old = whole.split("\n").filter((line) => !/^(ACCOUNT|GATEWAY|KEYCLOAK)/.test(line));
+  const kept = old.join("\n").trimEnd(); // the last line has no end
+  await Deno.writeTextFile(file, kept);
+  const { code, output } = await run("deploy/make-secrets", "--add", file);
+  assert.equal(code, 0, output);
+  const text = await Deno.readTextFile(file);
+  assert.ok(text.startsWith(`${kept}\n`), "nothing was changed");
+  assert.deepEqual(namesIn(text), namesIn(whole));
+  const token = /^GATEWAY_ENTITLEMENT_TOKEN=(.*)$/m.exec(text)?.[1] ?? "";
+  const entries = readEntries(output.trim().split("\n").at(-1) ?? "");
+  assert.deepEqual(entries.map(({ scopes }) => scopes), Object.values(ofGateway));
+  assert.equal(entries[1]?.digest, digestOf(token));
+  assert.equal((await run("deploy/make-secrets", "--add", file)).output, "");
+  assert.equal(await Deno.readTextFile(file), text);
   await Deno.remove(folder, { recursive: true });
 });
 
@@ -108,7 +152,10 @@ function withValues(
 ): Record<string, string> {
   const entries = Object.entries(environment).map(([name, value]) => [
     name,
-    String(value).replaceAll(/\$\{(\w+):[^}]*\}/g, (_, name) => valueOf(name)),
+    String(value).replaceAll(
+      /\$\{(\w+):(?:-([^}]*))?[^}]*\}/g,
+      (_, name, standard = "") => valueOf(name) || standard,
+    ),
   ]);
   return Object.fromEntries(entries);
 }

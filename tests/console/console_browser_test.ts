@@ -3,10 +3,10 @@
 // docs/console.md.
 import assert from "node:assert/strict";
 import { grant, revoke } from "../support/api.ts";
-import { chromium, inBrowser, type Tab, type TabOptions } from "./browser.ts";
-import { chromiumStack } from "./chromium_stack.ts";
+import { chromium, inBrowser, type Tab, type TabOptions } from "../support/browser.ts";
+import { chromiumStack } from "../support/chromium_stack.ts";
 import { startConsoles } from "./consoles.ts";
-import { lowContrasts } from "./contrasts.ts";
+import { lowContrasts } from "../support/contrasts.ts";
 import { ask } from "../support/entitlement.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";

@@ -2,9 +2,9 @@
 // Chromium and are skipped without one.
 import assert from "node:assert/strict";
 import { call, grant } from "../support/api.ts";
-import { inBrowser } from "./browser.ts";
+import { inBrowser } from "../support/browser.ts";
 import { countsOf } from "../support/notification.ts";
-import { chromiumStack } from "./chromium_stack.ts";
+import { chromiumStack } from "../support/chromium_stack.ts";
 import { servePages } from "./sites.ts";
 import { failingSends, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";

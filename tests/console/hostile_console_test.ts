@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { bearer } from "../support/access.ts";
 import { call, grant } from "../support/api.ts";
-import { inBrowser } from "./browser.ts";
-import { chromiumStack } from "./chromium_stack.ts";
+import { inBrowser } from "../support/browser.ts";
+import { chromiumStack } from "../support/chromium_stack.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { pagesOfOrders, pagesOfPoints, spoilTables } from "./hostile_rows.ts";
 import { startIssuer } from "../access/issuer.ts";

@@ -180,6 +180,30 @@ Deno.test("the command names all missing and wrong settings, and prints no passw
   assert.doesNotMatch(output, /top-secret/);
 });
 
+Deno.test("the command leaves out a database whose url is not set, unless its owner is named", async () => {
+  const database = uniqueName("only");
+  const url = urlOf({ database });
+  const ofAccount = { ACCOUNT_DATABASE_URL: url };
+  try {
+    const { code, output } = await runCommand(ofAccount);
+    assert.equal(code, 0, output);
+    assert.match(output, /^account: applied 0001_/m);
+    for (
+      const [name, setting] of [["entitlement", "ENTITLEMENT"], ["notification", "NOTIFICATION"]]
+    ) {
+      assert.match(
+        output,
+        new RegExp(`^${name}: left out, because ${setting}_DATABASE_URL is not`, "m"),
+      );
+    }
+    const named = await runCommand({ ...ofAccount, NOTIFICATION_MIGRATION_DATABASE_URL: url });
+    assert.equal(named.code, 1);
+    assert.match(named.output, /: NOTIFICATION_DATABASE_URL is required$/m);
+  } finally {
+    await dropDatabase(database);
+  }
+});
+
 async function runCommand(env: Record<string, string>): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "migrate"],

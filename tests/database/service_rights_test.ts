@@ -6,6 +6,22 @@ import { freshDatabase } from "../support/databases.ts";
 import type { ServiceName } from "../../tools/services.ts";
 
 const rights = {
+  account: [
+    "account_roles: DELETE INSERT SELECT",
+    "audit_logs: INSERT SELECT",
+    "audit_retention: SELECT",
+    "delete_old_audit: EXECUTE",
+    "ended_sessions: DELETE INSERT SELECT UPDATE",
+    "identities: DELETE INSERT SELECT UPDATE",
+    "newest_state: EXECUTE",
+    "operations: INSERT SELECT",
+    "outbox_attempts: DELETE INSERT SELECT",
+    "outbox_events: DELETE INSERT SELECT UPDATE",
+    "public: USAGE",
+    "schema_migrations: SELECT",
+    "stream_generations: INSERT SELECT",
+    "users: INSERT SELECT UPDATE",
+  ],
   entitlement: [
     "aggregate_key_of: EXECUTE",
     "append_changes: EXECUTE",

@@ -2,10 +2,7 @@
 // requests are generated from /openapi.json, so that a new route is tested without a change here.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { scopes } from "../../proto/scopes.ts";
-import { newToken } from "../../shared/access/tokens.ts";
-import { bearer, newClient, tokensOf } from "../support/access.ts";
-import { type Answer, call } from "../support/api.ts";
+import { call } from "../support/api.ts";
 import { act, make } from "../support/endpoints.ts";
 import { startEntitlement } from "../support/entitlement.ts";
 import { eventsOf } from "../support/events.ts";
@@ -14,102 +11,8 @@ import { orderSettings, senderToken, startOrders, untilAllAre } from "../support
 import { assertSums, grantPoints, inMs, reserve } from "../support/points.ts";
 import { type LogLine, startService } from "../../tools/servers/service_process.ts";
 import { inTime } from "../../tools/servers/wait.ts";
+import { askAnything, credentials } from "./ask_anything.ts";
 import { anyNumber, fuzz } from "./fuzz.ts";
-import { assertDescribed, type Route, routesOf } from "./openapi.ts";
-import { type FuzzRequest, requestTo } from "./requests.ts";
-
-const all = newClient("all", ...scopes);
-const some = [newClient("scraper", "metrics:read"), newClient("reader", "entitlements:read")];
-const credentials = tokensOf(all, ...some);
-const usually = fc.constant(bearer(all.token));
-const seldom = fc.constantFrom(
-  ...some.map(({ token }) => bearer(token)),
-  bearer(newToken()),
-  {},
-);
-const anyCredential = fc.oneof({ weight: 6, arbitrary: usually }, { weight: 1, arbitrary: seldom });
-
-const atOnce = 25;
-const hangsMs = 20_000;
-
-type Look = (request: FuzzRequest, answer: Answer) => void;
-
-async function askAnything(url: string, runs: number, look: Look = () => {}): Promise<void> {
-  const known = new Known();
-  const routes = new Map((await routesOf(url)).map((route) => [route.name, route]));
-  const seen = new Map([...routes.keys()].map((name) => [name, new Set<number>()]));
-  const askAtOnce = async (requests: FuzzRequest[]) => {
-    const answered = Promise.all(requests.map((request) => ask(url, known.filled(request))));
-    const answers = await inTime("all are answered", answered, hangsMs);
-    for (const [i, request] of requests.entries()) {
-      const answer = answers[i] as Answer;
-      const method = request.method.toUpperCase();
-      assertDescribed(routeOf(routes, request), method, answer);
-      seen.get(request.route)?.add(answer.status);
-      known.remember(answer);
-      look(request, answer);
-    }
-  };
-  const anyRequest = fc.oneof(
-    ...[...routes.values()].map((route) => ({
-      weight: route.parameters.length > 0 || route.body ? 4 : 1,
-      arbitrary: withAnyCredential(route),
-    })),
-  );
-  const requests = fc.array(anyRequest, { minLength: atOnce, maxLength: atOnce });
-  await fuzz(fc.asyncProperty(requests, askAtOnce), runs);
-  for (const [name, route] of routes) {
-    const unseen = () => statusesToSee(route).filter((status) => !seen.get(name)?.has(status));
-    // Which statuses a route has answered by now is chance: ask it alone until each was seen.
-    for (let round = 0; unseen().length > 0 && round < 100; round++) {
-      await askAtOnce(fc.sample(withAnyCredential(route), atOnce));
-    }
-    assert.deepEqual(unseen(), [], `${name} never answered these, so its requests vary too little`);
-  }
-}
-
-/** Garbage may have the method of another route of the same path. */
-function routeOf(routes: Map<string, Route>, { route, method }: FuzzRequest): Route {
-  const own = routes.get(route) as Route;
-  const asked = method.toLowerCase().replace("head", "get");
-  return routes.get(`${asked} ${own.path}`) ?? own;
-}
-
-/** The newest values of answers by their names, so that later requests can name what exists. */
-class Known {
-  readonly #values: Record<string, string[]> = {};
-
-  remember({ json }: Answer): void {
-    for (const [name, value] of Object.entries(json ?? {})) {
-      if (typeof value !== "string") continue;
-      this.#values[name] = [value, ...this.#values[name] ?? []].slice(0, 50);
-    }
-  }
-
-  filled(request: FuzzRequest): FuzzRequest {
-    const path = request.path.replace(/\{(\w+)\}/, (_, name) => {
-      const values = this.#values[name] ?? ["ann"];
-      return encodeURIComponent(values[Math.floor(Math.random() * values.length)] ?? "");
-    });
-    return { ...request, path };
-  }
-}
-
-function withAnyCredential(route: Route): fc.Arbitrary<FuzzRequest> {
-  return fc.record({ request: requestTo(route), credential: anyCredential }).map((
-    { request, credential },
-  ) => ({ ...request, headers: { ...credential, ...request.headers } }));
-}
-
-/** None of an operator's route, because its requests often need rows that exist. */
-function statusesToSee({ name, answers }: Route): number[] {
-  if (/ \/(debug|operations)\//.test(name)) return [];
-  return [...answers.keys()].filter((status) => status < 500 && status !== 408);
-}
-
-function ask(url: string, { path, method, headers, body }: FuzzRequest): Promise<Answer> {
-  return call(url + path, { method, headers, ...(body === undefined ? {} : { body }) });
-}
 
 // Enough requests reserve the highest amounts for the same user.
 const isOverLimit = ({ message }: LogLine) =>
@@ -135,14 +38,17 @@ Deno.test("any request is answered as the API describes, and only answered chang
     NOTIFICATION_ORDERS_ENABLED: "false", // nothing may leave for urls that are made up
   });
   const stored = new Set<string>();
-  await askAnything(kenri.url, 240, ({ route, headers }, { status, json }) => {
-    const key = new Headers(headers).get("Idempotency-Key");
-    const isStored = status < 300 || status === 409 && json.code !== "IDEMPOTENCY_KEY_CONFLICT";
-    if (route.startsWith("post /v1/") && key && isStored) stored.add(key);
+  await askAnything(kenri.url, {
+    runs: 240,
+    look: ({ route, headers }, { status, json }) => {
+      const key = new Headers(headers).get("Idempotency-Key");
+      const isStored = status < 300 || status === 409 && json.code !== "IDEMPOTENCY_KEY_CONFLICT";
+      if (route.startsWith("post /v1/") && key && isStored) stored.add(key);
+    },
   });
   assert.equal((await kenri.counts()).idempotency_keys, stored.size);
   await assertSums(kenri.database.ownerUrl);
-  await askAnything(service.url, 100);
+  await askAnything(service.url, { runs: 100 });
   assertCalm(kenri.service.log);
   assertCalm(service.log);
   assertCalm(sender.log);

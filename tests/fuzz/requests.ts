@@ -6,10 +6,10 @@ import type { Parameter, Route, Schema } from "./openapi.ts";
 
 export interface FuzzRequest {
   route: string; // its name
-  path: string; // with its query; "{name}" is to be replaced by a value that a service has answered
+  path: string; // with its query; "{name}" is to be replaced by a value that the service has answered
   method: string;
   headers: Record<string, string>;
-  body: BodyInit | undefined;
+  body: BodyInit | undefined; // also with "{name}"
 }
 
 export function requestTo(route: Route): fc.Arbitrary<FuzzRequest> {
@@ -30,7 +30,8 @@ function goodParts({ parameters, body }: Route): fc.Arbitrary<Parts> {
     const text = parameter.in === "header" ? goodHeader : goodText;
     const known = fc.constant(`{${parameter.name}}`);
     const good = goodValue(parameter.schema, text).map(String);
-    const value = parameter.in === "path" ? fc.oneof(good, known) : good;
+    const isId = parameter.in === "path" || parameter.name.endsWith("_id");
+    const value = isId ? fc.oneof(good, known) : good;
     return parameter.required ? value : seldom(value);
   });
   return fc.record({
@@ -105,12 +106,12 @@ function toRequest({ name, path, method }: Route, { values, body }: Parts): Fuzz
   const headers: Record<string, string> = {};
   let filled = path;
   for (const [parameter, value] of values) {
+    const place = `{${parameter.name}}`;
     if (parameter.in === "path") {
-      const place = `{${parameter.name}}`;
       if (value !== place) filled = filled.replace(place, () => escaped(value ?? ""));
     } else if (value === undefined) continue;
     else if (parameter.in === "header") headers[parameter.name] = value;
-    else query.push(`${parameter.name}=${escaped(value)}`);
+    else query.push(`${parameter.name}=${value === place ? place : escaped(value)}`);
   }
   if (body !== undefined) headers["Content-Type"] ??= "application/json";
   return {
@@ -175,9 +176,14 @@ function goodObject(
 ): fc.Arbitrary<Record<string, unknown>> {
   const values = Object.entries(properties).map(([name, of]) => [
     name,
-    required.includes(name) ? goodValue(of) : seldom(goodValue(of)),
+    required.includes(name) ? goodMember(name, of) : seldom(goodMember(name, of)),
   ]);
   return fc.record(Object.fromEntries(values)); // JSON leaves out what is undefined
+}
+
+function goodMember(name: string, schema: Schema): fc.Arbitrary<unknown> {
+  const good = goodValue(schema);
+  return name.endsWith("_id") ? fc.oneof(good, fc.constant(`{${name}}`)) : good;
 }
 
 /** Many parameters exclude each other. */

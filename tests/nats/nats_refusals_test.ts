@@ -3,9 +3,24 @@ import assert from "node:assert/strict";
 import { createInbox, ErrorCode, type NatsConnection, NatsError } from "nats";
 import { names, startGuardedNats, type User, withUser } from "./nats_users.ts";
 
-const { stream, subject, durable } = names;
+const { stream, subject, durable, accountStream, accountSubject } = names;
 
 const advisories = `${stream}-${durable}-max-deliveries`;
+// What no service but its owner may do with a stream, and what even the owner may not.
+const touching = (name: string) => [
+  ...["PURGE", "DELETE", "MSG.DELETE", "SNAPSHOT", "RESTORE", "CREATE", "UPDATE"].map((verb) =>
+    `$JS.API.STREAM.${verb}.${name}`
+  ),
+  `$JS.API.CONSUMER.CREATE.${name}`,
+  `$JS.API.CONSUMER.CREATE.${name}.mine`,
+  `$JS.API.CONSUMER.DURABLE.CREATE.${name}.mine`,
+  `$JS.API.DIRECT.GET.${name}`,
+];
+const elsewhere = [
+  ...["other.subject", "$JS.API.STREAM.LIST", "$JS.API.STREAM.CREATE.other"],
+  ...["_INBOX.notification.guessed", "$SYS.REQ.SERVER.PING"],
+];
+const others = [">", "*", "_INBOX.>", "_INBOX.notification.>", "$JS.>", "$SYS.>"];
 const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe", string[]>> = {
   entitlement: {
     publish: [
@@ -69,6 +84,32 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
       ...[">", "_INBOX.>", "_INBOX.entitlement.>", subject, "$JS.>", "$JS.API.>", "$SYS.>"],
     ],
   },
+  account: {
+    publish: [
+      ...touching(accountStream),
+      ...touching(stream),
+      ...elsewhere,
+      subject,
+      "points.events",
+      `${accountSubject}.other`,
+      `$JS.API.STREAM.INFO.${stream}`,
+      `$JS.API.STREAM.MSG.GET.${accountStream}`,
+    ],
+    subscribe: [...others, accountSubject, `${accountSubject}.watermark`, subject],
+  },
+  gateway: {
+    publish: [
+      ...touching(accountStream),
+      ...touching(stream),
+      ...elsewhere,
+      subject,
+      accountSubject,
+      `${accountSubject}.watermark`,
+      `$JS.API.STREAM.INFO.${stream}`,
+      `$JS.API.STREAM.MSG.GET.${stream}`,
+    ],
+    subscribe: [...others, "account.>", subject, "points.events", "_INBOX.account.>"],
+  },
   provision: {
     publish: [
       subject,
@@ -90,22 +131,30 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
 for (const [user, { publish, subscribe }] of Object.entries(forbidden)) {
   Deno.test(`the user ${user} is refused everything else`, async () => {
     await using nats = await startGuardedNats();
+    const publishers: Record<string, string> = { entitlement: subject, account: accountSubject };
+    const streams = { [stream]: subject, [accountStream]: accountSubject };
     await withUser("operator", nats, async (connection) => {
       const manager = await connection.jetstreamManager();
-      await manager.streams.add({ name: stream, subjects: [subject] });
-      await connection.jetstream().publish(subject, "kept");
+      for (const [name, subject] of Object.entries(streams)) {
+        await manager.streams.add({ name, subjects: [subject] });
+        await connection.jetstream().publish(subject, "kept");
+      }
     });
     await withUser(user as User, nats, async (connection) => {
       for (const one of publish) assert.ok(await isRefused(asked(connection, one)), one);
       for (const one of subscribe) assert.ok(await isRefused(heard(connection, one)), one);
       // This shows that the request itself is valid.
-      const own = user === "entitlement" ? subject : `$JS.API.STREAM.INFO.${stream}`;
+      const read = user === "gateway" ? accountStream : stream;
+      const own = publishers[user] ?? `$JS.API.STREAM.INFO.${read}`;
       assert.equal(await isRefused(asked(connection, own)), false);
       assert.equal(await isRefused(heard(connection, createInbox(`_INBOX.${user}`))), false);
     });
     await withUser("operator", nats, async (connection) => {
-      const { state } = await (await connection.jetstreamManager()).streams.info(stream);
-      assert.equal(state.messages, user === "entitlement" ? 2 : 1);
+      const manager = await connection.jetstreamManager();
+      for (const [name, subject] of Object.entries(streams)) {
+        const { state } = await manager.streams.info(name);
+        assert.equal(state.messages, publishers[user] === subject ? 2 : 1);
+      }
     });
   });
 }

@@ -12,7 +12,13 @@ import {
 } from "../../tools/servers/service_process.ts";
 import type { ServiceName } from "../../tools/services.ts";
 
-export type User = "entitlement" | "notification" | "provision" | "operator";
+export type User =
+  | "account"
+  | "entitlement"
+  | "gateway"
+  | "notification"
+  | "provision"
+  | "operator";
 
 const file = await Deno.readTextFile(new URL("../../deploy/nats-users.conf", import.meta.url));
 
@@ -32,6 +38,8 @@ export const names = {
   subject: "entitlement.events",
   pointsSubject: "points.events",
   durable: "notification-entitlement-consumer",
+  accountStream: "account-events",
+  accountSubject: "account.events",
 };
 
 export const nameSettings: Settings = {

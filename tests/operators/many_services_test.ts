@@ -5,6 +5,7 @@ import { listed as parcel } from "./parcel_looks.ts";
 import { type ParcelService, startParcels } from "./parcel_service.ts";
 import * as programs from "../../services.ts";
 import type { Looks } from "../../shared/operators/looks.ts";
+import { startAccount } from "../support/account.ts";
 import { call, grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
 import { untilSent } from "../support/notification.ts";
@@ -186,7 +187,9 @@ Deno.test("a user is erased from every service under one id, or from none", asyn
 Deno.test("each service answers the routes that it declares, and no two the same commands and layers", async () => {
   await using stack = await startStack();
   await using parcels = await startParcels();
+  await using account = await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" });
   const urls: Record<string, string> = {
+    account: account.url,
     entitlement: stack.entitlement.url,
     notification: stack.notification.url,
     parcel: parcels.url,

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { ask } from "../support/entitlement.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
 import { root } from "../../tools/root.ts";
+import { notDeployed } from "./ops.ts";
 
 const text = await Deno.readTextFile(`${root}/docs/runbook.md`);
 
@@ -38,7 +39,13 @@ export async function runShell(
   const { code, stdout, stderr } = await new Deno.Command("sh", {
     args: ["-ec", command],
     cwd: root,
-    env: { ...settings, NO_COLOR: "1" },
+    env: {
+      KENRI_WITHOUT: notDeployed((name) =>
+        Object.hasOwn(settings, `${name.toUpperCase()}_HTTP_PORT`)
+      ),
+      ...settings,
+      NO_COLOR: "1",
+    },
   }).output();
   const decoder = new TextDecoder();
   const output = decoder.decode(stdout) + decoder.decode(stderr);

@@ -17,7 +17,8 @@ const ours = Object.keys(programs) as ProgramName[];
 
 for (const [name, service] of Object.entries<Any>(services)) {
   Deno.test(`the container ${name} has a read-only root, no capabilities and limits`, () => {
-    assert.equal(service.read_only, true);
+    // Keycloak does not start without writing into its own folders.
+    assert.equal(service.read_only, name !== "keycloak");
     assert.deepEqual(service.cap_drop, ["ALL"]);
     // No other option is set, so seccomp and AppArmor stay as the engine has them.
     assert.deepEqual(service.security_opt, ["no-new-privileges:true"]);
@@ -31,8 +32,8 @@ for (const [name, service] of Object.entries<Any>(services)) {
   });
 
   Deno.test(`the container ${name} does not run as root, and can change no file of the machine`, () => {
-    // The images of the observability profile set a user of their own.
-    const withoutUser = ["prometheus", "grafana", "traces"];
+    // The images of the profiles set a user of their own.
+    const withoutUser = ["prometheus", "grafana", "traces", "keycloak"];
     if (name === "nats-volume") assert.equal(service.network_mode, "none");
     else if (!withoutUser.includes(name)) {
       assert.match(service.user, /^(65532:65532|postgres)$/);
@@ -95,9 +96,39 @@ Deno.test("each program gets only its own passwords, and none is in the file", (
     services[name].environment?.ENTITLEMENT_SEAL_KEY
   );
   assert.deepEqual(sealing, ["entitlement"]);
+  for (const setting of ["GATEWAY_SESSION_KEYS", "GATEWAY_ACCOUNT_TOKEN"]) {
+    const having = Object.keys(services).filter((name) => services[name].environment?.[setting]);
+    assert.deepEqual(having, ["gateway"], setting);
+  }
   assert.deepEqual(given("provision"), ["PROVISION_NATS_PASSWORD"]);
   assert.ok(!given("migrate").some((name) => name.includes("NATS")));
   assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);
+});
+
+Deno.test("Keycloak is the gateway's issuer under one address for browsers and for the gateway", () => {
+  const { gateway, keycloak } = services;
+  const { KC_HOSTNAME, KC_HTTP_PORT } = keycloak.environment;
+  const text = read("deploy/keycloak/kenri-realm.json");
+  const { realm, clients: [client], users }: Any = JSON.parse(text);
+  assert.deepEqual(keycloak.profiles, ["login"]);
+  assert.equal(keycloak.network_mode, "service:gateway");
+  assert.equal(KC_HOSTNAME, `http://localhost:${KC_HTTP_PORT}`);
+  assert.equal(gateway.environment.GATEWAY_ISSUER, `${KC_HOSTNAME}/realms/${realm}`);
+  assert.equal(gateway.ports[1], `127.0.0.1:\${KEYCLOAK_PORT:-${KC_HTTP_PORT}}:${KC_HTTP_PORT}`);
+  assert.equal(settingsOf("gateway")["GATEWAY_CLIENT_ID"], client.clientId);
+  assert.deepEqual(client.redirectUris, ["${GATEWAY_PUBLIC_URL}/login/callback"]);
+  assert.equal(client.attributes["pkce.code.challenge.method"], "S256");
+  // Keycloak fills in the variables of its container, and no secret is in the file.
+  const filledIn = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => name);
+  for (const name of filledIn) assert.ok(name in keycloak.environment, name);
+  for (const name of ["GATEWAY_CLIENT_SECRET", "GATEWAY_PUBLIC_URL"]) {
+    assert.equal(keycloak.environment[name], gateway.environment[name]);
+  }
+  const { secret } = client;
+  const values = users.flatMap(({ credentials }: Any) =>
+    credentials.map(({ value }: Any) => value)
+  );
+  for (const value of [secret, ...values]) assert.match(value, /^\$\{\w+\}$/);
 });
 
 Deno.test("the streams are made as the services want them, before the services start", () => {

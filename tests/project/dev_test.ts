@@ -45,6 +45,9 @@ Deno.test({
       assert.equal((await grant(dev.entitlement)).status, 200);
       await untilSent(dev, "ann");
       await untilVerified(dev, "ann");
+      assert.match(dev.output.text, new RegExp(`^ +${dev.gateway}$`, "m"));
+      const { json } = await call(`${dev.issuer}/.well-known/openid-configuration`);
+      assert.equal(json.issuer, dev.issuer);
       assert.match(dev.output.text, /^\d\d:\d\d:\d\d\.\d{3} notification .*EntitlementGranted/m);
 
       await using second = startDev(folder);
@@ -173,6 +176,10 @@ Deno.test({
       [
         startDev(folder, { NOTIFICATION_HTTP_PORT: `${port}` }),
         new RegExp(`^Port ${port} of 127.0.0.1 is in use.* with NOTIFICATION_HTTP_PORT$`, "m"),
+      ],
+      [
+        startDev(folder, { KENRI_ISSUER_PORT: `${port}` }),
+        new RegExp(`^Port ${port} of .* another port for the issuer with KENRI_ISSUER_PORT$`, "m"),
       ],
       [
         startDev(folder, { ENTITLEMENT_OUTBOX_LEASE: "soon", NATS_URL: "here" }),

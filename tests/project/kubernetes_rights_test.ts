@@ -83,10 +83,17 @@ Deno.test("the network policy allows only what is needed, and only the services 
     workload.metadata.name,
     [ports(workload, "ingress"), ports(workload, "egress")],
   ]));
+  const fromCallers = [8000, 8080, 8081, 8082];
+  const fromMonitoring = [...fromCallers, 8084];
+  const behind = [8080, 8081, 8082];
+  const sorted = (...ports: number[]) => ports.sort((a, b) => a - b);
+  const asked = sorted(...fromCallers, ...fromMonitoring, ...behind);
   assert.deepEqual(found, {
-    entitlement: [[8080, 8080, 8081, 8081, 8084], [53, 53, 4222, 5432]],
-    notification: [[8080, 8080, 8081, 8081, 8084], [53, 53, 4222, 5432, 8084]],
-    sender: [[8080, 8081, 8084, 8084], [53, 53, 443, 8443]],
+    account: [asked, [53, 53, 4222, 5432]],
+    entitlement: [asked, [53, 53, 4222, 5432]],
+    gateway: [sorted(...fromCallers, ...fromMonitoring), [53, 53, 443, 4222, ...behind]],
+    notification: [asked, [53, 53, 4222, 5432, 8084]],
+    sender: [sorted(...fromMonitoring, 8084), [53, 53, 443, 8443]],
     migrate: [[], [53, 53, 5432]],
     provision: [[], [53, 53, 4222]],
     nats: [[4222, 6222], [53, 53, 6222]],
@@ -104,16 +111,37 @@ Deno.test("the network policy allows only what is needed, and only the services 
 
 Deno.test("the sender may reach what is public, and only notification may call it", () => {
   const { ingress, egress: [outward] } = named("NetworkPolicy", "sender").spec;
-  const [v4] = outward.to.map(({ ipBlock }: Any) => ipBlock);
+  assertOnlyPublic(outward);
+  assert.deepEqual(whoFrom(ingress[0]), ["notification"]);
+});
+
+Deno.test("the gateway may reach what is public and the services behind it, which know it as a caller", () => {
+  const { egress: [inward, outward] } = named("NetworkPolicy", "gateway").spec;
+  assertOnlyPublic(outward);
+  const selected = (rule: Any) =>
+    workloads.filter((workload) => selects(rule, labelsOf(workload)))
+      .map(({ metadata }) => metadata.name).sort();
+  const behind = ["account", "entitlement", "notification"];
+  assert.deepEqual(inward.to.flatMap(({ podSelector }: Any) => selected(podSelector)), behind);
+  const { podSelector, ingress } = named("NetworkPolicy", "from-gateway").spec;
+  assert.deepEqual(selected(podSelector), behind);
+  assert.deepEqual(whoFrom(ingress[0]), ["gateway"]);
+});
+
+function assertOnlyPublic({ to }: Any) {
+  const [v4] = to.map(({ ipBlock }: Any) => ipBlock);
   assert.equal(v4.cidr, "0.0.0.0/0");
   const denied = deniedHosts([]).filter((host) => !host.includes(":"))
     .map((host) => host.includes("/") ? host : `${host}/32`);
   assert.deepEqual(v4.except, denied);
+}
+
+function whoFrom({ from }: Any): string[] {
   const heard = workloads.filter((workload) =>
-    ingress[0].from.some(({ podSelector }: Any) => selects(podSelector, labelsOf(workload)))
+    from.some(({ podSelector }: Any) => selects(podSelector, labelsOf(workload)))
   );
-  assert.deepEqual(heard.map(({ metadata }) => metadata.name), ["notification"]);
-});
+  return heard.map(({ metadata }) => metadata.name);
+}
 
 Deno.test("all objects are in one namespace, and each reference is in the manifests or in the guide", () => {
   for (const { kind, metadata } of manifests) {

@@ -24,6 +24,11 @@ const secrets: Record<string, string> = {
   key: "k".repeat(32),
   token: "t".repeat(32),
   "secret-key": "k".repeat(43),
+  "session-keys": "k".repeat(43),
+  "client-secret": "s".repeat(32),
+  ...Object.fromEntries(
+    ["account", "entitlement", "notification"].map((name) => [`${name}-token`, "t".repeat(32)]),
+  ),
   url: databaseUrl,
   ...Object.fromEntries(withDatabase(services).map(({ name }) => [`${name}-url`, databaseUrl])),
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,

@@ -13,7 +13,10 @@ import {
 } from "../../tools/supply_chain/packages.ts";
 import { makeBom, purlOf } from "../../tools/supply_chain/sbom.ts";
 
-const configs = ["deno.json", "tools/docker/deno.json", "tools/kubernetes/deno.json"];
+const configs = [
+  "deno.json",
+  ...["docker", "issuer/provider", "kubernetes"].map((folder) => `tools/${folder}/deno.json`),
+];
 const packages = await readPackages();
 const readJson = async (file: string) => JSON.parse(await Deno.readTextFile(pathOf(file)));
 

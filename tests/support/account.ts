@@ -11,6 +11,7 @@ import { freshDatabase, type TestDatabase } from "./databases.ts";
 import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
 
 export interface Account extends StreamNames, AsyncDisposable {
+  [Symbol.asyncDispose](): Promise<void>;
   url: string;
   service: ServiceProcess;
   database: TestDatabase;
@@ -31,11 +32,7 @@ export async function startAccount(
     NATS_URL: natsUrl,
     ...more,
   };
-  const service = await startService("account", settings);
-  await until(
-    "it relays",
-    () => service.log.some(({ message }) => / has one replica/.test(message)),
-  );
+  const service = await startReplica({ settings });
   return {
     ...names,
     url: service.url,
@@ -48,6 +45,18 @@ export async function startAccount(
       await database.drop();
     },
   };
+}
+
+/** Waits until the service says no more of itself, so that a test ends with nothing under way. */
+export async function startReplica(
+  { settings }: Pick<Account, "settings">,
+): Promise<ServiceProcess> {
+  const service = await startService("account", settings);
+  await until(
+    "it relays",
+    () => service.log.some(({ message }) => / has one replica/.test(message)),
+  );
+  return service;
 }
 
 export async function untilPublished(ownerUrl: string): Promise<void> {
@@ -68,8 +77,9 @@ export interface Resolved {
 export async function resolve(
   { url }: { url: string },
   identity: Record<string, unknown>,
+  headers: Record<string, string> = {},
 ): Promise<Resolved> {
-  const { status, json, text } = await post(`${url}/v1/identities:resolve`, identity);
+  const { status, json, text } = await post(`${url}/v1/identities:resolve`, identity, headers);
   if (status !== 200) throw new Error(`It answers ${status}: ${text}`);
   return json;
 }
@@ -85,12 +95,13 @@ export function post(
 export function send(
   method: string,
   url: string,
-  body: unknown,
+  body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
+  if (body === undefined) return call(url, { method, headers });
   return call(url, {
     method,
     headers: { "Content-Type": "application/json", ...headers },
-    body: JSON.stringify(body),
+    body: typeof body === "string" ? body : JSON.stringify(body),
   });
 }

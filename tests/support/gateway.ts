@@ -9,6 +9,7 @@ import {
   type Settings,
   startService,
 } from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
 import { type Account, resolve } from "./account.ts";
 import { type Answer, call } from "./api.ts";
 
@@ -32,6 +33,11 @@ export function startGateway(account: Account, more: Settings = {}): Promise<Ser
     NATS_URL: settings["NATS_URL"] ?? "",
     ...more,
   });
+}
+
+export function untilConnected({ log }: ServiceProcess): Promise<void> {
+  const connected = () => log.some(({ message }) => message.startsWith("Connected to NATS"));
+  return until("the gateway is connected to NATS", connected);
 }
 
 export interface LoggedIn {
@@ -70,4 +76,21 @@ export async function logIn(
 /** The answer of /v1/me, whose csrf_token unsafe requests need. */
 export function me({ url }: { url: string }, { cookie }: { cookie: string }): Promise<Answer> {
   return call(`${url}/v1/me`, { headers: { Cookie: cookie } });
+}
+
+/** The header that proves to the gateway that a request is not made by another site. */
+export async function csrf(
+  gateway: { url: string },
+  visitor: { cookie: string },
+): Promise<{ "X-CSRF-Token": string }> {
+  return { "X-CSRF-Token": (await me(gateway, visitor)).json.csrf_token };
+}
+
+export function logOut(
+  { url }: { url: string },
+  { cookie }: { cookie: string },
+  headers: Record<string, string>,
+  query = "",
+): Promise<Answer> {
+  return call(`${url}/logout${query}`, { method: "POST", headers: { Cookie: cookie, ...headers } });
 }

@@ -14,6 +14,8 @@ export const from = (minute: number, before: number, value: number): string => {
 export const entitlement = 'job="entitlement",instance="e1"';
 export const notification = 'job="notification",instance="n1"';
 export const sender = 'job="sender",instance="s1"';
+export const account = 'job="account",instance="a1"';
+export const gateway = 'job="gateway",instance="g1"';
 export const list = `${entitlement},route="/v1/users/{user_id}/entitlements"`;
 
 export type Series = Record<string, string>;
@@ -49,6 +51,16 @@ export const dead = (layer: string): string =>
   `notification_dlq_current{${notification},layer="${layer}"}`;
 export const orders = (outcome: string, reason = ""): string =>
   `kenri_orders_total{${notification},adapter="webhook",outcome="${outcome}",reason="${reason}"}`;
+export const logins = (result: string): string =>
+  `gateway_login_total{${gateway},result="${result}"}`;
+const answers = (route: string) => (le: string, all: number, inTime: number): Series =>
+  figures(
+    "kenri_http_request_duration_seconds",
+    `${gateway},route="${route}",status="200"`,
+    ...[le, all, inTime] as const,
+  );
+export const me = answers("/v1/me");
+export const profiles = answers("/v1/users/{user_id}/profile");
 export const endpoints = (state: string): string =>
   `kenri_endpoints{${notification},state="${state}"}`;
 export const reads = (le: string, all: number, inTime: number): Series =>
@@ -63,10 +75,12 @@ export const claims = (le: string, inTime: number): Series =>
   figures("kenri_worker_phase_seconds", `${entitlement},phase="claim"`, le, 10, inTime);
 
 export const healthy: Series = {
-  ...Object.fromEntries([entitlement, notification].flatMap((labels) => [
-    [`up{${labels}}`, always(1)],
+  ...Object.fromEntries([entitlement, notification, account].flatMap((labels) => [
     [`kenri_database_up{${labels}}`, always(1)],
     [`kenri_database_pool_waiting{${labels}}`, always(0)],
+  ])),
+  ...Object.fromEntries([entitlement, notification, account, gateway].flatMap((labels) => [
+    [`up{${labels}}`, always(1)],
     [`kenri_nats_connected{${labels}}`, always(1)],
     [`kenri_nats_unprovisioned_current{${labels}}`, always(0)],
     [`kenri_nats_connections_total{${labels}}`, always(1)],
@@ -100,6 +114,13 @@ export const healthy: Series = {
   [endpoints("FAILING")]: always(1),
   [endpoints("DISABLED")]: always(2),
   ...sent("30", 10, 10),
+  [logins("completed")]: perSecond(10),
+  ...me("0.1", 10, 10),
+  ...profiles("1", 10, 10),
+  [`gateway_account_watermark_age_seconds{${gateway}}`]: always(0.5),
+  [`kenri_breaker_open{${gateway},service="account"}`]: always(0),
+  [`account_outbox_backlog_age_seconds{${account}}`]: always(0),
+  [`account_outbox_failed_current{${account}}`]: always(0),
   [`notification_backlog_age_seconds{${notification}}`]: always(0),
   [pending("entitlements")]: always(3),
   [pending("points")]: always(3),

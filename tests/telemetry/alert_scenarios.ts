@@ -9,10 +9,13 @@ import {
   figures,
   from,
   list,
+  logins,
+  me,
   notification,
   orders,
   pending,
   perSecond,
+  profiles,
   published,
   reads,
   received,
@@ -22,6 +25,7 @@ import {
 } from "./alert_figures.ts";
 import { eventScenarios } from "./event_alert_scenarios.ts";
 import { orderScenarios } from "./order_alert_scenarios.ts";
+import { peopleScenarios } from "./people_alert_scenarios.ts";
 
 const without = (series: Series): Series =>
   Object.fromEntries(Object.keys(series).map((name) => [name, ""]));
@@ -32,7 +36,8 @@ export const scenarios: Record<string, Scenario> = {
     fires: [],
     but: {
       ...without({ ...reads("1", 10, 10), ...published("5", 10, 10), ...sent("30", 10, 10) }),
-      ...without(carriedOut("1", 10, 10)),
+      ...without({ ...carriedOut("1", 10, 10), ...profiles("1", 10, 10) }),
+      ...profiles("1.0", 10, 10),
       ...carriedOut("1.0", 10, 10),
       ...reads("1.0", 10, 10),
       ...published("5.0", 10, 10),
@@ -44,6 +49,9 @@ export const scenarios: Record<string, Scenario> = {
     but: {
       ...reads("1", 0, 0),
       ...carriedOut("1", 0, 0),
+      ...profiles("1", 0, 0),
+      ...me("0.1", 0, 0),
+      [logins("completed")]: always(0),
       ...published("5", 0, 0),
       ...sent("30", 0, 0),
       [commands("applied")]: always(0),
@@ -174,4 +182,5 @@ export const scenarios: Record<string, Scenario> = {
 
   ...eventScenarios,
   ...orderScenarios,
+  ...peopleScenarios,
 };

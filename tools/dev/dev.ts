@@ -9,7 +9,7 @@ import { startNats } from "../servers/nats.ts";
 import { type Login, startPostgres } from "../servers/postgres.ts";
 import { banner } from "./banner.ts";
 import { type DataFolder, takeDataFolder } from "./data_folder.ts";
-import { issuerUrl, wantsIssuer } from "./issuer.ts";
+import { startDevIssuer, urlOfIssuer } from "./issuer.ts";
 import { checkPorts, checkSettings } from "./preconditions.ts";
 import { defaultReceiverPort, receiverPort, startReceiverPage } from "./receiver_page.tsx";
 import { RunningService } from "./running_service.ts";
@@ -60,11 +60,13 @@ async function run(): Promise<void> {
   checkSettings(read);
   checkPorts(read);
   await using servers = await startWhatIsMissing();
-  const settings = devSettings(read, servers.urls, await keptSecrets(servers.folder));
+  const urls = { ...servers.urls, issuer: urlOfIssuer(read) };
+  const settings = devSettings(read, urls, await keptSecrets(servers.folder));
   if (stopping.signal.aborted) return;
   if (servers.folder) await writeUrls(servers.folder.urls, settings, servers.administrator);
   await migrateAll(settings);
   if (stopping.signal.aborted) return;
+  await using issuer = await startDevIssuer(read, settings);
   await using receiver = await startReceiverPage(Number(read(receiverPort) ?? defaultReceiverPort));
   const services = serviceNames.map((name) => new RunningService(name, settings));
   try {
@@ -75,14 +77,17 @@ async function run(): Promise<void> {
     });
     if (listening.length === services.length && !stopping.signal.aborted) {
       const webhooks = await receiver.register(urlOf(descriptors.notification, settings));
-      say(banner(listening, webhooks, servers.folder?.urls));
+      say(banner(listening, { webhooks, issuer: issuer?.url, urlsFile: servers.folder?.urls }));
     }
     const watching = onSourceChange(root, stopping.signal, async (changed) => {
       if (changed.has("migrations")) await migrateAll(settings);
       const affected = services.filter((service) => service.isAffectedBy(changed));
       await Promise.all(affected.map((service) => service.restart()));
     });
-    await Promise.race([watching, ...servers.deaths]);
+    const deaths = issuer
+      ? [...servers.deaths, endOf("The issuer", issuer.exited)]
+      : servers.deaths;
+    await Promise.race([watching, ...deaths]);
   } finally {
     await Promise.all(services.map((service) => service.stop()));
   }
@@ -121,7 +126,6 @@ async function startWhatIsMissing(): Promise<DevServers> {
     urls: {
       ...(postgres ? { postgres: (login: Login) => postgres.urlOf(login) } : {}),
       ...(nats ? { nats: nats.url } : {}),
-      ...(wantsIssuer(read) ? { issuer: issuerUrl(read) } : {}),
     },
     folder,
     administrator: postgres?.url,

@@ -3,7 +3,7 @@ import { environmentName } from "../../shared/process/program.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
 import { configs } from "../service_configs.ts";
 import { serviceNames } from "../services.ts";
-import { defaultIssuerPort, issuerPort, wantsIssuer } from "./issuer.ts";
+import { issuerPort, portOfIssuer } from "./issuer.ts";
 import { defaultReceiverPort, receiverPort } from "./receiver_page.tsx";
 import { devSettings, futureServers } from "./settings.ts";
 
@@ -33,9 +33,8 @@ export function checkPorts(read: Read): void {
   }
   const port = read(receiverPort) ?? defaultReceiverPort;
   checkPort("the receiver of webhooks", "127.0.0.1", receiverPort, port);
-  if (wantsIssuer(read)) {
-    checkPort("the issuer", "127.0.0.1", issuerPort, read(issuerPort) ?? defaultIssuerPort);
-  }
+  const ofIssuer = portOfIssuer(read);
+  if (ofIssuer !== undefined) checkPort("the issuer", "127.0.0.1", issuerPort, ofIssuer);
 }
 
 function checkPort(user: string, hostname: string, name: string, port: string | undefined): void {

@@ -1,3 +1,4 @@
+import { hasConsole } from "../../shared/operators/looks.ts";
 import { environmentName, type Service } from "../../shared/process/program.ts";
 import * as all from "../../services.ts";
 import type { Login } from "../servers/postgres.ts";
@@ -11,7 +12,7 @@ type Services = Record<string, Service>;
 export interface ServerUrls {
   postgres?: (login: Login) => string;
   nats?: string;
-  issuer?: string;
+  issuer?: string | undefined;
 }
 
 /** Stands for servers that are still to be started. */
@@ -64,7 +65,7 @@ function consoleSettings(
 ): Settings {
   const setting = `${environmentName(name)}_CONSOLE_PEER_URL`;
   const others = Object.values(services)
-    .filter((other) => other.name !== name && other.looks !== undefined)
+    .filter((other) => other.name !== name && hasConsole(other.looks))
     .map((other) => ({ name: other.name, url: urlOf(other, settings) }))
     .filter(({ url }) => URL.canParse(url));
   const urls = others.map(({ name, url }) => `${name}=${url}`);

@@ -12,7 +12,7 @@ const lines = (count: number) => "a();\n".repeat(count);
 const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
   "members-apart": {
     refuses: [
-      ["entitlement/app.ts", 'import { f } from "../notification/operators/inbox.ts";'],
+      ["entitlement/app.ts", 'import { f } from "../notification/list_notifications.ts";'],
       ["entitlement/app.ts", 'import type { T } from "@kenri/notification/inbox.ts";'],
       ["notification/channels/log.ts", 'import { f } from "../../entitlement/outbox.ts";'],
       ["notification/app.ts", 'export { f } from "@kenri/entitlement";'],
@@ -160,7 +160,7 @@ const rules: Record<string, { refuses: Sources; accepts: Sources }> = {
       ["entitlement/outbox.ts", "query(`select a from b where c = ${c}`);"],
       ["entitlement/outbox.ts", "query(`\n  -- claim\n  update a set b = '${b}'`);"],
       ["entitlement/outbox.ts", "query(`with x as (select 1) select a from x limit ${n}`);"],
-      ["notification/operators/inbox.ts", "query(`delete from a where b < ${b}`);"],
+      ["notification/list_notifications.ts", "query(`delete from a where b < ${b}`);"],
     ],
     accepts: [
       ["entitlement/outbox.ts", "query(`select a from b where c = $1`, [c]);"],

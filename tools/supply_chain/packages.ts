@@ -25,7 +25,10 @@ interface LockedPackage {
 }
 
 /** The lock files of the product with its tests, and of tools with packages of their own. */
-export const lockFiles = ["deno.lock", "tools/docker/deno.lock", "tools/kubernetes/deno.lock"];
+export const lockFiles = [
+  "deno.lock",
+  ...["docker", "issuer/provider", "kubernetes"].map((folder) => `tools/${folder}/deno.lock`),
+];
 
 const root = new URL("../../", import.meta.url);
 export const pathOf = (file: string): string => fileURLToPath(new URL(file, root));

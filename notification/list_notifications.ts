@@ -39,11 +39,12 @@ const answerSchema = z.object({
 
 export type Inbox = z.infer<typeof answerSchema>;
 
-export const inboxRoute: ScopedRoute = {
+export const notificationsRoute: ScopedRoute = {
   method: "get",
-  path: "/debug/notification/inbox/{user_id}",
+  path: "/v1/users/{user_id}/notifications",
   scope: "notifications:read",
   operationId: "listNotifications",
+  tags: ["Notifications"],
   summary: "The notifications of a user",
   description: "The newest first. New notifications don't shift the pages.",
   request: {
@@ -61,7 +62,12 @@ export const inboxRoute: ScopedRoute = {
   },
 };
 
-export function inbox(database: Database): Handler {
+const { operationId: _, tags: __, ...same } = notificationsRoute;
+
+// The same for operators.
+export const inboxRoute: ScopedRoute = { ...same, path: "/debug/notification/inbox/{user_id}" };
+
+export function listNotifications(database: Database): Handler {
   return async ({ req }) => {
     const { user_id, limit, cursor } = valid(
       requestSchema.safeParse({ ...req.query(), user_id: pathPart(req, "user_id") }),

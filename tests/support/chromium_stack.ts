@@ -1,4 +1,4 @@
-// Both services and a Chromium for all tests of a file, which are skipped if there is no Chromium.
+// Services and a Chromium for all tests of a file, which are skipped if there is no Chromium.
 import {
   type Browser,
   chromium,
@@ -7,14 +7,16 @@ import {
   type Tab,
   type TabOptions,
 } from "./browser.ts";
-import type { Stack } from "../support/stack.ts";
 
-export interface ChromiumStack {
+export interface ChromiumStack<Stack> {
   readonly stack: Stack; // available in tests
   withTab(use: (tab: Tab) => Promise<void>, options?: TabOptions): Promise<void>;
 }
 
-export function chromiumStack(start: () => Promise<Stack>, ownNames?: string[]): ChromiumStack {
+export function chromiumStack<Stack extends AsyncDisposable>(
+  start: () => Promise<Stack>,
+  ownNames?: string[],
+): ChromiumStack<Stack> {
   let stack: Stack;
   let browser: Browser;
   Deno.test.beforeAll(async () => {

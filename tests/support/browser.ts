@@ -1,5 +1,6 @@
 // A real Chromium without a window, driven over its own protocol: it does what a person does, and
 // reports what the browser complains about.
+import { connect, type Connection, type Result } from "./devtools.ts";
 
 // The one that can't open a window comes first: it uses half the processor time.
 const names = [
@@ -35,6 +36,15 @@ export interface TabOptions {
   scripts?: boolean;
 }
 
+export interface Cookie {
+  name: string;
+  value: string;
+  path: string;
+  httpOnly: boolean;
+  secure: boolean;
+  sameSite?: string;
+}
+
 export interface Tab {
   /** Errors of scripts, what could not be loaded, and what the Content-Security-Policy refused. */
   problems: string[];
@@ -42,6 +52,8 @@ export interface Tab {
   alarms: string[];
   /** The origins of all requests. */
   origins: Set<string>;
+  /** The addresses that it went to, also those that led on to others. */
+  visited: string[];
   goto(url: string): Promise<void>;
   /** Does something that leads to another page, and waits for that page. */
   leave(action: () => Promise<unknown>): Promise<void>;
@@ -50,6 +62,12 @@ export interface Tab {
   press(key: "Tab" | "Enter" | "Space"): Promise<void>;
   type(text: string): Promise<void>;
   screenshot(): Promise<Uint8Array>;
+  /** Those of all sites. */
+  cookies(): Promise<Cookie[]>;
+  setCookie(cookie: Partial<Cookie> & { url: string; name: string; value: string }): Promise<void>;
+  setOffline(offline: boolean): Promise<void>;
+  /** A tab of the same person, with the same cookies. */
+  openBeside(): Promise<Tab>;
   close(): Promise<void>;
 }
 
@@ -113,59 +131,15 @@ async function debuggerUrl(stderr: ReadableStream<Uint8Array>) {
   return { url: await found.promise, rest: reading };
 }
 
-// deno-lint-ignore no-explicit-any
-type Result = any;
-type Listener = (method: string, params: Result) => void;
-
-interface Connection {
-  send(method: string, params?: Result, sessionId?: string): Promise<Result>;
-  listen(sessionId: string, listener: Listener): void;
-  close(): Promise<void>;
-}
-
-async function connect(url: string): Promise<Connection> {
-  const socket = new WebSocket(url);
-  const opened = Promise.withResolvers<void>();
-  const closed = Promise.withResolvers<void>();
-  socket.onopen = () => opened.resolve();
-  socket.onclose = () => closed.resolve();
-  const waiting = new Map<number, PromiseWithResolvers<Result>>();
-  const listeners = new Map<string, Listener>();
-  socket.onmessage = ({ data }) => {
-    const { id, result, error, method, params, sessionId } = JSON.parse(data);
-    if (id === undefined) return listeners.get(sessionId)?.(method, params);
-    const waits = waiting.get(id);
-    waiting.delete(id);
-    if (error) waits?.reject(new Error(error.message));
-    else waits?.resolve(result);
-  };
-  await opened.promise;
-  let last = 0;
-  return {
-    send(method, params, sessionId) {
-      const id = ++last;
-      const waits = Promise.withResolvers<Result>();
-      waiting.set(id, waits);
-      socket.send(JSON.stringify({ id, method, params: params ?? {}, sessionId }));
-      return waits.promise;
-    },
-    listen: (sessionId, listener) => void listeners.set(sessionId, listener),
-    async close() {
-      socket.close();
-      await closed.promise;
-    },
-  };
-}
-
 const keys = {
   Tab: { key: "Tab", code: "Tab", windowsVirtualKeyCode: 9 },
   Enter: { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" },
   Space: { key: " ", code: "Space", windowsVirtualKeyCode: 32, text: " " },
 };
 
-type Seen = Pick<Tab, "problems" | "alarms" | "origins">;
+type Seen = Pick<Tab, "problems" | "alarms" | "origins" | "visited">;
 
-function note({ problems, alarms, origins }: Seen, method: string, params: Result): void {
+function note({ problems, alarms, origins, visited }: Seen, method: string, params: Result): void {
   if (method === "Runtime.exceptionThrown") problems.push(params.exceptionDetails.text);
   if (method === "Log.entryAdded" && params.entry.level === "error") {
     problems.push(`${params.entry.text} ${params.entry.url ?? ""}`);
@@ -175,19 +149,28 @@ function note({ problems, alarms, origins }: Seen, method: string, params: Resul
   }
   if (method === "Runtime.bindingCalled") alarms.push(params.payload);
   if (method === "Page.javascriptDialogOpening") alarms.push(`${params.type} ${params.message}`);
-  if (method === "Network.requestWillBeSent") origins.add(new URL(params.request.url).origin);
+  if (method !== "Network.requestWillBeSent") return;
+  origins.add(new URL(params.request.url).origin);
+  if (params.type === "Document") visited.push(params.request.url);
 }
 
 async function openTab(connection: Connection, options: TabOptions): Promise<Tab> {
-  const { width = 1280, height = 900, dark = false, scripts = true } = options;
   const { browserContextId } = await connection.send("Target.createBrowserContext");
+  return await openTabIn(browserContextId, connection, options);
+}
+
+async function openTabIn(
+  browserContextId: string,
+  connection: Connection,
+  options: TabOptions,
+): Promise<Tab> {
   const { targetId } = await connection.send("Target.createTarget", {
     url: "about:blank",
     browserContextId,
   });
   const { sessionId } = await connection.send("Target.attachToTarget", { targetId, flatten: true });
   const send = (method: string, params?: Result) => connection.send(method, params, sessionId);
-  const seen: Seen = { problems: [], alarms: [], origins: new Set() };
+  const seen: Seen = { problems: [], alarms: [], origins: new Set(), visited: [] };
   let loaded = Promise.withResolvers<void>();
   connection.listen(sessionId, (method, params) => {
     if (method === "Page.loadEventFired") loaded.resolve();
@@ -196,19 +179,7 @@ async function openTab(connection: Connection, options: TabOptions): Promise<Tab
     }
     note(seen, method, params);
   });
-  for (const domain of ["Page", "Runtime", "Log", "Network"]) await send(`${domain}.enable`);
-  await send("Runtime.addBinding", { name: "canary" });
-  await send("Emulation.setDeviceMetricsOverride", {
-    width,
-    height,
-    deviceScaleFactor: 1,
-    mobile: width < 600,
-  });
-  await send("Emulation.setEmulatedMedia", {
-    features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }],
-  });
-  await send("Emulation.setScriptExecutionDisabled", { value: !scripts });
-
+  await prepare(send, options);
   const leave = async (action: () => Promise<unknown>) => {
     loaded = Promise.withResolvers<void>();
     await action();
@@ -236,8 +207,35 @@ async function openTab(connection: Connection, options: TabOptions): Promise<Tab
       const { data } = await send("Page.captureScreenshot", { format: "png" });
       return Uint8Array.fromBase64(data);
     },
+    cookies: async () => (await send("Network.getAllCookies")).cookies,
+    setCookie: async (cookie) => void await send("Network.setCookie", cookie),
+    setOffline: (offline) =>
+      send("Network.emulateNetworkConditions", {
+        ...{ offline, latency: 0, downloadThroughput: -1, uploadThroughput: -1 },
+      }),
+    openBeside: () => openTabIn(browserContextId, connection, options),
     close: async () => {
       await connection.send("Target.disposeBrowserContext", { browserContextId });
     },
   };
+}
+
+type Send = (method: string, params?: Result) => Promise<Result>;
+
+async function prepare(
+  send: Send,
+  { width = 1280, height = 900, dark = false, scripts = true }: TabOptions,
+): Promise<void> {
+  for (const domain of ["Page", "Runtime", "Log", "Network"]) await send(`${domain}.enable`);
+  await send("Runtime.addBinding", { name: "canary" });
+  await send("Emulation.setDeviceMetricsOverride", {
+    width,
+    height,
+    deviceScaleFactor: 1,
+    mobile: width < 600,
+  });
+  await send("Emulation.setEmulatedMedia", {
+    features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }],
+  });
+  await send("Emulation.setScriptExecutionDisabled", { value: !scripts });
 }

@@ -1,0 +1,83 @@
+// All services behind two replicas of the gateway, with an issuer at which people log in.
+import { type Issuer, startIssuer } from "../../tools/issuer/issuer.ts";
+import { freePort } from "../../tools/servers/free_port.ts";
+import type { ServiceProcess } from "../../tools/servers/service_process.ts";
+import { until } from "../../tools/servers/wait.ts";
+import { type Account, startAccount } from "./account.ts";
+import type { Tab } from "./browser.ts";
+import { startGateway } from "./gateway.ts";
+import { type Stack, startStack } from "./stack.ts";
+
+export interface People extends AsyncDisposable {
+  url: string; // where people reach the gateway
+  other: ServiceProcess; // the other replica
+  issuer: Issuer;
+  account: Account;
+  stack: Stack;
+}
+
+export async function startPeople(): Promise<People> {
+  await using parts = new AsyncDisposableStack();
+  const issuer = parts.use(await startIssuer());
+  const account = parts.use(await startAccount());
+  const stack = parts.use(await startStack());
+  const port = freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const settings = {
+    GATEWAY_PUBLIC_URL: url,
+    GATEWAY_ISSUER: issuer.url,
+    GATEWAY_CLIENT_ID: issuer.clientId,
+    GATEWAY_CLIENT_SECRET: issuer.clientSecret,
+    GATEWAY_ENTITLEMENT_URL: stack.entitlement.url,
+    GATEWAY_NOTIFICATION_URL: stack.notification.url,
+    GATEWAY_RATE_LOGIN: "1000", // all tests of a file come from one address
+  };
+  parts.use(await startGateway(account, { ...settings, GATEWAY_HTTP_PORT: `${port}` }));
+  const other = parts.use(await startGateway(account, settings));
+  const moved = parts.move();
+  return {
+    ...{ url, other, issuer, account, stack },
+    [Symbol.asyncDispose]: () => moved.disposeAsync(),
+  };
+}
+
+/** Does what a person does to log in, and waits for the own page. Returns the user's id. */
+export async function logInAs(tab: Tab, { url }: People, name: string): Promise<string> {
+  await toIssuer(tab, url);
+  await chooseUser(tab, name);
+  await untilShown(tab, "in");
+  return await tab.evaluate(`document.getElementById("user-id").innerText`);
+}
+
+/** From the page to the issuer. */
+export async function toIssuer(tab: Tab, url: string): Promise<void> {
+  await tab.goto(url);
+  await untilShown(tab, "out");
+  await tab.leave(() => tab.evaluate(`document.querySelector("a[href^='/login']").click()`));
+}
+
+/** At the issuer, by the field for any user. Waits for the page to which this leads. */
+export async function chooseUser(tab: Tab, name: string): Promise<void> {
+  await tab.leave(() =>
+    tab.evaluate(`(() => {
+      const field = document.querySelector("input[name=user]");
+      field.value = ${JSON.stringify(name)};
+      field.form.requestSubmit();
+    })()`)
+  );
+}
+
+export type View = "out" | "in" | "suspended" | "away";
+
+export async function untilShown(tab: Tab, view: View): Promise<void> {
+  await until(`the page shows "${view}"`, () =>
+    tab.evaluate(
+      `document.querySelector("[data-view]:not([hidden])")?.dataset.view === "${view}"`,
+    ));
+}
+
+export const textOf = (tab: Tab): Promise<string> => tab.evaluate("document.body.innerText");
+
+export async function untilSays(tab: Tab, text: RegExp): Promise<void> {
+  await until(`the page says ${text}`, async () => text.test(await textOf(tab)));
+}
