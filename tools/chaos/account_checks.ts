@@ -7,7 +7,7 @@ import { accountInvariantsOf } from "./invariants/account_invariants.ts";
 import type { AccountTables } from "./invariants/account_tables.ts";
 import { type Invariant, invariant } from "./invariants/invariant.ts";
 import { areExplainedBy } from "./run_invariants.ts";
-import type { SessionLook, UserSession } from "./session_watch.ts";
+import { boundMs, type SessionLook, type UserSession } from "./session_watch.ts";
 
 export function accountChecks(evidence: Evidence): Invariant[] {
   const { accountTables: tables, accounts } = evidence;
@@ -33,26 +33,30 @@ function noEventOfAccountsFails({ events }: AccountTables): Invariant {
 function accountRequestsAreAnswered({ changes }: AccountEvidence): Invariant {
   return invariant(
     "20. Every request about an account was answered in the end, and none was refused",
-    changes,
+    changes.filter(({ kind }) => kind !== "logout"),
     ({ answer }) => answer !== undefined && answer.status < 300,
   );
 }
 
 const isDone = ({ answer }: AccountChange) => answer !== undefined && answer.status < 300;
 
+const ofTrace = ({ trace_id }: { trace_id: string }) => trace_id;
+const ofSession = ({ session_id }: { session_id: string | null }) => session_id ?? "";
+
 /** To end all sessions once more is a change of its own; all else is not changed a second time. */
 function accountChangesAreRecorded(
   { changes }: AccountEvidence,
   { audit, events }: AccountTables,
 ): Invariant {
-  const auditOf = Map.groupBy(audit, ({ trace_id }) => trace_id);
-  const eventsOf = Map.groupBy(events, ({ trace_id }) => trace_id);
+  const auditOf = new Map([...Map.groupBy(audit, ofTrace), ...Map.groupBy(audit, ofSession)]);
+  const eventsOf = new Map([...Map.groupBy(events, ofTrace), ...Map.groupBy(events, ofSession)]);
   return invariant(
     "20. An acknowledged change of an account has exactly one audit row and one published event",
     changes.filter((change) => change.kind !== "login" && isDone(change)),
-    ({ kind, traceId, userId, attempts }) => {
-      const rows = auditOf.get(traceId) ?? [];
-      const announced = eventsOf.get(traceId) ?? [];
+    ({ kind, traceId, userId, sessionId, attempts }) => {
+      const cause = kind === "logout" ? sessionId : traceId;
+      const rows = auditOf.get(cause) ?? [];
+      const announced = eventsOf.get(cause) ?? [];
       const atMost = kind === "end all" ? attempts : 1;
       return rows.length >= 1 && rows.length <= atMost && announced.length === rows.length &&
         announced.every(({ status }) => status === "PUBLISHED") &&
@@ -77,9 +81,6 @@ function loginsLeadToOneUser(
       all.filter((login) => answered(login).is_new).length <= 1,
   );
 }
-
-/** gateway.session.staleness, the time of a watermark, and a request. */
-export const boundMs = 6_000;
 
 interface Judged {
   look: SessionLook;
@@ -125,10 +126,12 @@ interface Standing {
   mustBeLetIn(look: SessionLook): boolean;
 }
 
+const isOfOne = (kind: AccountChange["kind"]) => kind === "end" || kind === "logout";
+
 /** What the client knows for certain, and what may have happened, at the time of a look. */
 function standingOf({ sessionId, beganAt }: UserSession, changes: AccountChange[]): Standing {
   const ends = changes.filter(({ kind, sentAt, ...change }) =>
-    kind === "end" ? change.sessionId === sessionId : kind === "end all" && sentAt >= beganAt
+    kind === "end all" ? sentAt >= beganAt : isOfOne(kind) && change.sessionId === sessionId
   );
   const suspensions = changes.filter(({ kind }) => kind === "suspend")
     .map((suspend) => ({

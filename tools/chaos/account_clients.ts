@@ -3,10 +3,11 @@
 // looks at both gateways whether the user's sessions are let in.
 import { setTimeout as pause } from "node:timers/promises";
 import type { HttpRequest } from "../load/http_request.ts";
-import { RepeatingClient } from "../load/repeating_client.ts";
+import { attempt, RepeatingClient } from "../load/repeating_client.ts";
 import { Random } from "./random.ts";
 import {
   beginSession,
+  boundMs,
   type SessionLook,
   sessionMs,
   type UserSession,
@@ -14,12 +15,13 @@ import {
 } from "./session_watch.ts";
 
 const kinds = ["profile", "suspend", "resume", "roles", "end", "end all"] as const;
-export type AccountChangeKind = "login" | typeof kinds[number];
+/** A logout goes through a gateway, once. */
+export type AccountChangeKind = "login" | "logout" | typeof kinds[number];
 
-/** One request to the account service, from its first attempt to its answer. */
+/** One request to change an account, from its first attempt to its answer. */
 export interface AccountChange {
   kind: AccountChangeKind;
-  traceId: string; // of all its attempts
+  traceId: string; // of all its attempts; a gateway does not pass it on
   subject: string; // the identity
   userId: string; // empty for a login
   sessionId: string; // empty unless one session ends
@@ -99,6 +101,7 @@ class Life {
   #userId = "";
   #epoch = 0;
   #isSuspended = false;
+  #resumedAt = 0;
   #isSupport = false;
   #steps = 0;
   #current: Watch | undefined;
@@ -117,6 +120,7 @@ class Life {
     this.#epoch = session_epoch;
     await this.#begin(stop);
     while (!stop.aborted && this.#steps++ < stepsOfUser) {
+      if (this.#parts.random.next() < 0.1 && await this.#logOut(stop)) continue;
       await pause(stepMs * (0.5 + this.#parts.random.next()), undefined, { signal: stop })
         .catch(() => {});
       if (stop.aborted || !await this.#step(stop)) break;
@@ -134,7 +138,10 @@ class Life {
     const change = await this.#ask(kind, this.#requestOf(kind, sessionId), sessionId);
     const isDone = change.answer !== undefined && change.answer.status < 300;
     if (kind === "suspend") this.#isSuspended = true;
-    if (kind === "resume") this.#isSuspended = false;
+    if (kind === "resume") {
+      this.#isSuspended = false;
+      this.#resumedAt = Date.now();
+    }
     if (kind === "end" || kind === "end all") {
       old?.endsIn(lingerMs);
       if (kind === "end all") this.#epoch++;
@@ -142,6 +149,24 @@ class Life {
       if (isDone && change.attempts === 1) await this.#begin(stop);
     }
     return isDone && change.attempts === 1;
+  }
+
+  /** Returns whether it was tried. A user who was resumed a moment ago may still be refused. */
+  async #logOut(stop: AbortSignal): Promise<boolean> {
+    const watch = this.#current;
+    if (!watch || this.#isSuspended || Date.now() - this.#resumedAt < boundMs) return false;
+    const { sessionId } = watch.session;
+    const url = this.#parts.random.pick(this.#parts.gateways);
+    const change = this.#noted("logout", sessionId);
+    const one = await attempt(url, watch.logout(), attemptTimeoutMs);
+    change.attempts = 1;
+    if (one.outcome === "answered") {
+      change.answer = one.answer;
+      change.answeredAt = one.answeredAt;
+    }
+    watch.endsIn(lingerMs);
+    await this.#begin(stop);
+    return true;
   }
 
   #requestOf(kind: typeof kinds[number], sessionId: string): HttpRequest {
@@ -172,12 +197,8 @@ class Life {
     { path, init }: HttpRequest,
     sessionId = "",
   ): Promise<AccountChange> {
-    const { client, found } = this.#parts;
-    const change: AccountChange = {
-      ...{ kind, traceId: crypto.randomUUID(), subject: this.#subject, userId: this.#userId },
-      ...{ sessionId, sentAt: Date.now(), answeredAt: 0, attempts: 0, answer: undefined },
-    };
-    found.changes.push(change);
+    const { client } = this.#parts;
+    const change = this.#noted(kind, sessionId);
     const headers = { ...init?.headers, "X-Trace-Id": change.traceId };
     const attempts = await client.ask({ path, init: { method: "GET", ...init, headers } });
     const last = attempts.at(-1);
@@ -186,6 +207,15 @@ class Life {
       change.answer = last.answer;
       change.answeredAt = last.answeredAt;
     }
+    return change;
+  }
+
+  #noted(kind: AccountChangeKind, sessionId: string): AccountChange {
+    const change: AccountChange = {
+      ...{ kind, traceId: crypto.randomUUID(), subject: this.#subject, userId: this.#userId },
+      ...{ sessionId, sentAt: Date.now(), answeredAt: 0, attempts: 0, answer: undefined },
+    };
+    this.#parts.found.changes.push(change);
     return change;
   }
 

@@ -125,6 +125,16 @@ const harms: Harm[] = [
     },
   ],
   [
+    "an acknowledged logout is lost",
+    /^20\. An acknowledged/,
+    ({ accountTables }) => {
+      const isOther = ({ session_id }: { session_id: string | null }) => session_id !== "s-2";
+      accountTables.audit = accountTables.audit.filter(isOther);
+      accountTables.events = accountTables.events.filter(isOther);
+      accountTables.endedSessions = accountTables.endedSessions.filter(isOther);
+    },
+  ],
+  [
     "a login leads to another user",
     /^20\. All logins/,
     ({ accounts: { changes } }) =>
@@ -150,6 +160,11 @@ const harms: Harm[] = [
     "a session is let in after all of its user ended",
     /^21\. No session is let in/,
     (evidence) => lookAt(evidence, 47_000).status = 200,
+  ],
+  [
+    "a session that logged out is let in",
+    /^21\. No session is let in/,
+    (evidence) => lookAt(evidence, 45_000).status = 200,
   ],
   [
     "a session is refused that nothing stands against",

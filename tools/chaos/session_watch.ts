@@ -1,8 +1,10 @@
 // Sessions of users as the gateways seal them, and clients that look whether they are let in.
 import { setTimeout as pause } from "node:timers/promises";
 import { cookiesOf } from "../../gateway/session/cookies.ts";
+import { CsrfTokens } from "../../gateway/session/csrf.ts";
 import { Seals } from "../../gateway/session/seal.ts";
 import { SessionCookies } from "../../gateway/session/session.ts";
+import type { HttpRequest } from "../load/http_request.ts";
 import { attempt } from "../load/repeating_client.ts";
 import { plantedSecretKey } from "../planted.ts";
 import { gatewayUrl } from "./replica_settings.ts";
@@ -22,6 +24,9 @@ export interface SessionLook {
   status: number | undefined; // undefined without an answer
 }
 
+/** How long a gateway may let in a session that has ended: the staleness, and a watermark's delay. */
+export const boundMs = 6_000;
+
 const lookMs = 500;
 const lookTimeoutMs = 3_000;
 
@@ -29,10 +34,9 @@ const lookTimeoutMs = 3_000;
 export const sessionMs = 6 * 86_400_000;
 
 const cookies = cookiesOf(gatewayUrl);
-const sealed = new SessionCookies(
-  new Seals([Uint8Array.fromBase64(plantedSecretKey, { alphabet: "base64url" })]),
-  { idleMs: sessionMs },
-);
+const keys = [Uint8Array.fromBase64(plantedSecretKey, { alphabet: "base64url" })];
+const sealed = new SessionCookies(new Seals(keys), { idleMs: sessionMs });
+const csrf = new CsrfTokens(keys);
 
 export async function beginSession(
   userId: string,
@@ -47,7 +51,7 @@ export async function beginSession(
 }
 
 /** Looks again and again whether a session is let in. */
-class Watch {
+export class Watch {
   readonly session: UserSession;
   readonly #cookie: string;
   #untilMs = Infinity;
@@ -59,6 +63,12 @@ class Watch {
 
   endsIn(ms: number): void {
     this.#untilMs = Math.min(this.#untilMs, performance.now() + ms);
+  }
+
+  logout(): HttpRequest {
+    const token = csrf.of(this.session.sessionId);
+    const headers = { Cookie: this.#cookie, "X-CSRF-Token": token };
+    return { path: "/logout", init: { method: "POST", headers } };
   }
 
   async look(

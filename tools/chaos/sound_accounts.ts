@@ -1,11 +1,11 @@
 // The evidence about one user of a small run, for tests that damage it: two logins at once, a
-// suspension and its end, a change of roles, and two sessions, of which one ended alone.
+// suspension and its end, a change of roles, and three sessions, of which two ended alone.
 import type { AccountChange, AccountChangeKind } from "./account_clients.ts";
 import type { Evidence } from "./evidence.ts";
 import type { SessionLook, UserSession } from "./session_watch.ts";
 
 const user = { user_id: "u-1" };
-const [alone, last] = ["s-1", "s-2"];
+const [alone, out, last] = ["s-1", "s-2", "s-3"];
 
 interface Step {
   kind: AccountChangeKind;
@@ -21,6 +21,7 @@ const steps: Step[] = [
   { kind: "resume", action: "RESUME", type: "UserResumed", sentAt: 20_000 },
   { kind: "roles", action: "CHANGE_ROLES", type: "RolesChanged", sentAt: 20_100 },
   { kind: "end", action: "END_SESSION", type: "SessionEnded", sentAt: 30_000, session: alone },
+  { kind: "logout", action: "END_SESSION", type: "SessionEnded", sentAt: 35_000, session: out },
   { kind: "end all", action: "END_SESSIONS", type: "SessionsEnded", sentAt: 40_000 },
 ];
 
@@ -43,7 +44,8 @@ export function soundAccounts(): Pick<Evidence, "accounts" | "accountTables"> {
 
 const soundSessions: UserSession[] = [
   { sessionId: alone, userId: "u-1", beganAt: 20 },
-  { sessionId: last, userId: "u-1", beganAt: 30_020 },
+  { sessionId: out, userId: "u-1", beganAt: 30_020 },
+  { sessionId: last, userId: "u-1", beganAt: 35_020 },
 ];
 
 const soundLooks: SessionLook[] = [
@@ -51,7 +53,9 @@ const soundLooks: SessionLook[] = [
   look(alone, 10_000, 403), // suspended
   look(alone, 27_000, 200), // resumed
   look(alone, 37_000, 401), // ended
-  look(last, 31_000, 200),
+  look(out, 31_000, 200),
+  look(out, 45_000, 401), // logged out
+  look(last, 36_000, 200),
   look(last, 47_000, 401),
 ];
 
@@ -61,7 +65,8 @@ function look(sessionId: string, sentAt: number, status: number): SessionLook {
 
 function soundTables(): Evidence["accountTables"] {
   const rows = steps.map(({ action, type, session = null }, i) => ({
-    ...{ ...user, id: `e-${i}`, action, type, session_id: session, trace_id: `t-${i}` },
+    ...{ ...user, id: `e-${i}`, action, type, session_id: session },
+    trace_id: action === "END_SESSION" && session === out ? "of a gateway" : `t-${i}`,
     version: Math.min(i + 1, 4),
   }));
   return {
@@ -78,7 +83,7 @@ function soundTables(): Evidence["accountTables"] {
       account_status: action === "SUSPEND" ? "SUSPENDED" : "ACTIVE",
       roles: i < 3 ? ["USER"] : ["SUPPORT", "USER"],
     })),
-    endedSessions: [{ ...user, session_id: alone }],
+    endedSessions: [alone, out].map((session_id) => ({ ...user, session_id })),
     inStream: rows.map(({ id }) => id),
   };
 }
