@@ -89,7 +89,7 @@ Deno.test("A-103: without X-User-Id a caller acts by its own scopes", async () =
   }
 });
 
-Deno.test("A-103: without accounts:act-as the header is ignored, in what is allowed and in the audit", async () => {
+Deno.test("A-103: a caller without accounts:act-as can't act for a user, nor lose its scopes by the header", async () => {
   for (const user of ["other", "admin"]) {
     const headers = { ...bearerOf(reader), "X-User-Id": users[user] as string };
     const answer = await send("GET", account.url + pathOf("owner"), undefined, headers);
