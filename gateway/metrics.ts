@@ -1,7 +1,5 @@
-import { statusOf } from "@kenri/shared/http/error_answers.ts";
 import { counter, countersBy, gauge } from "@kenri/shared/telemetry/metrics.ts";
 import { onScrape } from "@kenri/shared/telemetry/scrape.ts";
-import { LoginRefused } from "./login/failures.ts";
 import type { Feed } from "./session/check.ts";
 import type { KnownAccounts } from "./session/known_accounts.ts";
 
@@ -11,24 +9,12 @@ const logins = counter(
   ["result"],
 );
 
-const loginsBy = countersBy(
+export const loginsBy = countersBy(
   ["completed", "refused", "unavailable", "error"] as const,
   (result) => logins.labels(result),
 );
 
-export function countLogin(): void {
-  loginsBy.completed.inc();
-}
-
-export function countFailedLogin(error: unknown): void {
-  loginsBy[resultOf(error)].inc();
-}
-
-function resultOf(error: unknown): Exclude<keyof typeof loginsBy, "completed"> {
-  if (error instanceof LoginRefused) return "refused";
-  const status = statusOf(error);
-  return status < 500 ? "refused" : status === 500 ? "error" : "unavailable";
-}
+export type LoginResult = keyof typeof loginsBy;
 
 const feedAge = gauge(
   "gateway_account_events_age_seconds",

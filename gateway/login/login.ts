@@ -5,7 +5,6 @@ import type { Handler } from "hono";
 import { randomNonce, randomPKCECodeVerifier } from "openid-client";
 import { addressOf } from "../address.ts";
 import { apiError, type ErrorCode } from "../errors.ts";
-import { countFailedLogin } from "../metrics.ts";
 import { readCookie } from "../session/cookies.ts";
 import type { LoginParts } from "./routes.ts";
 import { returnToOf } from "./return_to.ts";
@@ -58,11 +57,7 @@ export function beginLogin(
       crypto.randomUUID();
     const [nonce, verifier] = [randomNonce(), randomPKCECodeVerifier()];
     const state = await sealState(seals, { nonce, verifier, return_to: returnTo, browser });
-    const secrets = { state, nonce, verifier };
-    const at = await issuer.loginUrl(publicUrl + callbackPath, secrets).catch((error) => {
-      countFailedLogin(error);
-      throw error;
-    });
+    const at = await issuer.loginUrl(publicUrl + callbackPath, { state, nonce, verifier });
     const cookie = cookies.set(cookies.login, await sealBrowser(seals, browser), loginMs);
     return redirectTo(at.href, cookie);
   };
