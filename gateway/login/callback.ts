@@ -60,7 +60,6 @@ export function endLogin(parts: LoginParts): Handler {
       loginsBy.completed.inc();
       return redirectTo(returnTo, cookie);
     } catch (error) {
-      countFailedLogin(error);
       if (!(error instanceof LoginRefused)) throw error;
       loginsBy.refused.inc();
       log.info("A login was refused: {reason}", { reason: error.message });
