@@ -208,11 +208,6 @@ inBrowser("screenshots", async () => {
   const shoot = async (tab: Tab, name: string) =>
     await Deno.writeFile(`${root}docs/accounts/${name}.png`, await tab.screenshot());
   await Deno.mkdir(`${root}docs/accounts`, { recursive: true });
-  await withTab(async (tab) => {
-    await tab.goto(people.stack.url);
-    await untilShown(tab, "out");
-    await shoot(tab, "logged-out");
-  }, { width: 960, height: 480 });
   await people.stack.issuer.setUsers({ chie: { name: "Chie Chiba", locale: "en-GB" } });
   await withTab(async (tab) => {
     const user_id = await logInAs(tab, people.stack, "chie");
