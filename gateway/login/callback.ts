@@ -62,7 +62,7 @@ export function endLogin(parts: LoginParts): Handler {
     } catch (error) {
       if (!(error instanceof LoginRefused)) throw error;
       loginsBy.refused.inc();
-      log.warn("A login was refused: {reason}", { reason: error.message });
+      log.info("A login was refused: {reason}", { reason: error.message });
       return redirectTo("/login?error");
     }
   };

@@ -45,5 +45,9 @@ function failureOfAnswer({ code = "", message, cause }: ClientError): LoginRefus
   const refusal = refusals[code];
   if (refusal !== undefined) return new LoginRefused(refusal);
   if (cause instanceof Response) return `it answers ${cause.status}`;
+  if (cause instanceof Deno.errors.NotCapable) {
+    const server = /"([^"]+)"/.exec(cause.message)?.[1];
+    return `neither gateway.issuer nor gateway.issuer-servers names ${server}`;
+  }
   return code === "" ? reasonOf(cause) : message;
 }

@@ -147,3 +147,13 @@ Deno.test("a wrong secret of the gateway is said in the log, and is no fault of 
   const [line] = stack.gateway.log.filter(({ message }) => message.startsWith("Nobody can log in"));
   assert.equal(line?.["reason"], "it refuses gateway.client-id or gateway.client-secret");
 });
+
+Deno.test("a server of the issuer that no setting names is said in the log", async () => {
+  await using stack = await startLoginStack();
+  const elsewhere = { token_endpoint: "http://127.0.0.2:9999/token" };
+  await stack.issuer.faults({ at: { discovery: { json: elsewhere } } });
+  assertUnavailable(await new Browser().logIn(stack.url), "a server that is not named");
+  const [line] = stack.gateway.log.filter(({ message }) => message.startsWith("Nobody can log in"));
+  const reason = "neither gateway.issuer nor gateway.issuer-servers names 127.0.0.2:9999";
+  assert.equal(line?.["reason"], reason);
+});
