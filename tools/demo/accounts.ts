@@ -1,6 +1,8 @@
 // The customers of the shop have accounts if the account service runs, as if each had logged in once. So
 // whoever logs in as one of them sees what the shop does for that customer.
 
+import { uuidPattern } from "../../shared/process/uuid.ts";
+
 export interface Accounts {
   /** By name. A customer without an account is called by the name. */
   ids: Map<string, string>;
@@ -34,5 +36,5 @@ async function register({ account, issuer, headers }: Where, name: string) {
     redirect: "error", // the credential is for nobody else
   });
   const { user_id } = await answer.json();
-  return typeof user_id === "string" ? user_id : undefined;
+  return uuidPattern.test(user_id) ? String(user_id) : undefined;
 }
