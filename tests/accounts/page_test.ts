@@ -75,6 +75,7 @@ inBrowser("older notifications are shown on demand, and new ones come before the
     await grant(entitlement.url, { user_id, stock_keeping_unit: "one-more" });
     await untilSays(tab, /Notifications\s+New You got one-more|Notifications\s+You got one-more/);
     assert.equal(await rows(), 26);
+    assert.equal(await tab.evaluate(`document.getElementById("older").hidden`), true);
   });
 });
 
