@@ -5,6 +5,7 @@ import { type Invariant, invariant, lineOf } from "./invariants/invariant.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import { isChange, itemOf } from "../load/any_request.ts";
 import { leaksIn } from "../planted.ts";
+import { accountChecks } from "./account_checks.ts";
 import { failingUser, type SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import { poisonUser } from "./messages.ts";
@@ -48,6 +49,7 @@ export function check(evidence: Evidence): Invariant[] {
     poisonLeavesNothing(evidence),
     poisonIsKept(evidence),
     eventsAreNotGivenUp(evidence),
+    ...accountChecks(evidence),
     servicesEndWhenAsked(evidence),
     healsInTime(evidence),
     noSecretIsShown(evidence),

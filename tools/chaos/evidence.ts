@@ -2,7 +2,9 @@
 // tables contain, what the channel sent, and which faults were injected.
 import { ask } from "../servers/asking.ts";
 import type { Receipt } from "./invariants/order_invariants.ts";
+import type { AccountTables } from "./invariants/account_tables.ts";
 import type { AllTables } from "./invariants/tables.ts";
+import type { AccountEvidence } from "./account_clients.ts";
 import type { SentRequest } from "./clients.ts";
 import type { Healing } from "./heal.ts";
 import type { Injected } from "./inject.ts";
@@ -15,6 +17,8 @@ import type { Stall } from "./stalls.ts";
 export interface Evidence {
   requests: SentRequest[];
   tables: AllTables;
+  accounts: AccountEvidence;
+  accountTables: AccountTables;
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
@@ -61,8 +65,11 @@ export async function readSaid(stack: Stack): Promise<Evidence["said"]> {
       union select reason from notification_nats_dlq where reason is not null
       union select last_error_msg from outbox_orders where last_error_msg is not null
       union select error from order_attempts where error is not null`,
+    account: `select last_error as error from outbox_events where last_error is not null
+      union select error from outbox_attempts where error is not null
+      union select reason || ' ' || who || ' ' || items::text from operations`,
   };
-  for (const service of ["entitlement", "notification"] as const) {
+  for (const service of ["entitlement", "notification", "account"] as const) {
     const rows = await ask<{ error: string }>(stack.ownerUrl(service), errors[service]);
     said[`errors of ${service}`] = rows.map(({ error }) => error).join("\n");
   }

@@ -29,9 +29,10 @@ export function targetsOf(services: Linked[]): Targets {
   };
 }
 
-/** A replica sends through the sender of its own number. */
+/** A replica uses the sender, and asks the account service, of its own number. */
 export function linkOf(replica: string, server: ChaosService["servers"][0]): string {
-  return `${replica} > ${server === "sender" ? replica.replace(/.*(?=-)/, server) : server}`;
+  const isShared = server === "database" || server === "nats";
+  return `${replica} > ${isShared ? server : replica.replace(/.*(?=-)/, server)}`;
 }
 
 export function replicasOf({ name }: Pick<ChaosService, "name">): string[] {

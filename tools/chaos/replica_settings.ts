@@ -3,16 +3,21 @@
 import { type FlowService, pointsSubjectOf, requiredSettings } from "../load/stage.ts";
 import { plantedPassword, plantedSecretKey, withPlanted } from "../planted.ts";
 import { failingUser } from "./clients.ts";
+import type { LinkedServer } from "./system.ts";
 
 export const stream = "entitlement-events";
 export const subject = "entitlement.events";
 export const pointsSubject = pointsSubjectOf({ stream });
 
-export type KenriService = FlowService | "sender";
+export type KenriService = FlowService | "sender" | "account" | "gateway";
+
+export const accountStream = "account-events";
+/** Where browsers would reach the gateways. */
+export const gatewayUrl = "http://127.0.0.1:8000";
 
 export interface Ports {
   http: number;
-  to(server: "database" | "nats" | "sender"): number;
+  to(server: LinkedServer): number;
 }
 
 export function databaseUrl(port: number, service: string, user = "postgres"): string {
@@ -40,7 +45,18 @@ export function settingsOf(service: KenriService, ports: Ports): Record<string, 
     };
   }
   const natsUrl = withPlanted(`nats://127.0.0.1:${ports.to("nats")}`, "kenri");
+  if (service === "gateway") return { ...own, ...gatewaySettings(ports), NATS_URL: natsUrl };
   const serviceUrl = databaseUrl(ports.to("database"), service, serviceUser(service));
+  if (service === "account") {
+    return {
+      ...own,
+      ACCOUNT_DATABASE_URL: serviceUrl,
+      ACCOUNT_NATS_STREAM: accountStream,
+      ACCOUNT_OUTBOX_LEASE: `${leaseMs}ms`,
+      ACCOUNT_OUTBOX_POLL_INTERVAL: "200ms",
+      NATS_URL: natsUrl,
+    };
+  }
   const common = { ...own, ...requiredSettings(service, { natsUrl, serviceUrl, stream, subject }) };
   if (service === "entitlement") {
     return {
@@ -65,6 +81,19 @@ export function settingsOf(service: KenriService, ports: Ports): Record<string, 
     // No outage is that long, so the order of sends must hold through all of them.
     NOTIFICATION_DELIVERY_PREDECESSOR_WAIT: "1h",
     ...orderSettings(ports),
+  };
+}
+
+function gatewaySettings(ports: Ports): Record<string, string> {
+  return {
+    GATEWAY_PUBLIC_URL: gatewayUrl,
+    GATEWAY_ISSUER: "http://127.0.0.1:9", // nobody logs in at it
+    GATEWAY_CLIENT_ID: "kenri",
+    GATEWAY_SESSION_KEYS: plantedSecretKey,
+    // Clocks jump by more than a day, and sessions shall not end by that.
+    GATEWAY_SESSION_IDLE: "7d",
+    GATEWAY_ACCOUNT_URL: `http://127.0.0.1:${ports.to("account")}`,
+    GATEWAY_NATS_STREAM: accountStream,
   };
 }
 

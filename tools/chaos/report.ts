@@ -29,6 +29,10 @@ export interface Figures {
   orders: number;
   received: number;
   "received again": number;
+  "changes of accounts": number;
+  "sessions": number;
+  "let in": number;
+  "kept out": number;
   "events sent again": number;
   poison: number;
   "poison kept": number;
@@ -55,7 +59,7 @@ export interface EndedRun {
 
 export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
   const { evidence } = run;
-  const { requests, injected, healing, tables, log, poison } = evidence;
+  const { requests, injected, healing, tables, log, poison, accounts } = evidence;
   const answered = (status: number, isCounted: (request: AnyRequest) => boolean = () => true) =>
     requests.filter(({ request, kind, answer }) =>
       kind === "change" && answer?.status === status && isCounted(request)
@@ -92,6 +96,10 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       orders: tables.orders.length,
       received: evidence.received.length,
       "received again": receivedAgain(evidence.received).length,
+      "changes of accounts": evidence.accountTables.audit.length,
+      sessions: accounts.sessions.length,
+      "let in": accounts.looks.filter(({ status }) => status === 200).length,
+      "kept out": accounts.looks.filter(({ status }) => status === 401 || status === 403).length,
       "events sent again": run.sentAgain,
       poison: poison.length,
       "poison kept": new Set(evidence.givenUp.map(({ poison }) => poison ?? "")).size,

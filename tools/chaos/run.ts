@@ -1,8 +1,11 @@
 // One run: the stack and its clients, the faults of the plan, quiet, and then the check.
 import { pause } from "../../shared/process/signals.ts";
+import { countRows } from "../servers/asking.ts";
 import { durable, pointsDurable } from "../load/stage.ts";
+import { readAccountTables } from "./invariants/account_tables.ts";
 import type { OwnerUrls } from "./invariants/invariants.ts";
 import { readAllTables, unrest } from "./invariants/tables.ts";
+import { type AccountLoad, startAccountLoad } from "./account_clients.ts";
 import { check } from "./checker.ts";
 import { type Load, startLoad } from "./clients.ts";
 import { type Evidence, readGivenUp, readSaid } from "./evidence.ts";
@@ -12,7 +15,7 @@ import { Messages, type Poison } from "./messages.ts";
 import { planOf, type PlanOptions, targetsOf, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
 import { plainReceiver } from "./receivers.ts";
-import { pointsSubject, stream, subject } from "./replica_settings.ts";
+import { accountStream, pointsSubject, stream, subject } from "./replica_settings.ts";
 import { readServiceLog } from "./service_log.ts";
 import { type Stack, startStack } from "./stack.ts";
 import { type Stall, watchStalls } from "./stalls.ts";
@@ -30,8 +33,12 @@ export interface RunOptions extends Omit<PlanOptions, "targets"> {
   stop: AbortSignal;
 }
 
+export interface ChaosOwners extends OwnerUrls {
+  account: string;
+}
+
 export async function run(options: RunOptions): Promise<Report> {
-  const { seed, minutes, changesPerSecond, users, folder, say, quiet, stop } = options;
+  const { seed, minutes, folder, say, quiet, stop } = options;
   const plan = planOf({ ...options, targets: targetsOf(kenri) });
   await Deno.writeTextFile(`${folder}/plan.txt`, plan.map(textOf).join("\n"));
   const logFile = `${folder}/services.log`;
@@ -39,19 +46,13 @@ export async function run(options: RunOptions): Promise<Report> {
   const owners = {
     entitlement: stack.ownerUrl("entitlement"),
     notification: stack.ownerUrl("notification"),
+    account: stack.ownerUrl("account"),
   };
   const stalls: Stall[] = [];
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   await stack.receivers.register(stack.replica("notification-1").url);
   const messages = new Messages(stack.nats.server.url, seed);
-  const load = startLoad({
-    urls: stack.clientUrls("entitlement"),
-    orders: {
-      urls: stack.clientUrls("notification"),
-      to: stack.receivers.urlOf(plainReceiver),
-    },
-    ...{ changesPerSecond, users, seed },
-  });
+  const { load, accounts } = startLoads(stack, options);
   const { injected, done } = injectFaults(
     plan,
     stack,
@@ -65,7 +66,7 @@ export async function run(options: RunOptions): Promise<Report> {
 
   say("All faults are over");
   await endAllFaults(stack);
-  const healing = await heal(stack, load, messages.poison, owners);
+  const healing = await heal(stack, [load, accounts], messages.poison, owners);
   const tables = await readAllTables(owners.entitlement, owners.notification);
   const said = await readSaid(stack);
   await Promise.all(stack.replicas.map((replica) => replica.end("SIGTERM")));
@@ -74,6 +75,10 @@ export async function run(options: RunOptions): Promise<Report> {
   const evidence: Evidence = {
     requests: load.requests,
     tables,
+    accounts,
+    accountTables: await readAccountTables({
+      ...{ ownerUrl: owners.account, natsUrl: stack.nats.server.url, stream: accountStream },
+    }),
     givenUp: await readGivenUp(owners.notification),
     log: await readServiceLog(logFile),
     injected,
@@ -96,20 +101,44 @@ export async function run(options: RunOptions): Promise<Report> {
   return report;
 }
 
+function startLoads(
+  stack: Stack,
+  { changesPerSecond, users, seed }: RunOptions,
+): { load: Load; accounts: AccountLoad } {
+  const load = startLoad({
+    urls: stack.clientUrls("entitlement"),
+    orders: {
+      urls: stack.clientUrls("notification"),
+      to: stack.receivers.urlOf(plainReceiver),
+    },
+    ...{ changesPerSecond, users, seed },
+  });
+  const accounts = startAccountLoad({
+    accounts: stack.clientUrls("account"),
+    gateways: stack.clientUrls("gateway"),
+    seed,
+  });
+  return { load, accounts };
+}
+
 /** Waits until all requests are answered and all work is finished. */
 async function heal(
   stack: Stack,
-  load: Load,
+  loads: Pick<Load, "finish" | "abandon">[],
   poison: Poison[],
-  { entitlement, notification }: OwnerUrls,
+  { entitlement, notification, account }: ChaosOwners,
 ): Promise<Healing> {
   let clientsDone = false;
-  const finished = load.finish().then(() => clientsDone = true);
+  const finished = Promise.all(loads.map((load) => load.finish())).then(() => clientsDone = true);
   const healing = await untilHealed(stack, [
     () => clientsDone ? undefined : "clients have requests without an answer",
     async () => {
       const restless = await unrest(entitlement, notification);
       return restless && JSON.stringify(restless);
+    },
+    async () => {
+      const waiting = await countRows(account, "outbox_events where unfinished");
+      return waiting === 0 ? undefined : `${waiting} events of accounts are not published`;
     },
     // Messages that the database refuses are redelivered for minutes before they are dead letters.
     ...([[durable, subject], [pointsDurable, pointsSubject]] as const).map(
@@ -119,7 +148,7 @@ async function heal(
       },
     ),
   ]);
-  load.abandon();
+  for (const load of loads) load.abandon();
   await finished;
   return healing;
 }
@@ -134,7 +163,7 @@ async function keepEvidence(folder: string, evidence: Evidence): Promise<void> {
   for (
     const name of [
       ...["requests", "tables", "injected", "stalls", "poison", "givenUp", "runs"] as const,
-      "received" as const,
+      ...["received", "accounts", "accountTables"] as const,
     ]
   ) {
     await Deno.writeTextFile(`${folder}/${name}.json`, JSON.stringify(evidence[name], null, 1));

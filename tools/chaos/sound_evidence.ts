@@ -5,6 +5,7 @@ import type { SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Receipt } from "./invariants/order_invariants.ts";
 import type { SendLine } from "./service_log.ts";
+import { soundAccounts } from "./sound_accounts.ts";
 
 export function first<Item>(items: Item[], fits: (item: Item) => boolean = () => true): Item {
   const found = items.find(fits);
@@ -97,6 +98,7 @@ export function soundEvidence(): Evidence {
   return {
     requests: soundRequests(),
     tables: soundTables(),
+    ...soundAccounts(),
     log: {
       lines: [{
         number: 1,

@@ -4,12 +4,14 @@ import { migrationsOf } from "../servers/databases.ts";
 import { runArguments } from "../services.ts";
 import { type KenriService, type Ports, settingsOf } from "./replica_settings.ts";
 
+export type LinkedServer = "database" | "nats" | "sender" | "account";
+
 export interface ChaosService {
   name: string;
   /** Whether clients reach its replicas over links that can be disturbed. */
   hasClients: boolean;
   /** What each of its replicas connects to, over a link that can be disturbed. */
-  servers: ("database" | "nats" | "sender")[];
+  servers: LinkedServer[];
   /** The folder of its migrations, if it has a database. */
   migrations?: string;
   /** The arguments with which `deno` runs a replica. */
@@ -24,7 +26,7 @@ const kenriService = (
   name,
   hasClients,
   servers,
-  ...(name === "sender" ? {} : { migrations: migrationsOf(name) }),
+  ...(servers.includes("database") ? { migrations: migrationsOf(name) } : {}),
   arguments: (read) => runArguments(name, read),
   settings: (ports) => settingsOf(name, ports),
 });
@@ -33,4 +35,6 @@ export const kenri: ChaosService[] = [
   kenriService("entitlement", { servers: ["database", "nats"], hasClients: true }),
   kenriService("notification", { servers: ["database", "nats", "sender"], hasClients: true }),
   kenriService("sender", { servers: [], hasClients: false }),
+  kenriService("account", { servers: ["database", "nats"], hasClients: true }),
+  kenriService("gateway", { servers: ["nats", "account"], hasClients: true }),
 ];

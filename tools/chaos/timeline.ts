@@ -1,7 +1,7 @@
 // Everything that is known about an event that violates an invariant, in the order in which it
 // happened.
 import type { Invariant } from "./invariants/invariant.ts";
-import type { OwnerUrls } from "./invariants/invariants.ts";
+import type { ChaosOwners } from "./run.ts";
 import { itemOf } from "../load/any_request.ts";
 import { ask } from "../servers/asking.ts";
 import type { SentRequest } from "./clients.ts";
@@ -19,7 +19,7 @@ const maxLines = 200;
 export async function timelinesOf(
   invariants: Invariant[],
   evidence: Evidence,
-  owners: OwnerUrls,
+  owners: ChaosOwners,
 ): Promise<string> {
   const parts: string[] = [];
   for (const { statement, violations, examples } of invariants) {
@@ -35,12 +35,13 @@ export async function timelinesOf(
 async function timelineOf(
   example: string,
   evidence: Evidence,
-  owners: OwnerUrls,
+  owners: ChaosOwners,
 ): Promise<string> {
   const subject = subjectOf(example);
   const rows = [
     ...await rowsOf(owners.entitlement, entitlementTables, subject),
     ...await rowsOf(owners.notification, notificationTables, subject),
+    ...await rowsOf(owners.account, accountTables, subject),
   ];
   const ids = [...subject.ids, ...rows.flatMap(idsIn)];
   const isAbout = (text: string) => ids.some((id) => text.includes(id));
@@ -53,6 +54,7 @@ async function timelineOf(
           text: `answered  ${sent.request.key} ${JSON.stringify([sent.attempts, sent.answer])}`,
         },
       ]),
+    ...accountEntries(evidence.accounts, isAbout),
     ...evidence.log.lines.filter(({ text }) => isAbout(text))
       .map(({ at, text }) => ({ at, text: `log       ${text}` })),
     ...evidence.received.filter(({ send_id }) => isAbout(send_id))
@@ -73,6 +75,27 @@ async function timelineOf(
       `${Number.isFinite(at) ? new Date(at).toISOString() : "never"}  ${text}`
     );
   return [...lines.slice(0, maxLines), ...rows].join("\n");
+}
+
+function accountEntries(
+  { changes, looks }: Evidence["accounts"],
+  isAbout: (text: string) => boolean,
+): Entry[] {
+  return [
+    ...changes.filter(({ traceId, userId, sessionId }) =>
+      isAbout(`${traceId} ${userId} ${sessionId}`)
+    )
+      .flatMap(({ sentAt, answeredAt, ...change }): Entry[] => [
+        { at: sentAt, text: `asked     ${change.kind} ${change.traceId} ${change.sessionId}` },
+        { at: answeredAt || Infinity, text: `answered  ${JSON.stringify(change)}` },
+      ]),
+    ...looks.filter(({ sessionId }) => isAbout(sessionId)).map((
+      { sentAt, answeredAt, ...look },
+    ) => ({
+      at: answeredAt,
+      text: `looked    ${JSON.stringify(look)}, asked ${Math.round(answeredAt - sentAt)} ms before`,
+    })),
+  ];
 }
 
 /** Identifies the rows and lines that belong to a violation. */
@@ -133,6 +156,16 @@ const notificationTables = [
   "outbox_orders",
   "order_attempts",
   "idempo_ledger",
+];
+
+const accountTables = [
+  "users",
+  "identities",
+  "account_roles",
+  "audit_logs",
+  "ended_sessions",
+  "outbox_events",
+  "outbox_attempts",
 ];
 
 async function rowsOf(url: string, tables: string[], subject: Subject): Promise<string[]> {
