@@ -20,12 +20,12 @@ import { answerOf, etagOf, notFound, type User, userExample, userSchema } from "
 
 // PATCH of an account: a field that is absent stays as it is, and one that is null is cleared.
 
-const bodySchema = z.object({
+export const profileSchema = z.object({
   display_name: fieldSchema().nullable().optional(),
   locale: fieldSchema().nullable().optional(),
 }).openapi("ProfileChange");
 
-type Fields = z.output<typeof bodySchema>;
+type Fields = z.output<typeof profileSchema>;
 
 export interface ChangeProfile extends Request {
   kind: "profile";
@@ -67,7 +67,7 @@ export const profileRoute: CommandRoute<Fields, ChangeProfile> = {
       example: '"1"',
     }),
   },
-  body: { schema: bodySchema, example: { display_name: "Ann", locale: "en-GB" } },
+  body: { schema: profileSchema, example: { display_name: "Ann", locale: "en-GB" } },
   toInput: (fields, sender, req, context) => ({
     kind: "profile",
     userId: pathPart(req, "user_id"),

@@ -32,7 +32,7 @@ const entrySchema = z.object({
   trace_id: z.string(),
 });
 
-const pageSchema = z.object({
+export const auditSchema = z.object({
   audit: z.array(entrySchema),
   next_cursor: z.string().optional(),
 }).openapi("AccountAudit");
@@ -54,7 +54,7 @@ export const auditRoute: ScopedRoute = {
   responses: {
     200: {
       description: "Empty for an unknown user; next_cursor is present if there are more",
-      content: { "application/json": { schema: pageSchema } },
+      content: { "application/json": { schema: auditSchema } },
     },
     400: errorAnswer("The limit or cursor is invalid", {
       BAD_REQUEST: "limit must be at most 200",

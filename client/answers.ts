@@ -42,6 +42,9 @@ export type ErrorCode =
   | "ORDER_STATE_CONFLICT"
   | "ADDRESS_BLOCKED"
   | "SENDER_NOT_CONFIGURED"
+  | "ROLE_UNKNOWN"
+  | "LAST_ADMIN"
+  | "PRECONDITION_FAILED"
   | "PAYLOAD_TOO_LARGE"
   | "URI_TOO_LONG"
   | "UNSUPPORTED_MEDIA_TYPE"
@@ -73,6 +76,7 @@ export abstract class KenriError extends Error {}
  * `ENDPOINT_STATE_CONFLICT`: the endpoint is in a state in which this is not possible.
  * `ENDPOINT_LIMIT_REACHED`: the caller has the maximum number of endpoints.
  * `ORDER_STATE_CONFLICT`: the order is in a state in which this is not possible.
+ * `LAST_ADMIN`: nobody would be left who has the role ADMIN.
  * `IDEMPOTENCY_KEY_CONFLICT`: the key was used for another request, or its answer is no longer
  * stored.
  */

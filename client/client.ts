@@ -1,6 +1,6 @@
 /**
- * The Kenri client for TypeScript: entitlements, points, reservations, orders and webhooks from
- * Deno, Node 20 and newer, and browsers. It needs only the `fetch` of the platform.
+ * The Kenri client for TypeScript: entitlements, points, reservations, orders, webhooks and accounts
+ * from Deno, Node 20 and newer, and browsers. It needs only the `fetch` of the platform.
  *
  * ```ts
  * import { kenriClient } from "@kenri/client";
@@ -16,6 +16,15 @@
  *
  * @module
  */
+import {
+  type AccountAudit,
+  type AccountAuditEntry,
+  type AccountsClient,
+  accountsClient,
+  type ProfileChange,
+  type Role,
+  type User,
+} from "./accounts.ts";
 import {
   type Answered,
   type Change,
@@ -88,6 +97,9 @@ import {
 export { Conflict, KenriError, Refused, Unavailable };
 export type {
   AcceptedOrder,
+  AccountAudit,
+  AccountAuditEntry,
+  AccountsClient,
   Answered,
   CallOptions,
   Change,
@@ -129,12 +141,15 @@ export type {
   PointsReservations,
   PointsTransaction,
   PointsTransactions,
+  ProfileChange,
   Replayed,
   ReservationsClient,
   ReservationStatus,
   Reserved,
+  Role,
   RotatedSecret,
   Token,
+  User,
 };
 
 export interface KenriClient extends PointsClient, ReservationsClient {
@@ -180,4 +195,9 @@ export function notificationClient(
 ): NotificationClient {
   const requests = requestsTo(url, options);
   return { ...ordersClient(requests), ...endpointsClient(requests) };
+}
+
+/** Accounts of users, which the service `account` has at a url of its own. */
+export function accountClient(url: string | URL, options: ClientOptions = {}): AccountsClient {
+  return accountsClient(requestsTo(url, options));
 }

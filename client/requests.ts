@@ -39,10 +39,11 @@ export interface Requests {
   delete<Body>(path: string, call?: CallOptions): Promise<Body>;
   /** A request that may be repeated without a key. */
   send<Body>(
-    method: "POST" | "PATCH",
+    method: "POST" | "PATCH" | "PUT",
     path: string,
     fields: object | undefined,
     call?: CallOptions,
+    headers?: Record<string, string>,
   ): Promise<Body>;
   post<Body>(
     path: string,
@@ -74,8 +75,10 @@ export function requestsTo(url: string | URL, options: ClientOptions): Requests 
   return {
     get: async (path, call) => read(await ask(path, { method: "GET" }, call)),
     delete: async (path, call) => read(await ask(path, { method: "DELETE" }, call)),
-    send: async (method, path, fields, call) =>
-      read(await ask(path, { method, ...withBody(fields) }, call)),
+    send: async (method, path, fields, call, more) => {
+      const { headers, ...body } = withBody(fields);
+      return read(await ask(path, { method, headers: { ...headers, ...more }, ...body }, call));
+    },
     post: async (path, key, fields, call) => {
       const { headers, ...body } = withBody(fields);
       const withKey = { ...headers, "Idempotency-Key": checked(key) };

@@ -90,10 +90,10 @@ export function accountClient(account: DependencyClient): AccountClient {
     },
     async endSession({ sessionId, userId, expiresAtMs }) {
       const body = { user_id: userId, expires_at: timeOf(expiresAtMs) };
-      await account.ask(post(`/v1/sessions/${sessionId}:end`, body));
+      await account.ask(postFor(userId, `/v1/sessions/${sessionId}:end`, body));
     },
     async endSessions(userId) {
-      await account.ask(post(`/v1/users/${userId}/sessions:end`));
+      await account.ask(postFor(userId, `/v1/users/${userId}/sessions:end`));
     },
     async endSessionsOf({ provider, subject }, one) {
       const ofOne = one ? { session_id: one.sessionId, expires_at: timeOf(one.expiresAtMs) } : {};
@@ -108,6 +108,11 @@ const timeOf = (ms: number) => new Date(ms).toISOString();
 function post(path: string, body?: object): Ask {
   const repeatable = { method: "POST" as const, path, isRepeatable: true };
   return body ? { ...repeatable, body: JSON.stringify(body) } : repeatable;
+}
+
+// The audit of the account says that its user did it.
+function postFor(userId: string, path: string, body?: object): Ask {
+  return { ...post(path, body), headers: { "X-User-Id": userId } };
 }
 
 async function ask<Value>(

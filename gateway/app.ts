@@ -10,6 +10,7 @@ import { logout, type LogoutParts, logoutRoute } from "./logout.ts";
 import { addLogin, type LoginParts } from "./login/routes.ts";
 import { me, meRoute } from "./me.ts";
 import { status, type StatusParts, statusRoute } from "./operators/status.ts";
+import { atOneName } from "./page/one_name.ts";
 import { addPage } from "./page/page.tsx";
 import { addPassedRoutes } from "./pass_on.ts";
 import { profile, profileRoute } from "./profile.ts";
@@ -40,6 +41,7 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
     log,
   });
   app.use(renewCookie(parts));
+  for (const path of ["/", "/login"]) app.use(path, atOneName(parts.publicUrl));
   addPage(app);
   addLogin(app, parts.login);
   addRoute(app, meRoute, me(csrf));

@@ -30,7 +30,6 @@ export interface DependencyClient {
   // The same, and what its JSON says.
   json<Value>(request: Ask, schema: z.ZodType<Value>): Promise<Value>;
   read<Value>(answer: Answer, schema: z.ZodType<Value>): Value;
-  close(): void;
 }
 
 export type Dependencies = Record<DependencyName, DependencyClient>;
@@ -67,7 +66,6 @@ function dependencyClient(dependency: Dependency, service: Service): DependencyC
     ask,
     read,
     json: async (request, schema) => read(await ask(request), schema),
-    close: () => service.close(),
   };
 }
 

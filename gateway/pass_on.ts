@@ -62,7 +62,7 @@ const passed: Passed[] = [
     method: "patch",
     summary: "Change the name or the locale of a user",
     body: accountFieldsSchema,
-    refusals: ["BAD_REQUEST", "ACCOUNT_FORBIDDEN", "ACCOUNT_NOT_FOUND", "PRECONDITION_FAILED"],
+    refusals: ["ACCOUNT_FORBIDDEN", "ACCOUNT_NOT_FOUND", "PRECONDITION_FAILED"],
   },
   {
     to: "entitlement",
@@ -81,7 +81,7 @@ const passed: Passed[] = [
     isOwn: true,
     parameters: ["unit"],
     answer: pointsSchema,
-    refusals: ["BAD_REQUEST", "ENTITLEMENT_FORBIDDEN"],
+    refusals: ["ENTITLEMENT_FORBIDDEN"],
   },
   {
     to: "notification",
@@ -91,7 +91,7 @@ const passed: Passed[] = [
     isOwn: true,
     parameters: ["limit", "cursor"],
     answer: notificationsSchema,
-    refusals: ["BAD_REQUEST", "NOTIFICATION_FORBIDDEN"],
+    refusals: ["NOTIFICATION_FORBIDDEN"],
   },
   {
     to: "matchmaking",
@@ -108,7 +108,7 @@ const passed: Passed[] = [
     method: "get",
     summary: "How a ticket stands",
     parameters: ["wait"],
-    refusals: ["BAD_REQUEST", "MATCHMAKING_TICKET_FORBIDDEN", "MATCHMAKING_TICKET_NOT_FOUND"],
+    refusals: ["MATCHMAKING_TICKET_FORBIDDEN", "MATCHMAKING_TICKET_NOT_FOUND"],
   },
   {
     ...tickets,
@@ -227,7 +227,7 @@ function described({ to, method, path, summary, parameters, body, answer, refusa
         description: `As the ${to} service answers`,
         content: { "application/json": { schema: answer } },
       },
-      ...refusalsOf(...refusals),
+      ...refusalsOf("BAD_REQUEST", ...refusals),
       ...failuresOf(nameOf(to)),
     },
   };

@@ -36,9 +36,11 @@ function byName(one: Description, other: Description): number {
   return one.name < other.name ? -1 : 1;
 }
 
-// Orders have names of their own, because other services may have the same ones.
+// Orders, and asking other services, have names of their own, because other services may have the same
+// ones.
 const groups = { ...Object.fromEntries(serviceNames.map((name) => [name, [`${name}_`]])) };
 groups["orders"] = ["kenri_orders_", "kenri_endpoints"];
+groups["asking"] = ["kenri_ask_", "kenri_breaker_"];
 const groupOf = (name: string) =>
   Object.keys(groups).find((group) => groups[group]?.some((prefix) => name.startsWith(prefix)));
 const lists = [...buckets].map(([bounds, name]) => `- **${name}**: ${bounds.join(", ")}`);

@@ -51,7 +51,7 @@ const claimsSchema = z.object({
   sub: z.string().min(1).max(255),
   sid: z.string().min(1).max(255).optional(),
   events: z.object({ [event]: z.object({}) }),
-  nonce: z.undefined(), // it would be an ID token
+  nonce: z.never().optional(), // it would be an ID token
 });
 
 type LogoutClaims = z.output<typeof claimsSchema>;

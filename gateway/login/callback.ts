@@ -1,9 +1,11 @@
 import { z } from "@hono/zod-openapi";
+import { slotOf } from "@kenri/shared/access/admit.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import type { Context, Handler } from "hono";
 import { addressOf } from "../address.ts";
 import { apiError, type ErrorCode } from "../errors.ts";
+import { loginsBy } from "../metrics.ts";
 import { readCookie } from "../session/cookies.ts";
 import { identified } from "./claims.ts";
 import { LoginRefused } from "./failures.ts";
@@ -54,10 +56,13 @@ export function endLogin(parts: LoginParts): Handler {
       if (user.account_status !== "ACTIVE") {
         throw apiError("ACCOUNT_INACTIVE", "the account is suspended");
       }
-      return redirectTo(returnTo, await beginSession(user, identity.provider, sid));
+      const cookie = await beginSession(user, identity.provider, sid);
+      loginsBy.completed.inc();
+      return redirectTo(returnTo, cookie);
     } catch (error) {
       if (!(error instanceof LoginRefused)) throw error;
-      log.warn("A login was refused: {reason}", { reason: error.message });
+      loginsBy.refused.inc();
+      log.info("A login was refused: {reason}", { reason: error.message });
       return redirectTo("/login?error");
     }
   };
@@ -83,5 +88,6 @@ async function stateOf(
   if (!state) throw new LoginRefused("unknown or expired state");
   const browser = await openBrowser(seals, readCookie(context, cookies.login));
   if (state.browser !== browser) throw new LoginRefused("another browser began it");
+  slotOf(context)?.take("unchecked"); // while the issuer is slow, strangers keep their own slots
   return state;
 }

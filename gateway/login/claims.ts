@@ -12,7 +12,7 @@ const optional = {
   email: text,
   email_verified: z.boolean(),
   name: text,
-  picture: z.url({ protocol: /^https?$/ }).max(2048),
+  picture: z.url({ protocol: /^https?$/ }).max(2048).regex(/^[^\p{Cc}]*$/u),
   sid: text, // the session at the issuer
 };
 

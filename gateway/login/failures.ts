@@ -38,12 +38,16 @@ const refusals: Record<string, string> = {
   OAUTH_JWT_CLAIM_COMPARISON_FAILED: "wrong claim",
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: "expired token",
   OAUTH_KEY_SELECTION_FAILED: "unknown key",
-  OAUTH_UNSUPPORTED_OPERATION: "unknown algorithm",
+  OAUTH_UNSUPPORTED_OPERATION: "unsupported answer",
 };
 
 function failureOfAnswer({ code = "", message, cause }: ClientError): LoginRefused | string {
   const refusal = refusals[code];
   if (refusal !== undefined) return new LoginRefused(refusal);
   if (cause instanceof Response) return `it answers ${cause.status}`;
+  if (cause instanceof Deno.errors.NotCapable) {
+    const server = /"([^"]+)"/.exec(cause.message)?.[1];
+    return `neither gateway.issuer nor gateway.issuer-servers names ${server}`;
+  }
   return code === "" ? reasonOf(cause) : message;
 }

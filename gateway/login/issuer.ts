@@ -28,6 +28,8 @@ interface Known {
   fetchedAt: number;
 }
 
+type Step = "begin" | "end"; // only the end of a login asks for tokens and keys
+
 export class Issuer {
   readonly #options: IssuerOptions;
   readonly #log: Log;
@@ -47,7 +49,7 @@ export class Issuer {
 
   /** Where the browser is sent to log in. */
   async loginUrl(redirectUri: string, { state, nonce, verifier }: Secrets): Promise<URL> {
-    return await this.#with(async (config) =>
+    return await this.#with("begin", async (config) =>
       openid.buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
         scope: "openid email profile",
@@ -55,8 +57,7 @@ export class Issuer {
         nonce,
         code_challenge: await openid.calculatePKCECodeChallenge(verifier),
         code_challenge_method: "S256",
-      })
-    );
+      }));
   }
 
   /**
@@ -64,7 +65,7 @@ export class Issuer {
    * that can't be believed, and an ApiError if the issuer can't be asked.
    */
   async claimsBy(callback: URL, { state, nonce, verifier }: Secrets): Promise<Claims> {
-    return await this.#with(async (config) => {
+    return await this.#with("end", async (config) => {
       const tokens = await openid.authorizationCodeGrant(config, callback, {
         expectedState: state,
         expectedNonce: nonce,
@@ -73,37 +74,40 @@ export class Issuer {
       });
       const claims = tokens.claims();
       if (!claims) throw new LoginRefused("there is no ID token");
-      return claims;
+      return { ...await infoOf(config, tokens.access_token, claims), ...claims };
     });
   }
 
   /** What logout tokens are verified with. */
   async verification(): Promise<{ issuer: string; audience: string; keys: IssuerKeys }> {
     const { metadata, keys } = await this.#find().catch((error) => {
-      throw this.#judged(error);
+      throw this.#judged("begin", error);
     });
     return { issuer: metadata.issuer, audience: this.#options.clientId, keys };
   }
 
   // Each login has a configuration of its own, and with it no keys of an earlier one: a new key of the
   // issuer is accepted at once, and one that it has withdrawn no longer.
-  async #with<Result>(use: (config: openid.Configuration) => Promise<Result>): Promise<Result> {
+  async #with<Result>(
+    step: Step,
+    use: (config: openid.Configuration) => Promise<Result>,
+  ): Promise<Result> {
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
       const { metadata } = await this.#find();
       const result = await use(this.#configuration(metadata, deadline));
-      this.#trouble.works("login");
+      this.#trouble.works(step);
       return result;
     } catch (error) {
-      throw this.#judged(error);
+      throw this.#judged(step, error);
     }
   }
 
-  #judged(error: unknown): LoginRefused | ApiError {
+  #judged(step: Step, error: unknown): LoginRefused | ApiError {
     if (error instanceof ApiError) return error;
     const failure = failureOf(error);
     if (failure instanceof LoginRefused) return failure;
-    this.#trouble.fails("login", failure);
+    this.#trouble.fails(step, failure);
     return issuerUnavailable();
   }
 
@@ -151,8 +155,25 @@ export class Issuer {
       return this.#known = { metadata, keys, fetchedAt: performance.now() };
     } catch (error) {
       this.#notBefore = performance.now() + retryMs;
-      throw error;
+      const failure = failureOf(error);
+      throw failure instanceof LoginRefused ? new Error("it describes itself wrongly") : error;
     }
+  }
+}
+
+// Many issuers say only here what a user's name is. Without one the user can log in as well.
+async function infoOf(
+  config: openid.Configuration,
+  accessToken: string,
+  { sub, name, email }: Claims,
+): Promise<Partial<openid.UserInfoResponse>> {
+  const isComplete = name !== undefined || email !== undefined;
+  if (isComplete || !config.serverMetadata().userinfo_endpoint) return {};
+  try {
+    const { sid: _, ...info } = await openid.fetchUserInfo(config, accessToken, sub);
+    return info;
+  } catch {
+    return {};
   }
 }
 

@@ -1,9 +1,11 @@
 import { wantsPage } from "@kenri/shared/access/admit.ts";
 import { toApiError } from "@kenri/shared/http/error_answers.ts";
 import type { ApiError } from "@kenri/shared/http/errors.ts";
-import { Page, pageAnswer, rendered } from "@kenri/shared/http/pages/page.tsx";
+import { pageAnswer } from "@kenri/shared/console/answers.ts";
+import { Page } from "@kenri/shared/http/pages/page.tsx";
 import type { Log } from "@kenri/shared/process/log.ts";
-import type { Handler } from "hono";
+import type { Context, Handler } from "hono";
+import { bar, head } from "../page/frame.tsx";
 
 // A person gets a page where a program gets JSON.
 
@@ -13,7 +15,7 @@ export function withPages(handler: Handler, log: Log): Handler {
       return await handler(context, next);
     } catch (error) {
       if (!wantsPage(context.req.raw.headers)) throw error;
-      return refusalPage(toApiError(error, context, log));
+      return refusalPage(context, toApiError(error, context, log));
     }
   };
 }
@@ -53,19 +55,20 @@ const words: Record<string, Words> = {
   },
 };
 
-function refusalPage(error: ApiError): Response {
-  const { title, text, link } = words[error.code] ?? later;
-  const page = pageAnswer(rendered(
-    <Page title={title}>
-      <main id="main">
+function refusalPage(context: Context, { code, status, headers }: ApiError): Response {
+  const { title, text, link } = words[code] ?? later;
+  for (const [name, value] of Object.entries(headers)) context.header(name, value);
+  return pageAnswer(
+    context,
+    <Page title={`${title} · Kenri`} head={head} bar={bar()}>
+      <main id="main" class="door">
         <h1>{title}</h1>
         <p>{text}</p>
         <p>
-          <a href="/login">{link}</a>
+          <a class="button" href="/login">{link}</a>
         </p>
       </main>
     </Page>,
-  ));
-  for (const [name, value] of Object.entries(error.headers)) page.headers.set(name, value);
-  return new Response(page.body, { status: error.status, headers: page.headers });
+    status,
+  );
 }

@@ -8,6 +8,7 @@ import type { Cookies } from "../session/cookies.ts";
 import type { Seals } from "../session/seal.ts";
 import { backchannelRoute, logoutByIssuer } from "./backchannel.ts";
 import { callbackRoute, endLogin } from "./callback.ts";
+import { counted } from "./counted.ts";
 import type { Issuer } from "./issuer.ts";
 import { beginLogin, loginRoute } from "./login.ts";
 import { withPages } from "./refusal_page.tsx";
@@ -26,7 +27,7 @@ export interface LoginParts {
 }
 
 export function addLogin(app: OpenAPIHono, parts: LoginParts): void {
-  addRoute(app, loginRoute, withPages(beginLogin(parts), parts.log));
-  addRoute(app, callbackRoute, withPages(endLogin(parts), parts.log));
+  addRoute(app, loginRoute, withPages(counted(beginLogin(parts)), parts.log));
+  addRoute(app, callbackRoute, withPages(counted(endLogin(parts)), parts.log));
   addRoute(app, backchannelRoute, logoutByIssuer(parts));
 }

@@ -57,7 +57,7 @@ const fill = {
     fillList("entitlements", entitlements, ({ stock_keeping_unit, status, updated_at }) => [
       element("b", stock_keeping_unit),
       element("span", status, `state ${status === "ACTIVE" ? "good" : "muted"}`),
-      when(updated_at),
+      when(updated_at, {}),
     ]);
   },
   points({ balances }) {

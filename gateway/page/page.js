@@ -21,6 +21,7 @@ const idleMs = 15 * 60 * 1000;
 const pageSize = 20;
 
 let session; // the answer of /v1/me
+const waits = new Map(); // until when each path is left alone
 let timer;
 let touchedAt = Date.now();
 
@@ -45,6 +46,14 @@ async function ask(method, path, { body, headers } = {}) {
   } catch {
     return { status: 0, json: { message: "there is no connection" }, waitMs: 0 };
   }
+}
+
+// A service that wants to be left alone for a while does not hold up the others.
+async function askInTime(path) {
+  if (Date.now() < waits.get(path)) return { status: 0, json: {}, waitMs: 0 };
+  const answer = await ask("GET", path);
+  waits.set(path, Date.now() + answer.waitMs);
+  return answer;
 }
 
 const own = (path = "") => `/v1/users/${encodeURIComponent(session.user_id)}${path}`;
@@ -77,9 +86,9 @@ async function lookNow() {
 
 async function lookAtCards() {
   const answers = await Promise.all([
-    ask("GET", own("/profile?partial=true")),
-    ask("GET", own("/points")),
-    ask("GET", own(`/notifications?limit=${pageSize}`)),
+    askInTime(own("/profile?partial=true")),
+    askInTime(own("/points")),
+    askInTime(own(`/notifications?limit=${pageSize}`)),
   ]);
   if (!session) return 0; // logged out meanwhile
   const refused = answers.find(({ status, json }) =>
@@ -93,7 +102,7 @@ async function lookAtCards() {
   }
   if (!account && answers.every(({ status }) => status === 0)) return withoutAnswer(answers[0]);
   const [profile, points, notifications] = answers.map(({ status, json }) =>
-    status === 200 ? json : { unavailable: json.code }
+    status === 200 ? json : { unavailable: json.code ?? "NO_ANSWER" }
   );
   const parts = {
     account: profile.account ?? profile,
@@ -105,7 +114,7 @@ async function lookAtCards() {
   showView("in");
   const isAll = names.every((name) => parts[name].unavailable === undefined);
   showLive(isAll ? "Live" : "Not all of this is up to date. Trying again.", isAll);
-  return Math.max(isAll ? lookEveryMs : retryMs, ...answers.map(({ waitMs }) => waitMs));
+  return lookEveryMs;
 }
 
 function withoutAnswer({ status, json, waitMs }) {

@@ -8,6 +8,7 @@ import type { Handler } from "hono";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { Account, Entitlements, Notifications, Points } from "./cards.tsx";
 import cards from "./cards.js" with { type: "text" };
+import { bar, head } from "./frame.tsx";
 import pageStyle from "./page.css" with { type: "text" };
 import script from "./page.js" with { type: "text" };
 
@@ -29,17 +30,6 @@ export function addPage(app: OpenAPIHono): void {
   }
 }
 
-const head = (
-  <>
-    <link rel="stylesheet" href="/page.css" />
-    <link rel="icon" href="/icon.svg" type="image/svg+xml" />
-  </>
-);
-
-export function Brand(): JSX.Element {
-  return <a class="brand" href="/">Kenri</a>;
-}
-
 function UserPage(): JSX.Element {
   return (
     <Page
@@ -50,12 +40,7 @@ function UserPage(): JSX.Element {
           <script type="module" src="/page.js" />
         </>
       }
-      bar={
-        <header class="bar">
-          <Brand />
-          <button type="button" class="quiet" id="log-out" hidden>Log out</button>
-        </header>
-      }
+      bar={bar(<button type="button" class="quiet" id="log-out" hidden>Log out</button>)}
     >
       <main id="main">
         <noscript>

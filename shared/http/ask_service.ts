@@ -135,13 +135,13 @@ async function tryRepeatedly(
   options: ServiceOptions,
   request: Ask,
 ): Promise<Outcome> {
-  const { deadline, waitMs = 0 } = request;
+  const { waitMs = 0 } = request;
   const deadlineAt = performance.now() + options.deadlineMs + waitMs;
   for (let triesLeft = options.tries - 1;; triesLeft--) {
     const leftMs = deadlineAt - performance.now();
     const withinMs = Math.min(options.tryMs + waitMs, leftMs);
     const outcome = await tryTraced(connections, options, request, withinMs);
-    const isLate = deadline?.aborted || performance.now() >= deadlineAt;
+    const isLate = performance.now() >= deadlineAt;
     if (triesLeft <= 0 || isLate || !mayTryAgain(request, outcome)) return outcome;
   }
 }

@@ -22,7 +22,7 @@ export function collectedGauge<Label extends string = never>(
   return made;
 }
 
-const databaseUp = gauge(
+const databaseUp = collectedGauge(
   "kenri_database_up",
   "1 when the database answered the last scrape, 0 when it did not",
 );

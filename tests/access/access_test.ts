@@ -86,6 +86,10 @@ const opened: [endpoint: RegExp, scope: Scope][] = [
   [/^POST .*(\/sessions|\/sessions\/\{session_id\}|identities):end(-sessions)?$/, "accounts:write"],
   [/^(POST|PUT|GET) \/v1\/users\/\{user_id\}(:suspend|:resume|\/roles|\/audit)$/, "accounts:admin"],
   [/^GET \/v1\/users\/\{user_id\}\/notifications$/, "notifications:read"],
+  [
+    /^POST \/(debug\/account\/find|operations\/account\/(?!dead-letters|erase-user))/,
+    "accounts:admin",
+  ],
   [/ \/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
   [/ \/debug\//, "debug:read"],
   [/ \/operations\//, "operations:write"],
@@ -104,7 +108,7 @@ const isOfAccount = /^\/v1\/users\/\{user_id\}($|:|\/roles|\/audit|\/sessions)/;
 Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
-  assert.equal(all.length, 81, all.map(({ path }) => path).join("\n"));
+  assert.equal(all.length, 95, all.map(({ path }) => path).join("\n"));
   for (const endpoint of all) {
     const { path, method, scope } = endpoint;
     const what = `${method} ${path}`;

@@ -23,7 +23,7 @@ Deno.test.beforeAll(async () => {
   await asShop("PUT", `${pathOf("suspended")}/roles`, { roles: ["ADMIN"] });
   await asShop("POST", `${pathOf("suspended")}:suspend`, { reason: "spam" });
 });
-Deno.test.afterAll(() => account[Symbol.asyncDispose]());
+Deno.test.afterAll(() => account.close());
 
 const bearerOf = ({ token }: { token: string }) => ({ Authorization: `Bearer ${token}` });
 const pathOf = (user: string) => `/v1/users/${users[user]}`;

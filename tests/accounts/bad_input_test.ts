@@ -9,7 +9,7 @@ Deno.test.beforeAll(async () => {
   account = await startAccount();
   user = (await resolve(account, identity)).user_id;
 });
-Deno.test.afterAll(() => account[Symbol.asyncDispose]());
+Deno.test.afterAll(() => account.close());
 
 const identity = { provider: "https://issuer.example", subject: "ann" };
 const soon = new Date(Date.now() + 60_000).toISOString();

@@ -7,7 +7,7 @@ let account: Account;
 Deno.test.beforeAll(async () => {
   account = await startAccount();
 });
-Deno.test.afterAll(() => account[Symbol.asyncDispose]());
+Deno.test.afterAll(() => account.close());
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 const identityOf = (subject: string) => ({ provider: "https://issuer.example", subject });

@@ -1,5 +1,6 @@
 // G-101 by plain HTTP: who has logged in at the issuer has a session, and nobody else gets one.
 import assert from "node:assert/strict";
+import type { Fault } from "../../tools/issuer/faults.ts";
 import { Browser, startLoginStack } from "../support/login.ts";
 
 Deno.test("G-101: a user logs in at the issuer and has a session", async () => {
@@ -32,4 +33,27 @@ Deno.test("G-101: a user logs in at the issuer and has a session", async () => {
     email_verified: true,
     display_name: "Ann Archer",
   }]);
+});
+
+Deno.test("an issuer may say only at its user info what a user's name is, or not at all", async () => {
+  await using stack = await startLoginStack();
+  const idToken = { claims: { name: null, email: null, email_verified: null } };
+  const cases: Record<string, [Fault, string | null]> = {
+    answering: [{}, "Ann Archer"],
+    failing: [{ status: 500 }, null],
+    closed: [{ instead: "close" }, null],
+    garbled: [{ status: 200, headers: { "Content-Type": "application/json" }, body: "{" }, null],
+    other: [{ json: { sub: "bob" } }, null],
+  };
+  for (const [user, [userinfo, name]] of Object.entries(cases)) {
+    await stack.issuer.setUsers({ [user]: { name: "Ann Archer", email: "ann@example.com" } });
+    await stack.issuer.faults({ idToken, at: { userinfo } });
+    const browser = new Browser();
+    assert.equal((await browser.logIn(stack.url, user)).location, `${stack.url}/`, user);
+    const stored = await stack.account.rows<{ display_name: string }>(
+      "select display_name from users join identities using (user_id) where subject = $1",
+      [user],
+    );
+    assert.deepEqual(stored, [{ display_name: name }], user);
+  }
 });

@@ -7,7 +7,7 @@ let account: Account;
 Deno.test.beforeAll(async () => {
   account = await startAccount();
 });
-Deno.test.afterAll(() => account[Symbol.asyncDispose]());
+Deno.test.afterAll(() => account.close());
 
 async function newUser(): Promise<{ path: string; user_id: string }> {
   const subject = crypto.randomUUID();

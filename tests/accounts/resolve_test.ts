@@ -17,7 +17,7 @@ let account: Account;
 Deno.test.beforeAll(async () => {
   account = await startAccount();
 });
-Deno.test.afterAll(() => account[Symbol.asyncDispose]());
+Deno.test.afterAll(() => account.close());
 
 const provider = "https://issuer.example";
 

@@ -70,6 +70,8 @@ Deno.test("a logout from everywhere ends all sessions of the user, and of nobody
     assert.equal((await me(one, device)).status, 401, "at once on the replica that ended them");
     await until("the other replica knows", async () => (await me(other, device)).status === 401);
   }
+  const actors = await account.rows("select actor from audit_logs where action = 'END_SESSIONS'");
+  assert.deepEqual(actors, [{ actor: devices[0].userId }], "the audit says who has logged out");
   assert.equal((await me(one, bob)).status, 200);
   const again = await logIn(account, { subject });
   for (const gateway of [one, other]) assert.equal((await me(gateway, again)).status, 200);

@@ -12,7 +12,7 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(async () => {
   await replica.kill();
-  await account[Symbol.asyncDispose]();
+  await account.close();
 });
 
 async function newUser(...roles: string[]): Promise<string> {

@@ -3,6 +3,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { AccountEventSchema } from "../../proto/gen/account/v1/account_event_pb.ts";
 import { EntitlementEventSchema } from "../../proto/gen/entitlement/v1/entitlement_event_pb.ts";
 import { PointsEventSchema } from "../../proto/gen/points/v1/points_event_pb.ts";
 import { grant, list, revoke } from "../support/api.ts";
@@ -38,7 +39,7 @@ Deno.test("docs/events.md names exactly the headers of an event", async () => {
   }
 });
 
-for (const schema of [EntitlementEventSchema, PointsEventSchema]) {
+for (const schema of [EntitlementEventSchema, PointsEventSchema, AccountEventSchema]) {
   Deno.test(`docs/events.md names the fields of ${schema.typeName} as the schema does`, () => {
     const fields = schema.fields.map((field) => [`${field.number}`, field.name, typeOf(field)]);
     const table = tableOf("number", `\`${schema.typeName}\`:`);
@@ -49,7 +50,12 @@ for (const schema of [EntitlementEventSchema, PointsEventSchema]) {
 function typeOf(field: DescField): string {
   if (field.message) return field.message.typeName;
   if (field.enum) return field.enum.name;
-  return { 3: "int64", 9: "string" }[field.scalar as number] ?? `scalar ${field.scalar}`;
+  if (field.fieldKind === "list") return `repeated ${nameOf(field.scalar)}`;
+  return nameOf(field.scalar);
+}
+
+function nameOf(scalar: number | undefined): string {
+  return { 3: "int64", 9: "string" }[scalar as number] ?? `scalar ${scalar}`;
 }
 
 Deno.test("the example consumer ends with the current state after crashes and duplicates", async () => {

@@ -12,6 +12,7 @@ const rights = {
     "audit_retention: SELECT",
     "delete_old_audit: EXECUTE",
     "ended_sessions: DELETE INSERT SELECT UPDATE",
+    "erase_audit_reasons: EXECUTE",
     "identities: DELETE INSERT SELECT UPDATE",
     "newest_state: EXECUTE",
     "operations: INSERT SELECT",

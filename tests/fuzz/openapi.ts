@@ -44,6 +44,7 @@ export interface Route {
   method: string; // in capitals
   parameters: Parameter[];
   body: Schema | undefined;
+  bodyType: string; // its Content-Type
   answers: Map<number, Content>;
   validatorOf(status: number, contentType: string): z.ZodType | undefined;
 }
@@ -56,7 +57,7 @@ export async function routesOf(url: string): Promise<Route[]> {
 }
 
 function routeOf(api: Description, path: string, method: string, operation: Operation): Route {
-  const body = operation.requestBody?.content["application/json"]?.schema;
+  const [[bodyType, body] = []] = Object.entries(operation.requestBody?.content ?? {});
   const answers = new Map(
     Object.entries(operation.responses).map(([status, { content }]) => [
       Number(status),
@@ -69,7 +70,8 @@ function routeOf(api: Description, path: string, method: string, operation: Oper
     path,
     method: method.toUpperCase(),
     parameters: operation.parameters ?? [],
-    body: body && resolved(api, body),
+    body: body && resolved(api, body.schema),
+    bodyType: bodyType ?? "",
     answers,
     validatorOf: (status, contentType) => {
       const schema = answers.get(status)?.[contentType.split(";")[0] ?? ""]?.schema;
@@ -97,13 +99,16 @@ const general = [401, 404, 405, 408, 413, 414, 415, 431];
 const internals =
   /\.ts\b|node_modules|\bat \w+ \(|postgres|kenri_|\bselect\b|\binsert\b|stack|zod/i;
 
-/** Fails unless status and body are as described, and errors have exactly a code and a message. */
+/**
+ * Fails unless status and body are as described, and errors have exactly a code and a message. No 5xx is
+ * right, unless a service behind is too slow on a busy machine.
+ */
 export function assertDescribed(route: Route, method: string, answer: Answer): void {
   const { status, headers, text, json } = answer;
   const type = headers.get("Content-Type") ?? "";
   const what = `${method} ${route.path}: ${status} ${text.slice(0, 300)}`;
   assert.ok(route.answers.has(status) || general.includes(status), what);
-  assert.ok(status < 500, what);
+  assert.ok(status < 500 || status === 504, what);
   if (status === 405) assert.ok(headers.get("Allow"), what);
   if (method === "HEAD") return assert.equal(text, "", what);
   if (status >= 400) {
@@ -114,7 +119,7 @@ export function assertDescribed(route: Route, method: string, answer: Answer): v
     assert.doesNotMatch(json.message, internals, what);
     return;
   }
-  if (status === 204) return assert.equal(text, "", what);
+  if (status === 204 || status === 302) return assert.equal(text, "", what);
   const validator = route.validatorOf(status, type);
   assert.ok(validator, `${what} is not described as ${type}`);
   validator.parse(type.startsWith("application/json") ? json : text);

@@ -101,7 +101,10 @@ function escaped(text: string): string {
   return text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80";
 }
 
-function toRequest({ name, path, method }: Route, { values, body }: Parts): FuzzRequest {
+function toRequest(
+  { name, path, method, bodyType }: Route,
+  { values, body }: Parts,
+): FuzzRequest {
   const query: string[] = [];
   const headers: Record<string, string> = {};
   let filled = path;
@@ -113,14 +116,21 @@ function toRequest({ name, path, method }: Route, { values, body }: Parts): Fuzz
     else if (parameter.in === "header") headers[parameter.name] = value;
     else query.push(`${parameter.name}=${value === place ? place : escaped(value)}`);
   }
-  if (body !== undefined) headers["Content-Type"] ??= "application/json";
+  if (body !== undefined) headers["Content-Type"] ??= bodyType;
   return {
     route: name,
     path: query.length > 0 ? `${filled}?${query.join("&")}` : filled,
     method,
     headers,
-    body: body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body),
+    body: body === undefined ? undefined : written(body, bodyType),
   };
+}
+
+function written(body: unknown, type: string): string {
+  if (typeof body === "string") return body;
+  const isForm = type.includes("form") && typeof body === "object" && body !== null;
+  if (!isForm) return JSON.stringify(body);
+  return Object.entries(body).map(([name, value]) => `${name}=${escaped(`${value}`)}`).join("&");
 }
 
 const goodText = fc.oneof(

@@ -1,8 +1,10 @@
-// Both services describe their API completely, in /openapi.json and on a page.
+// The services describe their API completely, in /openapi.json and on a page.
 import assert from "node:assert/strict";
+import { startAccount } from "../support/account.ts";
 import { type Answer, call, command, grant, post, someFields } from "../support/api.ts";
 import { describedBy, type Json } from "./described.ts";
 import { startEntitlement } from "../support/entitlement.ts";
+import { startGateway, untilConnected } from "../support/gateway.ts";
 import { freshPlace, startNotification } from "../support/notification.ts";
 
 let urls: string[];
@@ -13,7 +15,10 @@ Deno.test.beforeAll(async () => {
   const entitlement = running.use(await startEntitlement(debug));
   const place = running.use(await freshPlace());
   const notification = running.use(await startNotification(place, debug));
-  urls = [entitlement.url, notification.url];
+  const account = running.use(await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" }));
+  const gateway = running.use(await startGateway(account, { GATEWAY_DEBUG_ENABLED: "true" }));
+  await untilConnected(gateway);
+  urls = [entitlement.url, notification.url, account.url, gateway.url];
 });
 Deno.test.afterAll(() => running.disposeAsync());
 
@@ -108,8 +113,9 @@ Deno.test("the page shows every operation with its fields and answers, and every
       const [card = ""] = text.split(`<article class="card" id="${described.operationId}"`)[1]
         ?.split("</article>") ?? [];
       assert.ok(card.includes(`>${method.toUpperCase()}</span><code>${path}</code>`), name);
-      const body = described.requestBody?.content["application/json"].schema.$ref;
-      const schema = api.components.schemas[body?.split("/").at(-1)];
+      const [body] = Object.values<Json>(described.requestBody?.content ?? {});
+      const named = body?.schema.$ref?.split("/").at(-1);
+      const schema = named === undefined ? body?.schema : api.components.schemas[named];
       const fields = [
         ...(described.parameters ?? []).map(({ name }: Json) => name),
         ...Object.keys(schema?.properties ?? {}),

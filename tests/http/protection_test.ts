@@ -1,6 +1,8 @@
-// Every answer of both services has headers that protect it in a browser, whatever its status.
+// Every answer of a service has headers that protect it in a browser, whatever its status.
 import assert from "node:assert/strict";
+import { startAccount } from "../support/account.ts";
 import { grant } from "../support/api.ts";
+import { startGateway } from "../support/gateway.ts";
 import { startStack } from "../support/stack.ts";
 
 const nothing = "default-src 'none'; frame-ancestors 'none'";
@@ -21,11 +23,15 @@ async function headersOf(url: string, status: number, init: RequestInit = {}): P
 
 Deno.test("a browser may not show, load or keep an answer for programs", async () => {
   await using stack = await startStack();
+  await using account = await startAccount();
+  await using gateway = await startGateway(account);
   const { entitlement, notification } = stack;
   const change = await grant(entitlement.url);
   for (const [name, value] of Object.entries(always)) assert.equal(change.headers.get(name), value);
   const answers: [string, number, RequestInit?][] = [
-    ...[entitlement.url, notification.url].flatMap((url): [string, number, RequestInit?][] => [
+    ...[entitlement.url, notification.url, account.url, gateway.url].flatMap((
+      url,
+    ): [string, number, RequestInit?][] => [
       [`${url}/livez`, 200],
       [`${url}/readyz`, 200],
       [`${url}/metrics`, 200],
@@ -34,6 +40,10 @@ Deno.test("a browser may not show, load or keep an answer for programs", async (
       [`${url}/livez`, 405, { method: "DELETE" }],
       [`${url}/${"x".repeat(17_000)}`, 414],
     ]),
+    [`${account.url}/v1/users/ann`, 404],
+    [`${account.url}/v1/identities:resolve`, 415, { method: "POST" }],
+    [`${gateway.url}/v1/me`, 401],
+    [`${gateway.url}/logout`, 401, { method: "POST" }],
     [`${entitlement.url}/v1/users/ann/entitlements`, 200],
     [`${entitlement.url}/v1/users/%ff/entitlements`, 400],
     [`${entitlement.url}/v1/entitlements/grants`, 400, { method: "POST" }],

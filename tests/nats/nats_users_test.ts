@@ -2,7 +2,9 @@
 // counted. nats_refusals_test.ts has what each of them must not do.
 import assert from "node:assert/strict";
 import { usersFile } from "../../tools/provision/users.ts";
+import { post, startAccount } from "../support/account.ts";
 import { call, grant } from "../support/api.ts";
+import { logIn, me, startGateway } from "../support/gateway.ts";
 import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
@@ -92,6 +94,35 @@ Deno.test("everything works with these users: events, checks, advisories, a lost
     assert.ok(await refusalsOf(service) <= loops, "and asks for it once");
     assert.equal(await service.stop(), 0);
   }
+});
+
+Deno.test("account and the gateway work with these users: events, watermarks, a restart of NATS", async () => {
+  const ofAccounts = { stream: names.accountStream, subject: names.accountSubject };
+  await using nats = await startGuardedNats();
+  await provisionOn(nats);
+  await using account = await startAccount({ NATS_URL: urlFor("account", nats) }, ofAccounts);
+  const more = { NATS_URL: urlFor("gateway", nats), GATEWAY_SESSION_STALENESS: "3s" };
+  await using gateway = await startGateway(account, more);
+  const ann = await logIn(account);
+  const status = async () => (await me(gateway, ann)).status;
+  const change = (verb: string) =>
+    post(`${account.url}/v1/users/${ann.userId}:${verb}`, { reason: "test" });
+  await until("the gateway knows the session", async () => await status() === 200);
+  for (const restarts of [false, true]) {
+    if (restarts) {
+      await nats.stop();
+      await nats.start();
+    }
+    assert.equal((await change("suspend")).status, 204);
+    await until("the session is refused", async () => await status() === 403);
+    assert.equal((await change("resume")).status, 204);
+    await until("the session works again", async () => await status() === 200);
+  }
+  for (const service of [account.service, gateway]) {
+    await until("it is ready", async () => (await call(`${service.url}/readyz`)).status === 200);
+    assert.equal(await refusalsOf(service), 0);
+  }
+  assert.equal(await gateway.stop(), 0);
 });
 
 Deno.test("an advisory about another stream is kept without a copy, and delays nothing", async () => {

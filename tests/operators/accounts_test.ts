@@ -16,7 +16,7 @@ const ann = {
 const nowhere = { url: "http://127.0.0.1:1" };
 
 const ops = (account: { url: string }, ...args: string[]): Promise<Output> =>
-  runOps("ops/ops.ts", { account }, args);
+  runOps("ops/ops.ts", { account }, [...args, "--without", "entitlement,notification,gateway"]);
 
 const withRoles = (account: Account, user_id: string, roles: string[]) =>
   send("PUT", `${account.url}/v1/users/${user_id}/roles`, { roles });
@@ -92,7 +92,7 @@ Deno.test("an account is suspended, resumed, given roles and logged out, once ea
     return left.length === 0;
   });
   const timeline = await ops(account, "timeline", "--user", user_id);
-  assert.equal(timeline.code, 3, "the other services are away");
+  assert.equal(timeline.code, 0, timeline.errors);
   assert.match(timeline.output, / SessionsEnded +PUBLISHED$/m);
   assert.match(timeline.output, / VERSION +TYPE +ACCOUNT$/m);
   const unknown = await ops(account, "accounts", "suspend", "nobody", "--reason", "r");

@@ -75,11 +75,12 @@ Deno.test("the runbook links only to sections that exist", () => {
 });
 
 Deno.test("the log messages that are given as signals are in the sources", () => {
-  const sources = ["entitlement", "notification", "shared", "migrations"].flatMap((folder) =>
-    readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true })
-      .filter((name) => `${name}`.endsWith(".ts"))
-      .map((name) => read(`${folder}/${name}`))
-  ).join("\n");
+  const sources = ["account", "entitlement", "gateway", "notification", "shared", "migrations"]
+    .flatMap((folder) =>
+      readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true })
+        .filter((name) => `${name}`.endsWith(".ts"))
+        .map((name) => read(`${folder}/${name}`))
+    ).join("\n");
   for (const { id, log } of modes) {
     for (const line of log) {
       assert.ok(sources.includes(line), `"${line}" of ${id}`);

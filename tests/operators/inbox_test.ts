@@ -1,4 +1,4 @@
-// The debug endpoint that lists the notifications of a user.
+// The notifications of a user, for the gateway and, with the debug switch, for operators.
 import assert from "node:assert/strict";
 import { type Answer, assertError, call } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
@@ -226,3 +226,17 @@ async function insert(
     [user, times, firstVersion],
   );
 }
+
+Deno.test("the same list is answered without the debug switch, under /v1", async () => {
+  await using place = await freshPlace();
+  await using service = await startService("notification", settingsOf(place));
+  await insert(place, "ann", Array.from({ length: 5 }, () => "2026-01-02T03:04:05.678901Z"));
+  const own = `${service.url}/v1/users/ann/notifications`;
+  const first = await call(`${own}?limit=3`);
+  assert.deepEqual([first.status, first.json.notifications.length], [200, 3]);
+  const next = await call(`${own}?limit=3&cursor=${first.json.next_cursor}`);
+  const shown = [...first.json.notifications, ...next.json.notifications];
+  assert.equal(new Set(shown.map(({ notification_id }: Item) => notification_id)).size, 5);
+  assertError(await call(`${own}?limit=201`), 400, "BAD_REQUEST", "limit must be at most 200");
+  assertError(await call(`${service.url}${path}/ann`), 404, "NOT_FOUND");
+});

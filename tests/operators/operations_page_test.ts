@@ -3,6 +3,7 @@
 //
 // KENRI_WRITE_DOCS=true writes the output into the page.
 import assert from "node:assert/strict";
+import { type Account, resolve, startAccount } from "../support/account.ts";
 import { grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
 import { make } from "../support/endpoints.ts";
@@ -33,6 +34,8 @@ Deno.test("each transcript in docs/operations.md is what the command prints", as
     entitlement: { ENTITLEMENT_NATS_DUPLICATE_WINDOW: "100ms" },
     notification: { ...failingSends, ...always },
   });
+  await using account = await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" });
+  await register(account);
   const { entitlement, notification, place } = stack;
   await grant(entitlement.url, { user_id: "ann" }, "purchase-1");
   await grant(entitlement.url, { user_id: "unlucky-bob" }, "purchase-2");
@@ -61,7 +64,7 @@ Deno.test("each transcript in docs/operations.md is what the command prints", as
     if (command === "deno task ops points") await reservePoints(stack);
     if (command === "deno task ops orders") await failOrders(stack, receiver);
     const args = argumentsOf(command).map((word) => ids.get(word) ?? word);
-    const { output } = await ops(stack, ...args);
+    const { output } = await ops({ ...stack, account }, ...args);
     if (/send-back .*--reason/.test(command)) await untilSent(place, 3);
     const shown = output.trimEnd();
     expected.match(uuid)?.forEach((id, i) => ids.set(id, output.match(uuid)?.[i] ?? ""));
@@ -90,6 +93,17 @@ function normal(output: string): string {
     .replaceAll(/\(worker \S+,/g, "(worker W,")
     .replaceAll(/127\.0\.0\.1:\d{2,5}/g, "HOST")
     .replaceAll(/ +/g, " ");
+}
+
+/** Somebody has an account. */
+async function register(account: Account): Promise<void> {
+  const identity = { provider: "https://issuer.example", subject: "248289761001" };
+  const person = { name: "Ann Archer", email: "ann@example.com", email_verified: true };
+  await resolve(account, { ...identity, ...person });
+  await until("it is published", async () => {
+    const { waiting } = await look(account.url, "/debug/account/status");
+    return waiting === 0;
+  });
 }
 
 /** An order is given up, and an endpoint can't be reached. */

@@ -13,10 +13,15 @@ export interface Output {
 interface Urls {
   entitlement: { url: string };
   notification: { url: string };
+  account?: { url: string };
 }
 
-export function ops({ entitlement, notification }: Urls, ...args: string[]): Promise<Output> {
-  return runOps("ops/ops.ts", { entitlement, notification }, args);
+export function ops(
+  { entitlement, notification, account }: Urls,
+  ...args: string[]
+): Promise<Output> {
+  const services = { entitlement, notification, ...(account ? { account } : {}) };
+  return runOps("ops/ops.ts", services, args);
 }
 
 // The oldest two are asked even where a test has no url of theirs: they are away.

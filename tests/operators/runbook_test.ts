@@ -35,6 +35,11 @@ Deno.test("the runbook has no command and no query that the tests do not run", (
     "Orders are not sent": [3, 0],
     "Orders fail": [1, 0],
     "An endpoint fails": [4, 0],
+    "Logins fail": [0, 0],
+    "A gateway asks account each time": [2, 0],
+    "People wait or see errors": [0, 0],
+    "Somebody must be kept out": [5, 0],
+    "A session key leaked": [0, 0],
     "NATS is unavailable": [2, 0],
     "A certificate is refused": [0, 0],
     "NATS does not permit": [0, 0],
@@ -51,6 +56,7 @@ Deno.test("the runbook has no command and no query that the tests do not run", (
     "A new version": [1, 1],
     "The entitlement database was restored from a backup": [1, 1],
     "The notification database was restored from a backup": [1, 1],
+    "The account database was restored from a backup": [1, 1],
     "NATS was lost": [0, 1],
   };
   const found = headings.map((heading) => [

@@ -9,9 +9,13 @@ import { variable } from "../faults/crash/fault_point.ts";
 import { entryPoint, imageCommand } from "./image.ts";
 import { read } from "../support/pages.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
-import { deleteStream, natsUrl } from "../support/streams.ts";
+import { deleteStream, freshStreamNames, natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { countRows } from "../../tools/servers/asking.ts";
+import { freePort } from "../../tools/servers/free_port.ts";
+import { startIssuer } from "../../tools/issuer/issuer.ts";
+import { freshDatabase } from "../support/databases.ts";
+import { Browser } from "../support/login.ts";
 
 Deno.test("the bundles migrate and carry a change to its notification, without any module around", async () => {
   await using folder = await temporaryFolder();
@@ -26,10 +30,7 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
   await migrateWithBundle(folder.path, settings);
   await provisionWithBundle(folder.path, settings);
 
-  const program = {
-    cwd: folder.path,
-    arguments: (name: ServiceName, read: Read) => argumentsIn(folder.path, name, read),
-  };
+  const program = programIn(folder.path);
   {
     await using entitlement = await startService("entitlement", settings, program);
     await using notification = await startService("notification", settings, program);
@@ -49,7 +50,44 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
     assert.deepEqual([await entitlement.stop(), await notification.stop()], [0, 0]);
   }
   await deleteStream(natsUrl, place.stream);
+  await logInWithBundles(folder.path);
 });
+
+// The libraries of the login, the files of the page and the names of two services are in the bundles.
+async function logInWithBundles(folder: string): Promise<void> {
+  await using database = await freshDatabase("account");
+  await using issuer = await startIssuer();
+  const { stream, subject } = freshStreamNames();
+  const url = `http://127.0.0.1:${freePort()}`;
+  const settings = { NATS_URL: natsUrl, DENO_DIR: `${folder}/empty-cache` };
+  await using account = await startService("account", {
+    ...settings,
+    ACCOUNT_DATABASE_URL: database.serviceUrl,
+    ACCOUNT_NATS_STREAM: stream,
+    ACCOUNT_NATS_SUBJECT: subject,
+  }, programIn(folder));
+  await using gateway = await startService("gateway", {
+    ...settings,
+    GATEWAY_ACCOUNT_URL: account.url,
+    GATEWAY_CLIENT_ID: issuer.clientId,
+    GATEWAY_CLIENT_SECRET: issuer.clientSecret,
+    GATEWAY_HTTP_PORT: new URL(url).port,
+    GATEWAY_ISSUER: issuer.url,
+    GATEWAY_NATS_STREAM: stream,
+    GATEWAY_NATS_SUBJECT: subject,
+    GATEWAY_PUBLIC_URL: url,
+    GATEWAY_SESSION_KEYS: "k".repeat(43),
+  }, programIn(folder));
+  const browser = new Browser();
+  assert.equal((await browser.logIn(url)).status, 302);
+  assert.equal(await browser.me(url), 200);
+  for (const path of ["/", "/page.js", "/page.css"]) {
+    const { status, text } = await browser.open(`${url}${path}`);
+    assert.ok(status === 200 && text.length > 500, `${path}: ${status} ${text}`);
+  }
+  assert.deepEqual([await gateway.stop(), await account.stop()], [0, 0]);
+  await deleteStream(natsUrl, stream);
+}
 
 type Read = (variable: string) => string | undefined;
 
@@ -65,6 +103,13 @@ async function assertNoFaultPoint(folder: string): Promise<void> {
     const text = await Deno.readTextFile(`${folder}/${name}`);
     assert.ok(!text.includes(variable), name);
   }
+}
+
+function programIn(folder: string) {
+  return {
+    cwd: folder,
+    arguments: (name: ServiceName, read: Read) => argumentsIn(folder, name, read),
+  };
 }
 
 // The arguments of the program in the image.

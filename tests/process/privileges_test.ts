@@ -2,16 +2,21 @@
 // code or read a file.
 import assert from "node:assert/strict";
 import * as services from "../../services.ts";
-import { environmentName, type Service } from "../../shared/process/program.ts";
+import { environmentName, needsOf, type Service } from "../../shared/process/program.ts";
 import { compileArguments } from "../../tools/compile_arguments.ts";
-import { serviceNames, servicePermissions } from "../../tools/services.ts";
+import {
+  programs,
+  type ServiceName,
+  serviceNames,
+  servicePermissions,
+} from "../../tools/services.ts";
 import { all, outcomesFor, ways } from "./permissions.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
 const settings: Settings = Object.assign(
-  { NATS_URL: "nats://127.0.0.1:14222", SENDER_TOKEN: "s".repeat(32) },
+  { NATS_URL: "nats://127.0.0.1:14222", SENDER_TOKEN: "s".repeat(32), ...ofGateway() },
   ...Object.values<Service>(services).map(({ name, dev }): Settings => ({
     ...dev?.settings,
     [`${environmentName(name)}_DATABASE_URL`]: `postgres://kenri:secret@127.0.0.1:15432/${name}`,
@@ -88,14 +93,37 @@ const imports = [
   ["import", "jsr:@std/assert@1.0.0"],
 ];
 const kinds = ["read", "write", "env", "run", "sys", "ffi"];
-const servers = [["connect", "127.0.0.1", "15432"], ["connect", "127.0.0.1", "14222"]];
+// Nothing listens there, so an attempt that is permitted is refused by the machine.
+function serversOf(service: ServiceName): string[][] {
+  const { net } = needsOf(programs[service].program, (name) => settings[name], "");
+  const [, ...addresses] = net.map((address) => address.split(":"));
+  const { outside }: Service = services[service];
+  return (outside ? servers : addresses).map((address) => ["connect", ...address]);
+}
+const servers = [["127.0.0.1", "15432"], ["127.0.0.1", "14222"]];
 const allowed = [["listen", "127.0.0.1", "18080"], ["hostname"]];
 
+function ofGateway(): Settings {
+  const dependencies = ["ACCOUNT", "ENTITLEMENT", "NOTIFICATION", "MATCHMAKING"];
+  return {
+    GATEWAY_CLIENT_ID: "kenri",
+    GATEWAY_ISSUER: "http://127.0.0.1:15801",
+    GATEWAY_ISSUER_SERVERS: "http://127.0.0.1:15802,http://localhost:15803",
+    GATEWAY_PUBLIC_URL: "http://127.0.0.1:18080",
+    GATEWAY_SESSION_KEYS: "k".repeat(43),
+    ...Object.fromEntries(
+      dependencies.map((name, at) => [`GATEWAY_${name}_URL`, `http://127.0.0.1:${15804 + at}`]),
+    ),
+  };
+}
+
 for (const service of serviceNames) {
-  const { outside }: Service = services[service];
+  const { outside, database }: Service = services[service];
+  const ofOthers = outside || database ? [] : [["connect", "127.0.0.1", "15432"]];
+  const servers = serversOf(service);
   const asked = [...kinds, ...outside ? [] : ["net"]].map((name) => ["request", name]);
   const own = [...allowed, ["getEnv", `${environmentName(service)}_HTTP_PORT`]];
-  const closed = [...refused, ...outside ? inward : otherServers];
+  const closed = [...refused, ...outside ? inward : otherServers, ...ofOthers];
   for (const [how, way] of Object.entries(ways)) {
     Deno.test(`${service}, started ${how}, may do only its own work`, async () => {
       const attempts = [...closed, ...imports, ...asked, ...servers, ...own];

@@ -5,6 +5,10 @@ import { fileURLToPath } from "node:url";
 import { fileNameOf, readMigrations } from "../../migrations/files.ts";
 
 const checksums: Record<string, Record<string, string>> = {
+  account: {
+    "0001_organs": "48084e78a7587b22",
+    "0002_accounts": "1860ace504094bbc",
+  },
   entitlement: {
     "0001_entitlements": "5a10cb524b692102",
     "0002_entitlement_audit": "017ffa78d8f78739",

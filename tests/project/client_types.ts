@@ -1,7 +1,12 @@
 // The client depends on nothing, so it has types of its own. They must be the same as the types of
 // the service: a difference is a type error in this file.
 import type { z } from "zod";
+import type { profileSchema } from "../../account/change_profile.ts";
+import type { ErrorCode as AccountErrorCode } from "../../account/errors.ts";
+import type { auditSchema } from "../../account/list_audit.ts";
+import type { userSchema } from "../../account/user.ts";
 import type {
+  AccountAudit,
   Answered,
   ChangedEntitlement,
   ChangedPoints,
@@ -22,7 +27,9 @@ import type {
   PointsReservation,
   PointsReservations,
   PointsTransactions,
+  ProfileChange,
   RotatedSecret,
+  User,
 } from "../../client/client.ts";
 import type { changedSchema, changeSchema } from "../../entitlement/change_entitlement.ts";
 import type { ErrorCode as EntitlementErrorCode } from "../../entitlement/errors.ts";
@@ -65,7 +72,10 @@ export type Checked = [
   True<Same<EntitlementChange, z.input<typeof changeSchema>>>,
   True<Same<ChangedEntitlement, z.output<typeof changedSchema>>>,
   True<Same<Entitlements, z.output<typeof entitlementsSchema>>>,
-  True<Same<ErrorCode, EntitlementErrorCode | NotificationErrorCode>>,
+  True<Same<ErrorCode, EntitlementErrorCode | NotificationErrorCode | AccountErrorCode>>,
+  True<SameJson<User, z.output<typeof userSchema>>>,
+  True<SameJson<ProfileChange, z.input<typeof profileSchema>>>,
+  True<SameJson<AccountAudit, z.output<typeof auditSchema>>>,
   True<SameJson<PointsChange, z.input<typeof pointsChangeSchema>>>,
   True<SameJson<Omit<ChangedPoints, keyof Answered>, z.output<typeof changedPointsSchema>>>,
   True<SameJson<PointsBalances, z.output<typeof balancesSchema>>>,

@@ -78,6 +78,17 @@ const ofRoute: Record<string, Record<string, unknown>> = {
   },
   upcoming: { reservations: several },
   user: { reservations: several, balances: several, transactions: several },
+  find: {
+    accounts: [{
+      ...{ user_id: hostile, display_name: hostile, locale: hostile, status: hostile },
+      ...{ roles: [hostile], version: hostile, session_epoch: hostile, ended_sessions: hostile },
+      ...{ created_at: hostile, updated_at: hostile },
+      identities: [{ ...{ provider: hostile, subject: hostile }, last_login_at: hostile }],
+      audit: [{ event_id: hostile, action: hostile, actor: hostile, reason: hostile }],
+    }],
+  },
+  suspend: { outcome: "CHANGED" },
+  roles: { outcome: "CHANGED" },
   verify: { reservations: 1, balances: 1, transactions: 1, problems: several },
 };
 
@@ -108,6 +119,10 @@ const commands = [
   ["points", "verify"],
   ["erase-user", "ann", "--reason", "r"],
   ["operations"],
+  ["accounts", crypto.randomUUID()],
+  ["accounts", "late"],
+  ["accounts", "suspend", "ann", "--reason", "r"],
+  ["accounts", "roles", "ann", "ADMIN", "--reason", "r"],
 ];
 
 for (const command of commands) {
@@ -115,9 +130,9 @@ for (const command of commands) {
     const { waiting, ...others } = everything;
     const answer = command[0] === "erase-user" ? { ...others, waiting: 0 } : { ...others, waiting };
     await using service = serve((request) => answerTo(request, answer));
-    const both = { entitlement: service, notification: service };
+    const all = { entitlement: service, notification: service, account: service };
     for (const more of [[], ["--json"]]) {
-      const { code, output, errors } = await ops(both, ...command, ...more);
+      const { code, output, errors } = await ops(all, ...command, ...more);
       assert.ok(code <= 1, errors);
       assert.equal(errors, "");
       assert.ok(output.length > 10);

@@ -5,11 +5,12 @@ import { freshDatabase } from "../support/databases.ts";
 import { freshPlace } from "./started.ts";
 
 const tables = {
+  account: ["outbox_events", "outbox_attempts", "stream_generations"],
   entitlement: ["idempotency_keys", "outbox_events", "outbox_attempts", "stream_generations"],
   notification: ["processed_events"],
 } as const;
 
-for (const service of ["entitlement", "notification"] as const) {
+for (const service of ["account", "entitlement", "notification"] as const) {
   Deno.test(`the tables of the organs are the same as in the database of ${service}`, async () => {
     await using place = await freshPlace();
     await using other = await freshDatabase(service);

@@ -17,6 +17,7 @@ export interface Account extends StreamNames, AsyncDisposable {
   database: TestDatabase;
   settings: Settings; // to start a replica
   rows<Row>(sql: string, values?: unknown[]): Promise<Row[]>; // as the owner
+  close(): Promise<void>;
 }
 
 export async function startAccount(
@@ -33,6 +34,10 @@ export async function startAccount(
     ...more,
   };
   const service = await startReplica({ settings });
+  const close = async () => {
+    await service.kill();
+    await database.drop();
+  };
   return {
     ...names,
     url: service.url,
@@ -40,10 +45,8 @@ export async function startAccount(
     database,
     settings,
     rows: (sql, values) => ask(database.ownerUrl, sql, values),
-    async [Symbol.asyncDispose]() {
-      await service.kill();
-      await database.drop();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -16,9 +16,12 @@ export interface LoginStack extends AsyncDisposable {
   settings: Settings; // to start a replica
 }
 
-export async function startLoginStack(more: Settings = {}): Promise<LoginStack> {
+export async function startLoginStack(
+  more: Settings = {},
+  moreOfAccount: Settings = {},
+): Promise<LoginStack> {
   await using started = new AsyncDisposableStack();
-  const [account, issuer] = await Promise.all([startAccount(), startIssuer()]);
+  const [account, issuer] = await Promise.all([startAccount(moreOfAccount), startIssuer()]);
   started.use(account);
   started.use(issuer);
   const url = `http://127.0.0.1:${freePort()}`;

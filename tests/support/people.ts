@@ -1,10 +1,12 @@
 // All services behind two replicas of the gateway, with an issuer at which people log in.
+import assert from "node:assert/strict";
 import { type Issuer, startIssuer } from "../../tools/issuer/issuer.ts";
 import { freePort } from "../../tools/servers/free_port.ts";
 import type { ServiceProcess } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { type Account, startAccount } from "./account.ts";
-import type { Tab } from "./browser.ts";
+import type { Tab, TabOptions } from "./browser.ts";
+import type { ChromiumStack } from "./chromium_stack.ts";
 import { startGateway } from "./gateway.ts";
 import { type Stack, startStack } from "./stack.ts";
 
@@ -78,6 +80,22 @@ export async function untilShown(tab: Tab, view: View): Promise<void> {
 
 export const textOf = (tab: Tab): Promise<string> => tab.evaluate("document.body.innerText");
 
-export async function untilSays(tab: Tab, text: RegExp): Promise<void> {
-  await until(`the page says ${text}`, async () => text.test(await textOf(tab)));
+export async function untilSays(tab: Tab, text: RegExp, withinMs?: number): Promise<void> {
+  await until(`the page says ${text}`, async () => text.test(await textOf(tab)), withinMs);
 }
+
+// A browser reports each refusal and each lost connection; what else it reports is a fault of a page.
+const reported = /the server responded with a status of|ERR_INTERNET_DISCONNECTED/;
+
+/** A tab in which nothing may go wrong. */
+export function pagesOf(people: ChromiumStack<People>): ChromiumStack<People>["withTab"] {
+  return (use, options: TabOptions = {}) =>
+    people.withTab(async (tab) => {
+      await use(tab);
+      assert.deepEqual(tab.problems.filter((problem) => !reported.test(problem)), []);
+      assert.deepEqual(tab.alarms, []);
+    }, options);
+}
+
+export const textById = (tab: Tab, id: string): Promise<string> =>
+  tab.evaluate(`document.getElementById("${id}").innerText`);

@@ -14,11 +14,10 @@ import {
 import { alerts, promtoolOn, records } from "./promtool.ts";
 
 const metrics = new Map(
-  metricsBelow("Entitlement", "Notification", "Sender", "Orders and endpoints", "All services").map(
-    (
-      metric,
-    ) => [metric.name, metric],
-  ),
+  metricsBelow(
+    ...["Entitlement", "Notification", "Sender", "Account", "Gateway", "Asking other services"],
+    ...["Orders and endpoints", "All services"],
+  ).map((metric) => [metric.name, metric]),
 );
 
 // Labels that Prometheus and the rules add.
@@ -70,7 +69,7 @@ Deno.test("every label in PromQL is one of its metric", () => {
 Deno.test("the metrics that the pages name are in docs/metrics.md", () => {
   for (const page of ["failure-modes", "slo", "runbook"]) {
     for (const code of codeIn(read(`docs/${page}.md`))) {
-      if (!/^(kenri|entitlement|notification|process)_\w+$/.test(code)) continue;
+      if (!/^(kenri|entitlement|notification|account|gateway|process)_\w+$/.test(code)) continue;
       if (!tables.includes(code)) assert.ok(metrics.has(code), `${code} in ${page}.md`);
     }
   }

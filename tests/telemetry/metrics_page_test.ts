@@ -2,6 +2,7 @@
 // compared with what the running services report.
 import assert from "node:assert/strict";
 import { type Metric, metricsBelow } from "../support/pages.ts";
+import { resolve, startAccount } from "../support/account.ts";
 import { grant } from "../support/api.ts";
 import { samplesOf, type Scraped, scrapeOf, valueOf } from "../support/metrics.ts";
 import { startSystem } from "../support/system.ts";
@@ -22,6 +23,12 @@ Deno.test("the page of metrics has every metric that the services report, and no
     await scrapeOf(notification),
     metricsBelow("Notification", "Orders and endpoints", "All services"),
   );
+});
+
+Deno.test("the page of metrics has every metric that account reports, and no other", async () => {
+  await using account = await startAccount();
+  await resolve(account, { provider: "p", subject: "s" });
+  assertReports(await scrapeOf(account), metricsBelow("Account", "All services"));
 });
 
 function assertReports(scraped: Scraped, metrics: Metric[]): void {

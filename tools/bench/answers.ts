@@ -59,7 +59,9 @@ async function startAnswers(
   };
 }
 
-async function startConstant(bytes: number): Promise<{ url: string; stop(): void }> {
+export async function startConstant(
+  bytes: number,
+): Promise<{ url: string; stop(): void }> {
   const port = freePort();
   const program = fileURLToPath(new URL("constant.ts", import.meta.url));
   const child = new Deno.Command(Deno.execPath(), {

@@ -15,12 +15,15 @@ import { beforeFutureOf, fullOf, heldOf, hotOf, insteadOf, replicasOf } from "./
 import { startLatency } from "./latency.ts";
 import { machineFacts } from "./machine.ts";
 import { plotOf } from "./plot.ts";
+import { startMe } from "./me.ts";
 import { startOrders, startOrdersBesideDead, startOrdersByKey } from "./orders.ts";
+import { startProfile } from "./profile.ts";
 import { startReceive, startReceiveDrain } from "./receive.ts";
 import { startRelay } from "./relay.ts";
 import { startRelayDrain } from "./relay_drain.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import { startSoak } from "./soak.ts";
+import { startSuspension } from "./suspension.ts";
 import { startSystem } from "./system.ts";
 import { startWebhookLatency } from "./webhook_latency.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
@@ -66,6 +69,9 @@ const works: Record<string, StartWork> = {
   "orders-dead": startOrdersBesideDead,
   "orders-key": startOrdersByKey,
   "webhook-latency": startWebhookLatency,
+  me: startMe,
+  profile: startProfile,
+  suspension: startSuspension,
   soak: startSoak,
 };
 const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker", "due-crash"];

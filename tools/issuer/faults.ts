@@ -14,7 +14,12 @@ export interface Fault {
   json?: Record<string, unknown>; // members that replace those of the true answer; null removes one
 }
 
-export type SignedBy = "own key" | "unpublished key" | "nobody" | "wrong signature";
+export type SignedBy =
+  | "own key"
+  | "unpublished key"
+  | "public key as secret"
+  | "nobody"
+  | "wrong signature";
 
 /** A token that the issuer would not make by itself. */
 export interface Forged {

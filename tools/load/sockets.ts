@@ -8,19 +8,24 @@ import { command, type HttpRequest, toBytes } from "./http_request.ts";
 
 // What a load asks for as request number `number`.
 const kinds = {
-  change: changeOf,
-  replay: (number, users) => changeOf(number % 10_000, users),
+  change: (number, { users }) => changeOf(number, users),
+  replay: (number, { users }) => changeOf(number % 10_000, users),
   reserve: reservationOf,
-  list: (number, users) => ({ path: `/v1/users/user-${number % (users ?? 1)}/entitlements` }),
-} satisfies Record<string, (number: number, users?: number) => HttpRequest>;
+  list: (number, { users }) => ({ path: `/v1/users/user-${number % (users ?? 1)}/entitlements` }),
+  me: (number, { cookies = [] }) => meOf(`${cookies[number % cookies.length]}`),
+} satisfies Record<string, (number: number, of: Callers) => HttpRequest>;
+
+interface Callers {
+  users?: number; // number of users who share the changes; absent: each change is of a new user
+  cookies?: string[]; // of people with sessions
+}
 
 export type LoadKind = keyof typeof kinds;
 
-interface ClosedLoop {
+interface ClosedLoop extends Callers {
   kind: LoadKind;
   first: number; // the number of the first request
   count: number;
-  users?: number; // number of users who share the changes; absent: each change is of a new user
 }
 
 export interface LoadResult {
@@ -91,10 +96,10 @@ async function inOwnProcess<Result>(url: string, loop: ClosedLoop | OpenLoop): P
 
 const closedConnections = 64;
 
-async function closedLoop(url: URL, { kind, first, count, users }: ClosedLoop) {
+async function closedLoop(url: URL, { kind, first, count, ...callers }: ClosedLoop) {
   const requests = Array.from(
     { length: count },
-    (_, i) => toBytes(url.host, kinds[kind](first + i, users)),
+    (_, i) => toBytes(url.host, kinds[kind](first + i, callers)),
   );
   const connections = await Promise.all(
     Array.from({ length: closedConnections }, () => connect(url)),
@@ -202,6 +207,10 @@ function changeOf(number: number, users?: number): HttpRequest {
     : [`user-${number % users}`, `premium-${Math.floor(number / users)}`];
   const [key, purchase] = [`key-${number}`, `purchase-${number}`];
   return toHttp(grant({ key, user, sku, reason: "purchase", purchase }));
+}
+
+function meOf(cookie: string): HttpRequest {
+  return { path: "/v1/me", init: { method: "GET", headers: { Cookie: cookie } } };
 }
 
 /** Each reservation is of a new user. */

@@ -128,7 +128,7 @@ function OperationCard({ operation, schemas }: Shown): JSX.Element {
 }
 
 function Request({ operation, schemas }: Shown): JSX.Element | null {
-  const body = operation.requestBody?.content["application/json"];
+  const [type = "", body] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   const { parameters = [] } = operation;
   if (parameters.length === 0 && !body) return null;
   const given = (where: Parameter["in"]) =>
@@ -145,7 +145,7 @@ function Request({ operation, schemas }: Shown): JSX.Element | null {
       {(body || parameters.some(({ required }) => required)) && (
         <>
           <h4>Example</h4>
-          <Example text={exampleOf(operation, body)} />
+          <Example text={exampleOf(operation, type, body)} />
         </>
       )}
     </>
@@ -155,6 +155,7 @@ function Request({ operation, schemas }: Shown): JSX.Element | null {
 // The request as text, with its required parts.
 function exampleOf(
   { method, path, parameters = [] }: Operation,
+  type: string,
   body: Content | undefined,
 ): string {
   let filled = path;
@@ -166,8 +167,8 @@ function exampleOf(
   }
   const lines = [`${method.toUpperCase()} ${filled}`, ...headers];
   if (!body) return lines.join("\n");
-  const written = body.example === undefined ? "{ … }" : pretty(body.example);
-  return [...lines, "Content-Type: application/json", "", written].join("\n");
+  const written = body.example === undefined ? "…" : pretty(body.example);
+  return [...lines, `Content-Type: ${type}`, "", written].join("\n");
 }
 
 function AnswerDetails(

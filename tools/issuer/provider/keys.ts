@@ -23,8 +23,12 @@ export async function forge(
 ): Promise<string> {
   const kept = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
   if (by === "nobody") return new UnsecuredJWT(kept).encode();
-  const { privateKey } = by === "unpublished key" ? await newKey() : key;
-  const header = { alg: algorithm, kid: key.kid, typ };
+  const { kid, jwk, privateKey } = by === "unpublished key" ? await newKey() : key;
+  if (by === "public key as secret") {
+    const secret = new TextEncoder().encode(jwk.x);
+    return await new SignJWT(kept).setProtectedHeader({ alg: "HS256", kid, typ }).sign(secret);
+  }
+  const header = { alg: algorithm, kid, typ };
   const token = await new SignJWT(kept).setProtectedHeader(header).sign(privateKey);
   if (by !== "wrong signature") return token;
   const signatureAt = token.lastIndexOf(".") + 1;

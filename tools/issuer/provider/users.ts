@@ -9,7 +9,7 @@ const demoUsers: Record<string, Claims> = {
 
 export const demoNames = Object.keys(demoUsers);
 
-export const namePattern = "[a-z0-9][a-z0-9._-]{0,63}";
+export const namePattern = "[a-z0-9][a-z0-9._\\-]{0,63}";
 const isName = new RegExp(`^${namePattern}$`);
 
 export function isUser(name: string | null): name is string {

@@ -1,0 +1,79 @@
+// A gateway with an account service that can be made to misbehave, and receivers in place of the
+// other services behind it.
+import { startReceiver } from "../../tools/receiver/receiver.ts";
+import type { Behaviour, Received, Receiver } from "../../tools/receiver/receiver.ts";
+import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
+import { type Account, startAccount } from "./account.ts";
+import { type Answer, call } from "./api.ts";
+import { type LoggedIn, logIn, me, startGateway } from "./gateway.ts";
+
+export interface Behind {
+  gateway: ServiceProcess;
+  real: Account;
+  account: Receiver; // passes on to the real one, unless it is told otherwise
+  entitlement: Receiver;
+  notification: Receiver;
+  matchmaking: Receiver;
+  user: LoggedIn;
+  csrf: string;
+  [Symbol.asyncDispose](): Promise<void>;
+  /** As the user of the session. */
+  ask(path: string, init?: RequestInit): Promise<Answer>;
+}
+
+export const json = (value: unknown, status = 200): Behaviour => ({
+  status,
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(value),
+});
+
+export async function startBehind(
+  more: Settings = {},
+  { isWithMatchmaking = true } = {},
+): Promise<Behind> {
+  await using started = new AsyncDisposableStack();
+  const real = started.use(await startAccount());
+  const account = started.use(await startReceiver());
+  account.behave((request) => pass(real, request));
+  const [entitlement, notification, matchmaking] = await Promise.all([
+    startReceiver(),
+    startReceiver(),
+    startReceiver(),
+  ]);
+  for (const receiver of [entitlement, notification, matchmaking]) started.use(receiver);
+  const user = await logIn(real);
+  const gateway = await startGateway({ ...real, url: account.url }, {
+    GATEWAY_ENTITLEMENT_URL: entitlement.url,
+    GATEWAY_NOTIFICATION_URL: notification.url,
+    ...(isWithMatchmaking ? { GATEWAY_MATCHMAKING_URL: matchmaking.url } : {}),
+    ...more,
+  });
+  started.defer(() => gateway.kill().then(() => {}));
+  const csrf = (await me(gateway, user)).json.csrf_token;
+  const parts = started.move();
+  return {
+    ...{ gateway, real, account, entitlement, notification, matchmaking, user, csrf },
+    ask: (path, init = {}) =>
+      call(gateway.url + path, {
+        ...init,
+        headers: user.as({ ...init.headers as Record<string, string> }),
+      }),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+async function pass({ url }: Account, request: Received): Promise<Behaviour> {
+  const { method, path, headers, body } = request;
+  headers.delete("Content-Length");
+  headers.delete("Host");
+  const response = await fetch(url + path, { method, headers, ...(body ? { body } : {}) });
+  const kept = ["Content-Type", "ETag", "X-Trace-Id"].flatMap((name): [string, string][] => {
+    const value = response.headers.get(name);
+    return value === null ? [] : [[name, value]];
+  });
+  return {
+    status: response.status,
+    headers: Object.fromEntries(kept),
+    body: await response.text(),
+  };
+}
