@@ -7,6 +7,7 @@ import * as programs from "../../services.ts";
 import type { Looks } from "../../shared/operators/looks.ts";
 import { startAccount } from "../support/account.ts";
 import { call, grant } from "../support/api.ts";
+import { startGateway } from "../support/gateway.ts";
 import { ask } from "../support/entitlement.ts";
 import { untilSent } from "../support/notification.ts";
 import { look, type Stack, startStack } from "../support/stack.ts";
@@ -188,7 +189,9 @@ Deno.test("each service answers the routes that it declares, and no two the same
   await using stack = await startStack();
   await using parcels = await startParcels();
   await using account = await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" });
+  await using gateway = await startGateway(account, { GATEWAY_DEBUG_ENABLED: "true" });
   const urls: Record<string, string> = {
+    gateway: gateway.url,
     account: account.url,
     entitlement: stack.entitlement.url,
     notification: stack.notification.url,
