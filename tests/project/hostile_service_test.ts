@@ -163,7 +163,8 @@ Deno.test("the demo prints no terminal control codes, and follows no redirect", 
       args: [
         ...["run", "--allow-net", "--allow-env"],
         `${root}tools/demo/demo.ts`,
-        ...["--changes", "1", "--entitlement", url, "--notification", url, "--token", "t"],
+        ...["--changes", "1", "--entitlement", url, "--notification", url, "--account", url],
+        ...["--token", "t"],
       ],
       env: { NO_COLOR: "1" },
     }).output();
