@@ -185,12 +185,8 @@ Deno.test("the README's settings are enough to migrate and to run the services o
       args: ["-ec", `${exports}\n${token}\nexec "$DENO" task ${task}`],
       cwd: root,
       env: {
+        ...settingsOf(ports),
         DENO: Deno.execPath(),
-        ...Object.fromEntries(
-          Object.entries(ports).map((
-            [name, port],
-          ) => [`${name.toUpperCase()}_HTTP_PORT`, `${port}`]),
-        ),
         NOTIFICATION_DEBUG_ENABLED: "true",
         KENRI_TOKEN: plantedPassword.repeat(4), // a shell of its own would choose another one
       },
