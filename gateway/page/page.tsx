@@ -48,14 +48,14 @@ function UserPage(): JSX.Element {
         </noscript>
         <p class="muted" data-view="loading">One moment…</p>
         <LoggedOut />
-        <section data-view="suspended" hidden>
+        <section data-view="suspended" class="door" hidden>
           <h1 tabindex={-1}>Your account is suspended</h1>
           <p>
-            You can't use it until it is resumed; this page then shows it again. Ask the support
-            why.
+            You can't use it until it is resumed. This page then shows it again. If you think that
+            this is a mistake, please contact us.
           </p>
         </section>
-        <section data-view="away" hidden>
+        <section data-view="away" class="door" hidden>
           <h1 tabindex={-1}>Not available</h1>
           <p>Your account can't be shown at the moment. This page tries again by itself.</p>
         </section>
