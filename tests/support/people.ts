@@ -51,6 +51,10 @@ export async function logInAs(
 ): Promise<string> {
   await toIssuer(tab, url);
   await chooseUser(tab, name);
+  // On a busy machine a service may be too slow for a login. Then a person tries again.
+  for (let tries = 0; tries < 3 && /Try again/.test(await textOf(tab)); tries++) {
+    await tab.leave(() => tab.evaluate(`document.querySelector("a.button").click()`));
+  }
   await untilShown(tab, "in");
   return await tab.evaluate(`document.getElementById("user-id").innerText`);
 }
