@@ -6,6 +6,7 @@ import { type ParcelService, startParcels } from "./parcel_service.ts";
 import * as programs from "../../services.ts";
 import type { Looks } from "../../shared/operators/looks.ts";
 import { startAccount } from "../support/account.ts";
+import { startGateway } from "../support/gateway.ts";
 import { call, grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
 import { untilSent } from "../support/notification.ts";
@@ -188,9 +189,11 @@ Deno.test("each service answers the routes that it declares, and no two the same
   await using stack = await startStack();
   await using parcels = await startParcels();
   await using account = await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" });
+  await using gateway = await startGateway(account, { GATEWAY_DEBUG_ENABLED: "true" });
   const urls: Record<string, string> = {
     account: account.url,
     entitlement: stack.entitlement.url,
+    gateway: gateway.url,
     notification: stack.notification.url,
     parcel: parcels.url,
   };
