@@ -1,6 +1,7 @@
 // Crashes on the way of a login or a change of an account to the stream.
 import { outbox } from "../../../account/outbox.ts";
 import type { HttpRequest } from "../../../tools/load/http_request.ts";
+import { ask } from "../../../tools/servers/asking.ts";
 import { untilPublished } from "../../support/account.ts";
 import { natsUrl, refuseMessagesIn } from "../../support/streams.ts";
 import { type AccountPoint, type AccountStage, json, login } from "./account_stage.ts";
@@ -53,6 +54,34 @@ const within: [change: string, request: Request, dies: string, at: FaultPoint][]
   ["a suspension", suspend, "after the audit", statement("after", "insert into audit_logs")],
   ["a change of roles", promote, "after the roles", statement("after", "into account_roles")],
   ["the end of a session", end, "after its row", statement("after", "into ended_sessions")],
+];
+
+const many = "from generate_series(1, 1100)";
+const retention: [rows: string, at: FaultPoint, insert: string, leaves: Counts][] = [
+  [
+    "events",
+    statement("before", "delete from outbox_events", 2),
+    `insert into outbox_events
+       (event_id, event_type, aggregate_key, payload, status, created_at, published_at)
+     select gen_random_uuid(), 'UserUpdated', 'old', '{}', 'PUBLISHED',
+       now() - interval '2 days', now() - interval '2 days' ${many}`,
+    { "events PUBLISHED": 100 },
+  ],
+  [
+    "ended sessions",
+    statement("before", "delete from ended_sessions", 2),
+    `insert into ended_sessions (session_id, user_id, ended_at, expires_at)
+     select gen_random_uuid(), gen_random_uuid(), now() - interval '2 days', now() ${many}`,
+    { "ended sessions": 100 },
+  ],
+  [
+    "audit rows",
+    statement("before", "delete_old_audit", 2),
+    `insert into audit_logs (audit_id, occurred_at, user_id, action, actor, version, trace_id)
+     select gen_random_uuid(), now() - interval '500 days', gen_random_uuid(), 'UPDATE', 'a', 2, 't'
+     ${many}`,
+    { audit: 101 },
+  ],
 ];
 
 export const accountPoints: AccountPoint[] = [
@@ -168,6 +197,20 @@ export const accountPoints: AccountPoint[] = [
     ends: { ...published, "event attempts": 1 },
     seen: "The login was answered before",
   },
+  ...retention.map(([rows, at, insert, leaves]): AccountPoint => ({
+    dies: `when half of the old ${rows} are deleted`,
+    of,
+    at,
+    ownSettings: noRelay,
+    before: async ({ register, owners }) => {
+      await register();
+      await ask(owners.account, insert);
+    },
+    leaves: { ...registered, "events PENDING": 1, ...leaves },
+    next: "Retention deletes the other rows after the next start",
+    ends: published,
+    seen: "Nothing",
+  })),
 ];
 
 /** A client asks for the change of a user whose registration is not published yet. */
