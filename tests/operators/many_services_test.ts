@@ -6,6 +6,7 @@ import { type ParcelService, startParcels } from "./parcel_service.ts";
 import * as programs from "../../services.ts";
 import type { Looks } from "../../shared/operators/looks.ts";
 import { startAccount } from "../support/account.ts";
+import { startGateway } from "../support/gateway.ts";
 import { call, grant } from "../support/api.ts";
 import { startGateway } from "../support/gateway.ts";
 import { ask } from "../support/entitlement.ts";
@@ -209,6 +210,7 @@ Deno.test("each service answers the routes that it declares, and no two the same
     gateway: gateway.url,
     account: account.url,
     entitlement: stack.entitlement.url,
+    gateway: gateway.url,
     notification: stack.notification.url,
     parcel: parcels.url,
   };
