@@ -70,6 +70,25 @@ Deno.test("G-103: at most 6 s when the relay dies between the commit and the pub
   assert.ok(delay <= withoutNatsMs, `${delay} ms`);
 });
 
+Deno.test("G-103: at most 2 s after the only account service is back, which died before the publish", async () => {
+  await using world = await open();
+  const { account, gateways, person } = world;
+  const settings = { ...account.settings, ACCOUNT_HTTP_PORT: new URL(account.url).port };
+  await account.service.kill();
+  const dies = deathAt(statement("after", "commit", 2));
+  await using doomed = await startService("account", { ...settings, ...dies }, {
+    arguments: (name, read) => doom(runArguments(name, read)),
+  });
+  await send("PATCH", `${doomed.url}/v1/users/${person.userId}`, { display_name: "Ann" });
+  await untilPublished(account.database.ownerUrl);
+  for (const gateway of gateways) await untilItKnows(gateway, person);
+  await assert.rejects(suspend({ account: doomed, person }));
+  await sendDuring(world, () => pause(withoutNatsMs + 1_000).then(() => ({})));
+  await using _back = await startService("account", settings);
+  await pause(2_000);
+  for (const gateway of gateways) assert.equal((await me(gateway, person)).status, 403);
+});
+
 // What waits in the connection of a process that stands still says nothing about the present.
 Deno.test("G-103: at most 6 s when gateways stand still and only then get an old watermark", async () => {
   await using world = await open();
