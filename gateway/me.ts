@@ -39,7 +39,7 @@ export function me(csrf: CsrfTokens): Handler {
       user_id: session.userId,
       account_status: state.status,
       roles: state.roles,
-      csrf_token: csrf.of(session.sessionId),
+      csrf_token: csrf.of(session),
       session: { expires_at: new Date(session.expiresAtMs).toISOString() },
     });
   };

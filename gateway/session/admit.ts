@@ -57,7 +57,7 @@ async function admit(
   if (standing === "inactive") throw apiError("ACCOUNT_INACTIVE", "the account is suspended");
   admitUser(session.userId);
   const { raw } = context.req;
-  if (isUnsafe(raw.method)) csrf.verify(raw, session.sessionId, publicUrl);
+  if (isUnsafe(raw.method)) csrf.verify(raw, session, publicUrl);
   context.set("visitor", true);
   context.set("session", { session, state });
 }

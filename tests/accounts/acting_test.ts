@@ -90,13 +90,19 @@ Deno.test("A-103: without X-User-Id a caller acts by its own scopes", async () =
 });
 
 Deno.test("A-103: a caller without accounts:act-as can't act for a user, nor lose its scopes by the header", async () => {
-  const headers = { ...bearerOf(reader), "X-User-Id": users["admin"] as string };
-  for (const user of ["owner", "other"]) {
-    const answer = await send("GET", account.url + pathOf(user), undefined, headers);
+  for (const user of ["other", "admin"]) {
+    const headers = { ...bearerOf(reader), "X-User-Id": users[user] as string };
+    const answer = await send("GET", account.url + pathOf("owner"), undefined, headers);
     assert.equal(answer.status, 200); // as without the header
+    const refused = await send("PATCH", account.url + pathOf("owner"), { locale: "de" }, headers);
+    const message = "this needs a credential with the scope accounts:write";
+    assertError(refused, 403, "FORBIDDEN", message);
   }
-  const refused = await send("PATCH", account.url + pathOf("owner"), { locale: "de" }, headers);
-  assertError(refused, 403, "FORBIDDEN", "this needs a credential with the scope accounts:write");
+  const asAdmin = { ...bearerOf(shop), "X-User-Id": users["admin"] as string };
+  const patched = await send("PATCH", account.url + pathOf("other"), { locale: "nl" }, asAdmin);
+  assert.equal(patched.status, 200);
+  const { json } = await asShop("GET", `${pathOf("other")}/audit?limit=1`);
+  assert.equal(json.audit[0].actor, "shop");
 });
 
 Deno.test("A-103: roles that a header claims are ignored", async () => {

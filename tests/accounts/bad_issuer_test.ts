@@ -28,7 +28,7 @@ const outages: Record<string, Fault> = {
   "a list": { status: 200, headers: json, body: "[]" },
   "nothing": { status: 200, headers: json, body: "" },
   "a huge answer": { status: 200, headers: json, body: big },
-  "a redirect": { status: 302, headers: { Location: "https://other.example/" } },
+  "a redirect": { status: 302, headers: { Location: "/jwks/" } },
   "a closed connection": { instead: "close" },
 };
 
@@ -82,8 +82,8 @@ Deno.test("an issuer that fails in the middle of a login: 503 and no session", a
       const page = await browser.open(callback);
       await stack.issuer.faults();
       const where = `${endpoint}: ${what}`;
-      // A list is no answer of a token endpoint, and there is no telling who wrote it.
-      if (page.status === 302) assert.equal(page.location, `${stack.url}/login?error`, where);
+      // JSON of another form may be an answer to what a browser has made up.
+      if (what === "a list") assert.equal(page.location, `${stack.url}/login?error`, where);
       else assertUnavailable(page, where);
       assert.equal(await browser.me(stack.url), 401, where);
     }
@@ -110,7 +110,7 @@ Deno.test("an issuer that hangs is waited for no longer than the deadline of a l
   assert.equal((await new Browser().logIn(stack.url)).location, `${stack.url}/`);
 });
 
-Deno.test("an issuer that is not there: 503, and a login begun before goes on after it came back", async () => {
+Deno.test("an issuer that is not there: 503, and logins work as soon as it is", async () => {
   const port = freePort();
   const secret = crypto.randomUUID();
   await using stack = await startLoginStack({ GATEWAY_CLIENT_SECRET: secret });

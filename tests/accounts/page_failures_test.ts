@@ -63,9 +63,18 @@ inBrowser("a change of the name is refused with the reason, and a lost update to
       body: JSON.stringify({ display_name: "Theirs", locale: "de-DE" }),
     });
     assert.equal(elsewhere.status, 200);
-    await save("Mine again"); // before the page has seen the other change
-    await untilSays(tab, /Not saved: the account was changed since|^Theirs$/m);
+    await tab.evaluate(`document.getElementById("display-name").value = "Half-typed"`);
     await untilSays(tab, /^Theirs$/m);
+    assert.equal(await tab.evaluate(`document.getElementById("display-name").value`), "Half-typed");
+    const again = await call(`${people.stack.account.url}/v1/users/${user_id}`, {
+      method: "PATCH",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ display_name: "Theirs again" }),
+    });
+    assert.equal(again.status, 200);
+    await save("Mine again"); // before the page has seen the other change
+    await untilSays(tab, /Not saved: the account was changed since/);
+    await untilSays(tab, /^Theirs again$/m);
     await save("Mine again");
     await untilSays(tab, /^Mine again$/m);
   });
@@ -112,4 +121,18 @@ inBrowser("a login that begins under another name of this machine comes back, to
   const { status, headers } = await fetch(`${other.url}/login`, { redirect: "manual" });
   assert.equal(status, 302);
   assert.ok(!headers.get("Location")?.startsWith(url), "another port may be another replica");
+});
+
+inBrowser("a page that is left open stops looking until somebody is there again", async () => {
+  await withTab(async (tab) => {
+    await logInAs(tab, people.stack, "asleep");
+    await untilSays(tab, /\nLive\n/);
+    await tab.evaluate(`(() => {
+      const now = Date.now;
+      Date.now = () => now() + 16 * 60 * 1000;
+    })()`);
+    await untilSays(tab, /Paused, because nobody was here/);
+    await tab.press("Tab");
+    await untilSays(tab, /\nLive\n/);
+  });
 });

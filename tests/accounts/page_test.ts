@@ -75,6 +75,7 @@ inBrowser("older notifications are shown on demand, and new ones come before the
     await grant(entitlement.url, { user_id, stock_keeping_unit: "one-more" });
     await untilSays(tab, /Notifications\s+New You got one-more|Notifications\s+You got one-more/);
     assert.equal(await rows(), 26);
+    assert.equal(await tab.evaluate(`document.getElementById("older").hidden`), true);
   });
 });
 
@@ -208,11 +209,6 @@ inBrowser("screenshots", async () => {
   const shoot = async (tab: Tab, name: string) =>
     await Deno.writeFile(`${root}docs/accounts/${name}.png`, await tab.screenshot());
   await Deno.mkdir(`${root}docs/accounts`, { recursive: true });
-  await withTab(async (tab) => {
-    await tab.goto(people.stack.url);
-    await untilShown(tab, "out");
-    await shoot(tab, "logged-out");
-  }, { width: 960, height: 480 });
   await people.stack.issuer.setUsers({ chie: { name: "Chie Chiba", locale: "en-GB" } });
   await withTab(async (tab) => {
     const user_id = await logInAs(tab, people.stack, "chie");

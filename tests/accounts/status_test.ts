@@ -98,6 +98,15 @@ Deno.test("A-104: the last ADMIN is neither suspended nor loses the role", async
   assert.equal(await activeAdmins(), 1);
 });
 
+Deno.test("A-104: a suspended user gets and loses the role ADMIN, also without any other", async () => {
+  await withoutAdmins();
+  const user = await newUser();
+  assert.equal((await suspend(user)).status, 204);
+  assert.equal((await setRoles(user, ["ADMIN"])).status, 200);
+  assert.equal(await activeAdmins(), 0);
+  assert.equal((await setRoles(user, ["USER"])).status, 200);
+});
+
 Deno.test("A-104: of many ADMINS who are suspended or lose the role at once, one stays", async () => {
   for (let round = 0; round < 5; round++) {
     await withoutAdmins();

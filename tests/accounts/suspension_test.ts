@@ -12,8 +12,7 @@ import { runArguments } from "../../tools/services.ts";
 import { deathAt, doom } from "../faults/crash/doomed.ts";
 import { statement } from "../faults/crash/fault_point.ts";
 import { type Account, post, send, startAccount, untilPublished } from "../support/account.ts";
-import { call } from "../support/api.ts";
-import { type LoggedIn, logIn, me, startGateway } from "../support/gateway.ts";
+import { type LoggedIn, logIn, me, startGateway, untilItKnows } from "../support/gateway.ts";
 import { natsUrl } from "../support/streams.ts";
 
 const requestsPerSecond = 200;
@@ -133,19 +132,6 @@ async function open(): Promise<World> {
     ...{ account, gateways, toNats, person },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
-}
-
-/** It lets the person in by what it knows, without a question to the account service. */
-async function untilItKnows(gateway: ServiceProcess, person: LoggedIn): Promise<void> {
-  const count = async () => {
-    const { text } = await call(`${gateway.url}/metrics`);
-    return Number(/^gateway_session_checks_total\{by="known"\} (\d+)/m.exec(text)?.[1] ?? 0);
-  };
-  await until("a gateway knows the user", async () => {
-    const before = await count();
-    await me(gateway, person);
-    return await count() > before;
-  });
 }
 
 async function suspend(

@@ -120,7 +120,8 @@ async function demo({ entitlement, notification }: Stack, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--allow-all", `${root}tools/demo/demo.ts`],
-      ...["--entitlement", entitlement.url, "--notification", notification.url, ...args],
+      ...["--entitlement", entitlement.url, "--notification", notification.url],
+      ...["--account", "http://127.0.0.1:9", ...args],
     ],
     env: { NO_COLOR: "1" },
     stdin: "null",

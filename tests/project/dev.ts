@@ -10,6 +10,7 @@ export interface Dev extends AsyncDisposable {
   pid: number; // of the task, and of the process group
   output: { text: string };
   exited: Promise<number>;
+  account: string;
   entitlement: string;
   notification: string;
   gateway: string;
@@ -72,6 +73,7 @@ export function startDev(folder: DataFolder, settings: Settings = {}, args: stri
     pid: child.pid,
     output,
     exited,
+    account: `http://127.0.0.1:${given.ACCOUNT_HTTP_PORT}`,
     entitlement: `http://127.0.0.1:${given.ENTITLEMENT_HTTP_PORT}`,
     notification: `http://127.0.0.1:${given.NOTIFICATION_HTTP_PORT}`,
     gateway: `http://127.0.0.1:${given.GATEWAY_HTTP_PORT}`,

@@ -6,8 +6,10 @@ import { startServers } from "../../tools/servers/servers.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 import { type Answer, call, command, grant } from "../support/api.ts";
 import { withClient } from "../support/databases.ts";
-import { dataFolder, startDev } from "./dev.ts";
+import { dataFolder, type Dev, startDev } from "./dev.ts";
 import { until } from "../../tools/servers/wait.ts";
+import { chromium, inTab, startBrowser } from "../support/browser.ts";
+import { logInAs, untilSays } from "../support/people.ts";
 import { root } from "../../tools/root.ts";
 
 const readme = await Deno.readTextFile(`${root}README.md`);
@@ -115,17 +117,37 @@ Deno.test({
       args: ["task", "demo", "--changes", "20", "--rate", "40"],
       cwd: root,
       env: {
+        ACCOUNT_HTTP_PORT: new URL(dev.account).port,
         ENTITLEMENT_HTTP_PORT: new URL(dev.entitlement).port,
+        GATEWAY_HTTP_PORT: new URL(dev.gateway).port,
+        KENRI_ISSUER_PORT: new URL(dev.issuer).port,
         NOTIFICATION_HTTP_PORT: new URL(dev.notification).port,
       },
       stdout: "piped",
     }).output();
     assert.ok(success);
-    assert.match(new TextDecoder().decode(stdout), /the same as webhooks +(\d+) +\1\n/);
+    const said = new TextDecoder().decode(stdout);
+    assert.match(said, /the same as webhooks +(\d+) +\1\n/);
+    const [, customer = "", page] = /log in as "([\w-]+)" at (http:\S+)/.exec(said) ?? [];
+    assert.equal(page, dev.gateway);
+    if (chromium) await seePage(dev, customer);
     await dev.pressCtrlC();
     await dev.exited;
   },
 });
+
+/** As the one that the demo names, and as ann. */
+async function seePage({ gateway, issuer }: Dev, customer: string): Promise<void> {
+  await using browser = await startBrowser();
+  for (const [name, greeting] of [[customer, customer], ["ann", "Ann Archer"]] as const) {
+    await inTab(browser, async (tab) => {
+      await logInAs(tab, { url: gateway }, name);
+      await untilSays(tab, new RegExp(`^${greeting}$`, "m"));
+      await untilSays(tab, /\nLive\n/);
+      assert.deepEqual([...tab.origins].sort(), [gateway, issuer].sort());
+    });
+  }
+}
 
 Deno.test("the README's settings are enough to migrate and to run the services one by one", async () => {
   await using servers = await startServers();

@@ -44,7 +44,11 @@ export async function startPeople(): Promise<People> {
 }
 
 /** Does what a person does to log in, and waits for the own page. Returns the user's id. */
-export async function logInAs(tab: Tab, { url }: People, name: string): Promise<string> {
+export async function logInAs(
+  tab: Tab,
+  { url }: Pick<People, "url">,
+  name: string,
+): Promise<string> {
   await toIssuer(tab, url);
   await chooseUser(tab, name);
   await untilShown(tab, "in");

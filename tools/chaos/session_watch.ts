@@ -66,7 +66,7 @@ export class Watch {
   }
 
   logout(): HttpRequest {
-    const token = csrf.of(this.session.sessionId);
+    const token = csrf.of(this.session);
     const headers = { Cookie: this.#cookie, "X-CSRF-Token": token };
     return { path: "/logout", init: { method: "POST", headers } };
   }

@@ -1,75 +1,39 @@
 // deno task demo: simulates a small shop that uses the running services. It prints each request and
 // each notification, and compares the two at the end. The exit code is 1 if they don't match.
-import { parseArgs } from "node:util";
 import { printable, printableLines } from "../../shared/process/printable.ts";
 import { kenriClient } from "../../client/client.ts";
-import { devSettings } from "../dev/settings.ts";
+import { openAccounts } from "./accounts.ts";
 import { findings, type Made, table, wrongBalances } from "./balance.ts";
 import { type Arrival, Inboxes } from "./inboxes.ts";
+import { type Options, readOptions, usage } from "./options.ts";
 import { Points, sum } from "./points.ts";
 import { endStatus, paint, say, sayTimed, showStatus } from "./screen.ts";
-import { type Kind, type Step, Story } from "./story.ts";
+import { type Kind, people, type Step, Story } from "./story.ts";
 import { type Answer, problemWith, send } from "./till.ts";
 import { missingWebhooks, receiveWebhooks } from "./webhooks.ts";
 
-const usage = `deno task demo [--changes N] [--rate N] [--entitlement URL] [--notification URL]
-
-  --changes       number of requests (150)
-  --rate          requests per second (10)
-  --entitlement   URLs of the services; the default is what their settings
-  --notification  ENTITLEMENT_HTTP_HOST, _PORT and NOTIFICATION_HTTP_HOST, _PORT name
-  --token         the credential, if the services require one; KENRI_TOKEN is safer`;
+let nameOf = (user: string) => user;
 
 const lookEveryMs = 250;
 // Long enough for retries of a delivery, and for an outage in between.
 const arriveWithinMs = 30_000;
 
-interface Options {
-  steps: number;
-  perSecond: number;
-  entitlement: string;
-  notification: string;
-  headers: Record<string, string>;
-}
-
-function readOptions(): Options {
-  const settings = devSettings((name) => Deno.env.get(name), {});
-  const url = (name: string) =>
-    `http://${settings[`${name}_HTTP_HOST`]}:${settings[`${name}_HTTP_PORT`]}`;
-  const { values } = parseArgs({
-    args: Deno.args,
-    options: {
-      "changes": { type: "string", default: "150" },
-      "rate": { type: "string", default: "10" },
-      "entitlement": { type: "string", default: url("ENTITLEMENT") },
-      "notification": { type: "string", default: url("NOTIFICATION") },
-      "token": { type: "string" },
-    },
-  });
-  const token = values.token ?? Deno.env.get("KENRI_TOKEN");
-  return {
-    steps: wholeNumber("changes", values.changes, 10_000),
-    perSecond: wholeNumber("rate", values.rate, 1_000),
-    entitlement: values.entitlement.replace(/\/$/, ""),
-    notification: values.notification.replace(/\/$/, ""),
-    headers: token ? { Authorization: `Bearer ${token}` } : {},
-  };
-}
-
-function wholeNumber(name: string, written: string, max: number): number {
-  const value = /^\d+$/.test(written) ? Number(written) : 0;
-  if (value >= 1 && value <= max) return value;
-  throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${written}"`);
-}
-
 // Returns a sentence for each problem.
 async function run(options: Options): Promise<string[]> {
-  const story = new Story(Date.now().toString(36).slice(-5));
+  const run = Date.now().toString(36).slice(-5);
+  const names = people.map((name) => `${name}-${run}`);
+  const accounts = await openAccounts(options, names);
+  nameOf = accounts.nameOf;
+  const story = new Story(run, names.map((name) => accounts.ids.get(name) ?? name));
   const inboxes = new Inboxes(options.notification, options.headers, story.users);
   await checkServices(options, inboxes);
   const webhooks = await receiveWebhooks(options.notification, options.headers);
   if (typeof webhooks === "string") say(paint("grey", `No webhooks: ${webhooks}`));
   await using _receiving = typeof webhooks === "string" ? undefined : webhooks;
+  const [watched = ""] = names;
+  if (accounts.ids.has(watched)) {
+    say(`Watch what one of them gets: log in as "${watched}" at ${options.gateway}\n`);
+  }
   const points = new Points(kenriClient(options.entitlement, { headers: options.headers }));
   const counts = new Map<Kind, number>();
   const problems: string[] = [];
@@ -200,7 +164,7 @@ function arrivalLine(arrival: Arrival): string {
 }
 
 function columns(user: string, what: string): string {
-  return `${user.padEnd(11)} ${what.padEnd(15)}`;
+  return `${nameOf(user).padEnd(11)} ${what.padEnd(15)}`;
 }
 
 function pause(ms: number): Promise<void> {

@@ -27,7 +27,7 @@ interface Right {
   version: number;
 }
 
-const people = ["ann", "bob", "chie", "dara", "emil", "fumi", "gus", "hana"];
+export const people = ["ann", "bob", "chie", "dara", "emil", "fumi", "gus", "hana"];
 const items = ["concert-ticket", "e-book", "film-pass", "game-skin", "news-plus"];
 const reasons = {
   grants: ["purchase", "gift", "subscription"],
@@ -49,9 +49,9 @@ export class Story {
   #count = 0;
 
   // The name of the run is part of every user and every key, so that runs don't affect each other.
-  constructor(run: string) {
+  constructor(run: string, users: string[]) {
     this.#run = run;
-    this.users = people.map((name) => `${name}-${run}`);
+    this.users = users;
   }
 
   next(): Step {

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import type { SessionState } from "../account_client.ts";
+import { apiError } from "../errors.ts";
+import { type Checked, sessionCheck } from "./check.ts";
+import { KnownAccounts } from "./known_accounts.ts";
+import type { Session } from "./session.ts";
+
+const session: Session = {
+  ...{ sessionId: "s-1", userId: "u-1", provider: "p", epoch: 1 },
+  ...{ issuedAtMs: 0, expiresAtMs: Date.now() + 60_000, issuerSession: undefined },
+};
+const active = { version: 3, status: "ACTIVE", roles: ["USER"], epoch: 1, ended: false };
+const [fresh, stale] = [5_000, 5_001];
+const unavailable = () => apiError("ACCOUNT_UNAVAILABLE", "the account service can't be reached");
+
+interface Setting {
+  ageMs?: number; // since the stream was read
+  watermarkAgeMs?: number;
+  answer?: SessionState | undefined | Error; // of the account service
+}
+
+function stage({ ageMs = fresh, watermarkAgeMs = fresh, ...given }: Setting) {
+  const known = new KnownAccounts({ ttlMs: 60_000 });
+  const feed = { ageMs, watermarkAgeMs };
+  let asked = 0;
+  const stateOf = () => {
+    asked++;
+    const answer = "answer" in given ? given.answer : active;
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+  };
+  const check = sessionCheck({ feed, known, account: { stateOf }, stalenessMs: 5_000 });
+  const standing = async () => (await check(session) satisfies Checked).standing;
+  return { known, standing, asked: () => asked };
+}
+
+Deno.test("what is known is enough while the stream was read and is complete", async () => {
+  const { known, standing, asked } = stage({});
+  known.learn("u-1", active);
+  assert.equal(await standing(), "valid");
+  assert.equal(asked(), 0);
+});
+
+Deno.test("a user who is not known is asked for once", async () => {
+  const { standing, asked } = stage({});
+  assert.deepEqual([await standing(), await standing()], ["valid", "valid"]);
+  assert.equal(asked(), 1);
+});
+
+Deno.test("as long as events may be missing, each request asks", async () => {
+  for (const setting of [{ ageMs: stale }, { watermarkAgeMs: stale }, { ageMs: Infinity }]) {
+    const answer = { ...active, version: 4, status: "SUSPENDED" };
+    const { known, standing, asked } = stage({ ...setting, answer });
+    known.learn("u-1", active);
+    assert.deepEqual([await standing(), await standing()], ["inactive", "inactive"]);
+    assert.equal(asked(), 2, JSON.stringify(setting));
+  }
+});
+
+Deno.test("a session that is known to have ended is not asked for, however old the events are", async () => {
+  const { known, standing, asked } = stage({ ageMs: Infinity, watermarkAgeMs: Infinity });
+  known.end("s-1", Date.now() + 60_000);
+  assert.equal(await standing(), "ended");
+  assert.equal(asked(), 0);
+});
+
+Deno.test("a session that has ended by the account service's word stays ended", async () => {
+  const endings = [{ ...active, ended: true }, { ...active, epoch: 2 }, undefined];
+  for (const answer of endings) {
+    const { known, standing } = stage({ watermarkAgeMs: stale, answer });
+    assert.equal(await standing(), "ended");
+    known.learn("u-1", active);
+    assert.equal(known.standing(session), "ended");
+  }
+});
+
+Deno.test("without the account service, what is known counts while the stream is read, and for known users", async () => {
+  const down = { watermarkAgeMs: stale, answer: unavailable() };
+  const { known, standing } = stage(down);
+  await assert.rejects(standing(), { code: "ACCOUNT_UNAVAILABLE" }, "the user is not known");
+  known.learn("u-1", { ...active, status: "SUSPENDED" });
+  assert.equal(await standing(), "inactive");
+  const cut = stage({ ...down, ageMs: stale });
+  cut.known.learn("u-1", active);
+  await assert.rejects(cut.standing(), { code: "ACCOUNT_UNAVAILABLE" }, "NATS is away as well");
+});
+
+Deno.test("a refusal of the account service lets nobody in", async () => {
+  const answer = apiError("ACCOUNT_FORBIDDEN", "the scope is missing");
+  const { known, standing } = stage({ watermarkAgeMs: stale, answer });
+  known.learn("u-1", active);
+  await assert.rejects(standing(), { code: "ACCOUNT_FORBIDDEN" });
+});
