@@ -8,7 +8,6 @@ import type { Looks } from "../../shared/operators/looks.ts";
 import { startAccount } from "../support/account.ts";
 import { startGateway } from "../support/gateway.ts";
 import { call, grant } from "../support/api.ts";
-import { startGateway } from "../support/gateway.ts";
 import { ask } from "../support/entitlement.ts";
 import { serve } from "../support/fake_service.ts";
 import { untilSent } from "../support/notification.ts";
@@ -207,7 +206,6 @@ Deno.test("each service answers the routes that it declares, and no two the same
   await using account = await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" });
   await using gateway = await startGateway(account, { GATEWAY_DEBUG_ENABLED: "true" });
   const urls: Record<string, string> = {
-    gateway: gateway.url,
     account: account.url,
     entitlement: stack.entitlement.url,
     gateway: gateway.url,
