@@ -11,6 +11,9 @@ Deno.test("the first key seals and every key opens", async () => {
   const opened = await new Seals([keys[1], keys[0]]).open("session", sealed);
   assert.equal((opened as { a: number }).a, 1);
   assert.equal(await new Seals([keys[1], keys[2]]).open("session", sealed), undefined);
+  const rotated = await new Seals([keys[1], keys[0]]).seal("session", { a: 1 }, later());
+  assert.ok(await new Seals([keys[1]]).open("session", rotated));
+  assert.equal(await new Seals([keys[0]]).open("session", rotated), undefined);
 });
 
 Deno.test("what was sealed for one purpose, or has expired, does not open", async () => {
