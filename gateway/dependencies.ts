@@ -16,7 +16,9 @@ import { apiError, type Dependency, type DependencyCode, type Failure } from "./
 // error whose code names it.
 
 const times = {
-  account: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
+  // While it can't be asked about sessions, those are let in that ended just before, so it is asked
+  // again soon.
+  account: { deadlineMs: 1_000, tryMs: 300, tries: 2, pauseMs: 1_000 },
   entitlement: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
   notification: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
   matchmaking: { deadlineMs: 10_000, tryMs: 3_000, tries: 2 },

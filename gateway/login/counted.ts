@@ -2,8 +2,8 @@ import { ApiError } from "@kenri/shared/http/errors.ts";
 import type { Handler } from "hono";
 import { type LoginResult, loginsBy } from "../metrics.ts";
 
-// Counts the logins that fail with an error. What says that a login has failed, or that a person came too
-// often, is no login.
+// Counts the logins that fail with an error. A 400, a 401 or a 429 is not counted: either no login has
+// begun, or it has been counted already.
 export function counted(handler: Handler): Handler {
   return async (context, next) => {
     try {

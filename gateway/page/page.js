@@ -23,6 +23,7 @@ const pageSize = 20;
 let session; // the answer of /v1/me
 const waits = new Map(); // until when each path is left alone
 let timer;
+let isLooking = false;
 let touchedAt = Date.now();
 
 // Resolves also if no answer arrives: then the status is 0.
@@ -41,7 +42,7 @@ async function ask(method, path, { body, headers } = {}) {
       signal: AbortSignal.timeout(15_000),
     });
     const text = await answer.text();
-    const waitMs = Number(answer.headers.get("Retry-After") ?? 0) * 1000;
+    const waitMs = (Number(answer.headers.get("Retry-After")) || 0) * 1000;
     return { status: answer.status, json: text === "" ? {} : JSON.parse(text), waitMs };
   } catch {
     return { status: 0, json: { message: "there is no connection" }, waitMs: 0 };
@@ -68,9 +69,10 @@ function showView(name, { focus = false } = {}) {
 
 async function look() {
   clearTimeout(timer);
-  if (document.hidden) return;
+  if (isLooking || document.hidden) return;
   if (Date.now() - touchedAt > idleMs) return showLive("Paused, because nobody was here", false);
-  const againInMs = await lookNow();
+  isLooking = true;
+  const againInMs = await lookNow().finally(() => isLooking = false);
   if (againInMs > 0) timer = setTimeout(look, againInMs);
 }
 
@@ -132,6 +134,7 @@ function withoutAnswer({ status, json, waitMs }) {
 
 function forget() {
   session = undefined;
+  waits.clear();
   clearCards();
 }
 

@@ -6,6 +6,7 @@ import { style } from "@kenri/shared/http/pages/style.ts";
 import { refuseMethod } from "@kenri/shared/http/route.ts";
 import type { Handler } from "hono";
 import type { JSX } from "hono/jsx/jsx-runtime";
+import { createHash } from "node:crypto";
 import { Account, Entitlements, Notifications, Points } from "./cards.tsx";
 import cards from "./cards.js" with { type: "text" };
 import { bar, head } from "./frame.tsx";
@@ -15,12 +16,16 @@ import script from "./page.js" with { type: "text" };
 // The page of a user: account, entitlements, points and notifications, kept up to date. It is the same
 // for everybody; page.js fills it through the public API and shows the one view that applies.
 
+// A browser that has one of the scripts from before an update gets both anew.
+const version = createHash("sha256").update(script + cards).digest("hex").slice(0, 12);
+const page = script.replace('"./cards.js"', `"./cards.js?v=${version}"`);
+
 export function addPage(app: OpenAPIHono): void {
   const shown = <UserPage />;
   const routes: Record<string, Handler> = {
     "/": (context) => pageAnswer(context, shown),
     "/page.css": (context) => fileAnswer(context, style + pageStyle, "text/css"),
-    "/page.js": (context) => fileAnswer(context, script, "text/javascript"),
+    "/page.js": (context) => fileAnswer(context, page, "text/javascript"),
     "/cards.js": (context) => fileAnswer(context, cards, "text/javascript"),
     "/icon.svg": (context) => fileAnswer(context, icon, "image/svg+xml"),
   };
@@ -37,7 +42,7 @@ function UserPage(): JSX.Element {
       head={
         <>
           {head}
-          <script type="module" src="/page.js" />
+          <script type="module" src={`/page.js?v=${version}`} />
         </>
       }
       bar={bar(<button type="button" class="quiet" id="log-out" hidden>Log out</button>)}
@@ -48,14 +53,14 @@ function UserPage(): JSX.Element {
         </noscript>
         <p class="muted" data-view="loading">One moment…</p>
         <LoggedOut />
-        <section data-view="suspended" hidden>
+        <section data-view="suspended" class="door" hidden>
           <h1 tabindex={-1}>Your account is suspended</h1>
           <p>
-            You can't use it until it is resumed; this page then shows it again. Ask the support
-            why.
+            You can't use it until it is resumed. This page then shows it again. If you think that
+            this is a mistake, please contact us.
           </p>
         </section>
-        <section data-view="away" hidden>
+        <section data-view="away" class="door" hidden>
           <h1 tabindex={-1}>Not available</h1>
           <p>Your account can't be shown at the moment. This page tries again by itself.</p>
         </section>

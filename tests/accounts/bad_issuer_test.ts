@@ -146,6 +146,10 @@ Deno.test("a wrong secret of the gateway is said in the log, and is no fault of 
   assertUnavailable(await new Browser().logIn(stack.url), "wrong secret");
   const [line] = stack.gateway.log.filter(({ message }) => message.startsWith("Nobody can log in"));
   assert.equal(line?.["reason"], "it refuses gateway.client-id or gateway.client-secret");
+  // Other issuers say so without a challenge.
+  const body = '{"error":"invalid_client"}';
+  await stack.issuer.faults({ at: { token: { status: 400, headers: json, body } } });
+  assertUnavailable(await new Browser().logIn(stack.url), "without a challenge");
 });
 
 Deno.test("a server of the issuer that no setting names is said in the log", async () => {

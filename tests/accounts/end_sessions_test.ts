@@ -37,6 +37,23 @@ Deno.test("one session ends once, however often it is ended, and others stay", a
   assert.deepEqual(await eventsOf(user), [["SessionEnded", 1, session]]);
 });
 
+Deno.test("a session has ended by its own id, or by that of the session at the issuer", async () => {
+  const user = await newUser();
+  const [session, atIssuer] = [crypto.randomUUID(), crypto.randomUUID()];
+  const hasEnded = async (one: string, issuerSession: string) => {
+    const query = `user_id=${user}&issuer_session=${issuerSession}`;
+    return (await send("GET", `${account.url}/v1/sessions/${one}?${query}`)).json.ended;
+  };
+  assert.equal(await hasEnded(session, atIssuer), false);
+  await end(session, user);
+  assert.equal(await hasEnded(session, atIssuer), true);
+  assert.equal(await hasEnded(crypto.randomUUID(), atIssuer), false);
+  await end(atIssuer, user);
+  assert.equal(await hasEnded(crypto.randomUUID(), atIssuer), true);
+  const bad = `${account.url}/v1/sessions/${session}?user_id=${user}&issuer_session=x`;
+  assertError(await send("GET", bad), 400, "BAD_REQUEST", "issuer_session must be a UUID");
+});
+
 Deno.test("the end of all sessions begins a new epoch each time", async () => {
   const user = await newUser();
   for (const epoch of [2, 3]) {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { Fault } from "../../tools/issuer/faults.ts";
 import { Browser, startLoginStack } from "../support/login.ts";
+import { scrapeOf } from "../support/metrics.ts";
 
 Deno.test("G-101: a user logs in at the issuer and has a session", async () => {
   await using stack = await startLoginStack();
@@ -56,4 +57,27 @@ Deno.test("an issuer may say only at its user info what a user's name is, or not
     );
     assert.deepEqual(stored, [{ display_name: name }], user);
   }
+});
+
+Deno.test("each login is counted once, by how it ended", async () => {
+  await using stack = await startLoginStack();
+  const { url, issuer } = stack;
+  const counts = async () => {
+    const { samples } = await scrapeOf(stack.gateway);
+    const found = samples.filter(({ name }) => name === "gateway_login_total");
+    return Object.fromEntries(found.map(({ labels, value }) => [labels["result"], value]));
+  };
+  await new Browser().logIn(url);
+  await new Browser().logIn(url, "bob");
+  const used = new Browser();
+  const callback = await used.callback(url);
+  await used.open(callback);
+  const again = await used.open(callback);
+  assert.equal((await used.open(again.location)).status, 401);
+  assert.equal((await used.open(`${url}/login?return_to=//other.example`)).status, 400);
+  const late = new Browser();
+  const unanswered = await late.callback(url, "kim");
+  await issuer.faults({ at: { token: { status: 500 } } });
+  assert.equal((await late.open(unanswered)).status, 503);
+  assert.deepEqual(await counts(), { completed: 3, refused: 1, unavailable: 1, error: 0 });
 });

@@ -24,7 +24,7 @@ Deno.test("G-103: with NATS, the last request is let in at most 100 ms after the
   await using world = await open();
   const delays: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    delays.push(await race(world, suspend, 1_500));
+    delays.push((await race(world, suspend, 1_500)).answeredMs);
   }
   delays.sort((a, b) => a - b);
   // On a machine that does other work, one round may be delayed by that.
@@ -40,11 +40,11 @@ const cuts: { what: string; cut(world: World): Proxy[] }[] = [
 for (const { what, cut } of cuts) {
   Deno.test(`G-103: while ${what} can't reach NATS, at most 6 s after the commit`, async () => {
     await using world = await open();
-    const delay = await race(world, async (all) => {
+    const { sentMs } = await race(world, async (all) => {
       for (const link of cut(all)) link.set({ kind: "cut" });
       await suspend(all);
     });
-    assert.ok(delay <= withoutNatsMs, `${delay} ms`);
+    assert.ok(sentMs <= withoutNatsMs, `${sentMs} ms`);
   });
 }
 
@@ -58,7 +58,7 @@ Deno.test("G-103: at most 6 s when the relay dies between the commit and the pub
   // The event is handed over only to a relay that keeps up, which a change before shows.
   await send("PATCH", `${doomed.url}/v1/users/${person.userId}`, { display_name: "Ann" });
   await untilPublished(account.database.ownerUrl);
-  const delay = await race(world, async () => {
+  const { sentMs } = await race(world, async () => {
     await assert.rejects(suspend({ account: doomed, person }));
     await doomed.exited;
   });
@@ -66,7 +66,26 @@ Deno.test("G-103: at most 6 s when the relay dies between the commit and the pub
     "select status from outbox_events where event_type = 'UserSuspended'",
   );
   assert.equal(event?.status, "IN_FLIGHT");
-  assert.ok(delay <= withoutNatsMs, `${delay} ms`);
+  assert.ok(sentMs <= withoutNatsMs, `${sentMs} ms`);
+});
+
+Deno.test("G-103: at most 2 s after the only account service is back, which died before the publish", async () => {
+  await using world = await open();
+  const { account, gateways, person } = world;
+  const settings = { ...account.settings, ACCOUNT_HTTP_PORT: new URL(account.url).port };
+  await account.service.kill();
+  const dies = deathAt(statement("after", "commit", 2));
+  await using doomed = await startService("account", { ...settings, ...dies }, {
+    arguments: (name, read) => doom(runArguments(name, read)),
+  });
+  await send("PATCH", `${doomed.url}/v1/users/${person.userId}`, { display_name: "Ann" });
+  await untilPublished(account.database.ownerUrl);
+  for (const gateway of gateways) await untilItKnows(gateway, person);
+  await assert.rejects(suspend({ account: doomed, person }));
+  await sendDuring(world, () => pause(withoutNatsMs + 1_000).then(() => ({})));
+  await using _back = await startService("account", settings);
+  await pause(2_000);
+  for (const gateway of gateways) assert.equal((await me(gateway, person)).status, 403);
 });
 
 // What waits in the connection of a process that stands still says nothing about the present.
@@ -125,19 +144,23 @@ async function suspend(
 }
 
 interface Sent {
-  at: number; // when its answer arrived, in milliseconds since 1970
+  sentAt: number; // in milliseconds since 1970
+  at: number; // when its answer arrived
   status: number;
   code: string | undefined;
 }
 
-/** Returns how many milliseconds after the commit the last request was let in, and resumes the user. */
+/**
+ * Returns how many milliseconds after the commit the last request that was let in was sent and answered,
+ * and resumes the user.
+ */
 async function race(
   world: World,
   suspends: (world: World) => Promise<void>,
   forMs = withoutNatsMs + 1_000,
-): Promise<number> {
+): Promise<{ answeredMs: number; sentMs: number }> {
   const { account, person } = world;
-  const { sent, decidedAt } = await sendDuring(world, async () => {
+  const { sent: all, decidedAt } = await sendDuring(world, async () => {
     await pause(500);
     await suspends(world);
     const [change] = await account.rows<{ at: number }>(
@@ -147,15 +170,20 @@ async function race(
     await pause(forMs);
     return { decidedAt: change?.at ?? NaN };
   });
+  // On a busy machine the account service may answer too late, and then a gateway answers 504 or 503.
+  const sent = all.filter(({ status }) => status < 500);
   const before = sent.filter(({ at }) => at < decidedAt);
   assert.ok(before.length > 50 && before.every(({ status }) => status === 200));
-  const last = sent.slice(-requestsPerSecond);
+  const last = sent.slice(-requestsPerSecond / 2);
   assert.deepEqual(new Set(last.map(({ code }) => code)), new Set(["ACCOUNT_INACTIVE"]));
   assert.deepEqual(new Set(sent.map(({ status }) => status)), new Set([200, 403]));
   await post(`${account.url}/v1/users/${person.userId}:resume`, { reason: "a mistake" });
   await untilAllLetIn(world);
-  const admitted = sent.filter(({ status }) => status === 200).map(({ at }) => at);
-  return Math.max(...admitted) - decidedAt;
+  const admitted = sent.filter(({ status }) => status === 200);
+  return {
+    answeredMs: Math.max(...admitted.map(({ at }) => at)) - decidedAt,
+    sentMs: Math.max(...admitted.map(({ sentAt }) => sentAt)) - decidedAt,
+  };
 }
 
 async function untilAllLetIn({ gateways, person }: World): Promise<void> {
@@ -183,8 +211,9 @@ async function sendDuring<Result>(
 }
 
 async function ask({ url }: ServiceProcess, { cookie }: LoggedIn): Promise<Sent> {
+  const sentAt = Date.now();
   const answer = await fetch(`${url}/v1/me`, { headers: { Cookie: cookie } })
     .then(async (response) => ({ status: response.status, code: (await response.json()).code }))
     .catch((error) => ({ status: 0, code: `${error}` }));
-  return { at: Date.now(), ...answer };
+  return { sentAt, at: Date.now(), ...answer };
 }

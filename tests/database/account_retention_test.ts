@@ -58,8 +58,9 @@ Deno.test("only events of accounts that were published a day ago are deleted", a
        (1, 'PUBLISHED', interval '25 hours'),
        (2, 'PUBLISHED', interval '23 hours 59 minutes'),
        (3, 'PENDING', null),
-       (4, 'IN_FLIGHT', null),
-       (5, 'FAILED', null)
+       (4, 'IN_FLIGHT', interval '30 days'),
+       (5, 'FAILED', interval '30 days'),
+       (6, 'FAILED', null)
      ) as aged (n, status, age)`,
   );
   await clean(place);
@@ -67,7 +68,7 @@ Deno.test("only events of accounts that were published a day ago are deleted", a
     place.ownerUrl,
     "select aggregate_key as key from outbox_events order by 1",
   );
-  assert.deepEqual(kept.map(({ key }) => key), ["2", "3", "4", "5"]);
+  assert.deepEqual(kept.map(({ key }) => key), ["2", "3", "4", "5", "6"]);
 });
 
 Deno.test("the audit is kept for as long as the setting says", async () => {

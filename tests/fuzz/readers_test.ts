@@ -98,25 +98,34 @@ for (const [name, { schema, readConfig }] of Object.entries(configs)) {
   });
 }
 
-type Config = ReturnType<ServiceConfigs["readConfig"]> & { sender?: { url: string } };
+type Config =
+  & ReturnType<ServiceConfigs["readConfig"]>
+  & Partial<Record<typeof servers[number], { url?: string }>>;
+
+// What a service connects to besides its database and NATS, in the order of its program.ts.
+const servers = [
+  ...["sender", "issuer"] as const,
+  ...["account", "entitlement", "notification", "matchmaking"] as const,
+] as const;
 
 function urlsOf(nats: Config["nats"]): string[] {
   return nats?.urls.split(",") ?? [];
 }
 
 // The addresses that the service will connect to, from its configuration.
-function addressesIn({ http, databaseUrl, nats, access, sender }: Config): string[] {
+function addressesIn(config: Config): string[] {
+  const { http, databaseUrl, nats, access } = config;
   const address = (url: string, port: number) => {
     const { hostname, port: given } = new URL(url);
     return `${hostname}:${given || port}`;
   };
   const own = http.hostname.includes(":") ? `[${http.hostname}]` : http.hostname;
-  const keys = access?.jwt?.jwksUrl;
+  const others = servers.map((name) => config[name]?.url);
   return [
     `${own}:${http.port}`,
     ...(databaseUrl ? [address(databaseUrl, 5432)] : []),
     ...urlsOf(nats).map((url) => address(url, 4222)),
-    ...[keys, sender?.url].flatMap((url) =>
+    ...[access?.jwt?.jwksUrl, ...others].flatMap((url) =>
       url === undefined ? [] : [address(url, url.startsWith("https:") ? 443 : 80)]
     ),
   ];

@@ -6,8 +6,10 @@ import { type ParcelService, startParcels } from "./parcel_service.ts";
 import * as programs from "../../services.ts";
 import type { Looks } from "../../shared/operators/looks.ts";
 import { startAccount } from "../support/account.ts";
+import { startGateway } from "../support/gateway.ts";
 import { call, grant } from "../support/api.ts";
 import { ask } from "../support/entitlement.ts";
+import { serve } from "../support/fake_service.ts";
 import { untilSent } from "../support/notification.ts";
 import { look, type Stack, startStack } from "../support/stack.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -184,13 +186,29 @@ Deno.test("a user is erased from every service under one id, or from none", asyn
   assert.deepEqual(await ask(place.ownerUrl, "select user_id from notifications"), erased);
 });
 
+Deno.test("a user is erased first where users are let in", async () => {
+  const asked: string[] = [];
+  const operation_id = crypto.randomUUID();
+  await using service = serve((request) => {
+    asked.push(new URL(request.url).pathname.split("/")[2] ?? "");
+    return Response.json({ operation_id, outcome: "ERASED", waiting: 0, rows: {} });
+  });
+  const three = { entitlement: service, notification: service, parcel: service };
+  const args = ["erase-user", "ann", "--reason", "r"];
+  assert.equal((await runOps("tests/operators/ops_with_parcels.ts", three, args)).code, 0);
+  const inOrder = ["parcel", "entitlement", "notification"];
+  assert.deepEqual(asked, [...inOrder, ...inOrder], "without and with the change");
+});
+
 Deno.test("each service answers the routes that it declares, and no two the same commands and layers", async () => {
   await using stack = await startStack();
   await using parcels = await startParcels();
   await using account = await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" });
+  await using gateway = await startGateway(account, { GATEWAY_DEBUG_ENABLED: "true" });
   const urls: Record<string, string> = {
     account: account.url,
     entitlement: stack.entitlement.url,
+    gateway: gateway.url,
     notification: stack.notification.url,
     parcel: parcels.url,
   };

@@ -40,7 +40,7 @@ export const looks: Looks<ParcelStatus> = {
   },
   timeline: { title: "parcel", absent: "not packed", by: timelineBy },
   deadLetters: { parcel: "Parcels that nobody could pack." },
-  erasesUsers: true,
+  erasesUsers: "first",
   logsOperations: true,
 };
 

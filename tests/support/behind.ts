@@ -34,7 +34,13 @@ export async function startBehind(
   await using started = new AsyncDisposableStack();
   const real = started.use(await startAccount());
   const account = started.use(await startReceiver());
-  account.behave((request) => pass(real, request));
+  const passing = new Set<Promise<Behaviour>>(); // the gateway may have given up on some of them
+  started.defer(async () => void await Promise.allSettled(passing));
+  account.behave((request) => {
+    const answer = pass(real, request);
+    passing.add(answer);
+    return answer.finally(() => passing.delete(answer));
+  });
   const [entitlement, notification, matchmaking] = await Promise.all([
     startReceiver(),
     startReceiver(),

@@ -51,6 +51,10 @@ export async function logInAs(
 ): Promise<string> {
   await toIssuer(tab, url);
   await chooseUser(tab, name);
+  // On a busy machine a service may be too slow for a login. Then a person tries again.
+  for (let tries = 0; tries < 3 && /Try again/.test(await textOf(tab)); tries++) {
+    await tab.leave(() => tab.evaluate(`document.querySelector("a.button").click()`));
+  }
   await untilShown(tab, "in");
   return await tab.evaluate(`document.getElementById("user-id").innerText`);
 }
@@ -76,16 +80,30 @@ export async function chooseUser(tab: Tab, name: string): Promise<void> {
 export type View = "out" | "in" | "suspended" | "away";
 
 export async function untilShown(tab: Tab, view: View): Promise<void> {
-  await until(`the page shows "${view}"`, () =>
-    tab.evaluate(
-      `document.querySelector("[data-view]:not([hidden])")?.dataset.view === "${view}"`,
-    ));
+  const isShown = `document.querySelector("[data-view]:not([hidden])")?.dataset.view === "${view}"`;
+  await untilTrue(tab, `the page shows "${view}"`, () => tab.evaluate(isShown));
 }
 
 export const textOf = (tab: Tab): Promise<string> => tab.evaluate("document.body.innerText");
 
 export async function untilSays(tab: Tab, text: RegExp, withinMs?: number): Promise<void> {
-  await until(`the page says ${text}`, async () => text.test(await textOf(tab)), withinMs);
+  const isSaid = async () => text.test(await textOf(tab));
+  await untilTrue(tab, `the page says ${text}`, isSaid, withinMs);
+}
+
+/** A failure shows the page. */
+async function untilTrue(
+  tab: Tab,
+  what: string,
+  isTrue: () => Promise<boolean>,
+  withinMs?: number,
+): Promise<void> {
+  try {
+    await until(what, isTrue, withinMs);
+  } catch (error) {
+    const [last] = tab.visited.slice(-1);
+    throw new Error(`${error}. At ${last?.replace(/\?.*/, "")} it says: ${await textOf(tab)}`);
+  }
 }
 
 // A browser reports each refusal and each lost connection; what else it reports is a fault of a page.

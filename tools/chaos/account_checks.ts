@@ -155,8 +155,8 @@ function standingOf({ sessionId, beganAt }: UserSession, changes: AccountChange[
   };
 }
 
-/** How long a gateway does not ask again after it could not reach the account service. */
-const breakerMs = 30_000;
+/** A gateway that could not reach the account service asks again after a second. */
+const breakerMs = 2_000;
 
 /**
  * A gateway that reads the stream but can't reach the account service uses what it knows. It can't know
