@@ -58,10 +58,9 @@ async function ask(
   try {
     const state = await account.stateOf(session);
     checkedBy.asked.inc();
-    if (!state || state.ended) {
-      known.end(session.sessionId, session.expiresAtMs);
-      return { standing: "ended", state: undefined };
-    }
+    // A 404 may also come from a proxy on the way, so it is not remembered.
+    if (!state) return { standing: "ended", state: undefined };
+    if (state.ended) known.end(session.sessionId, session.expiresAtMs);
     known.learn(session.userId, state);
   } catch (error) {
     if (!isCurrent || !(error instanceof ApiError) || error.status < 500) throw error;
@@ -70,5 +69,5 @@ async function ask(
   }
   const standing = known.standing(session);
   if (standing === "unknown") throw new Error("The state of a user is missing");
-  return { standing, state: known.stateOf(session.userId) };
+  return { standing, state: standing === "ended" ? undefined : known.stateOf(session.userId) };
 }

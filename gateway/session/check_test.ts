@@ -64,13 +64,22 @@ Deno.test("a session that is known to have ended is not asked for, however old t
 });
 
 Deno.test("a session that has ended by the account service's word stays ended", async () => {
-  const endings = [{ ...active, ended: true }, { ...active, epoch: 2 }, undefined];
+  const endings = [{ ...active, ended: true }, { ...active, epoch: 2 }];
   for (const answer of endings) {
     const { known, standing } = stage({ watermarkAgeMs: stale, answer });
     assert.equal(await standing(), "ended");
     known.learn("u-1", active);
     assert.equal(known.standing(session), "ended");
   }
+});
+
+Deno.test("a user whom the account service does not know is not let in, and is asked for again", async () => {
+  const { known, standing, asked } = stage({ watermarkAgeMs: stale, answer: undefined });
+  assert.equal(await standing(), "ended");
+  assert.equal(await standing(), "ended");
+  assert.equal(asked(), 2);
+  known.learn("u-1", active); // the answer was that of a proxy
+  assert.equal(known.standing(session), "valid");
 });
 
 Deno.test("without the account service, what is known counts while the stream is read, and for known users", async () => {
