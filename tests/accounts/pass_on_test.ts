@@ -163,6 +163,21 @@ Deno.test("only what belongs to a request passes, and only in the name of the se
   assert.equal(matchmaking.received[0]?.headers.get("X-User-Id"), user.userId);
 });
 
+Deno.test("the name of a ticket or of a queue is one part of the path behind", async () => {
+  await using behind = await startBehind();
+  const { ask, matchmaking } = behind;
+  matchmaking.behave(json(ticket));
+  const name = "..%2F..%2Fqueues%3Fx%23y";
+  assert.equal((await ask(`/v1/matchmaking/tickets/${name}`)).status, 200);
+  const joined = await unsafe(behind, "POST", `/v1/matchmaking/queues/${name}/tickets`, join);
+  assert.equal(joined.status, 200);
+  assert.deepEqual(matchmaking.received.map(({ path }) => path), [
+    `/v1/matchmaking/tickets/${name}`,
+    `/v1/matchmaking/queues/${name}/tickets`,
+  ]);
+  assertError(await ask("/v1/matchmaking/tickets/%2e%2e"), 404, "NOT_FOUND");
+});
+
 Deno.test("what is not the user's own is refused before anybody is asked", async () => {
   await using behind = await startBehind();
   const { entitlement, notification } = behind;
