@@ -71,7 +71,9 @@ async function eraseOnce({ database, ask }: EraseParts, erasure: Erasure): Promi
   return await transaction(database, async (tx) => {
     // A change of one of them waits for these locks, and then finds nothing of this user.
     const heads = await findHeads(tx, erasure.userId);
-    await lockNames(tx, heads.map((head) => lockOf(erasure.userId, head)));
+    // Of two erasures under one pseudonym, the second then finds the first.
+    const pseudonym = `pseudonym ${erasure.pseudonym}`;
+    await lockNames(tx, [pseudonym, ...heads.map((head) => lockOf(erasure.userId, head))]);
     const carriedOut = await lockReservations(tx, erasure.userId);
     if (carriedOut > 0) return { waiting: carriedOut, rows: {} };
     await lockFinished(tx, erasure.userId);

@@ -8,7 +8,7 @@ import { type AskReceiver, receiverOver } from "../../entitlement/reconciliation
 import { NatsLink } from "../../shared/nats/link.ts";
 import { getLogger } from "@logtape/logtape";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
-import { grant, revoke } from "../support/api.ts";
+import { call, grant, revoke } from "../support/api.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { withClient } from "../support/databases.ts";
 import { capture } from "./dead_letters.ts";
@@ -52,6 +52,27 @@ Deno.test("an erasure waits for an event that is republished after the receiver 
   assert.equal(await eraseWith(stack, between), "WAITING");
   const rows = await entitlement.rows("select from entitlements where user_id = $1", [user_id]);
   assert.equal(rows.length, 1);
+});
+
+Deno.test("of two users who are erased at the same time under one operation_id, one is refused", async () => {
+  await using stack = await startStack();
+  const { entitlement, place } = stack;
+  for (let round = 0; round < 5; round++) {
+    const users = [`ann-${round}`, `bob-${round}`];
+    for (const user_id of users) await grant(entitlement.url, { user_id });
+    await untilSent(place, 2 * (round + 1));
+    const operation_id = crypto.randomUUID();
+    const erased = await Promise.all(
+      users.map((user_id) =>
+        call(`${entitlement.url}/operations/entitlement/erase-user`, {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify({ user_id, operation_id, who: "kim", reason: "asked for it" }),
+        })
+      ),
+    );
+    assert.deepEqual(erased.map(({ status }) => status).toSorted(), [200, 400]);
+  }
 });
 
 Deno.test("an erasure waits for an event that is sent back at the same time", async () => {
