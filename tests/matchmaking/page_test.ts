@@ -129,42 +129,55 @@ inBrowser("every end of a search is said, and each click is a search of its own"
   });
 });
 
-inBrowser("while matchmaking is away the card says so, and loses no search", async () => {
-  const { matchmaker } = people.stack;
-  await withTab(async (tab) => {
-    const user = await logInAs(tab, people.stack, "patient");
-    matchmaker.setDown(true);
-    try {
+inBrowser(
+  "while matchmaking is away the card says so, and each click makes one ticket",
+  async () => {
+    const { matchmaker } = people.stack;
+    const away = /Matchmaking is not available at the moment\. Please try again\./;
+    await withTab(async (tab) => {
+      const user = await logInAs(tab, people.stack, "patient");
+      matchmaker.setDown(true);
       await find(tab);
-      await untilSays(tab, /Matchmaking is not available at the moment\. Please try again\./);
+      await untilSays(tab, away);
       await untilSays(tab, /\nLive\n/);
-    } finally {
       matchmaker.setDown(false);
-    }
-    await until("a click finds it again", async () => {
-      if (looking.test(await textOf(tab))) return true;
+      matchmaker.setLosing(true);
       await find(tab);
-      return false;
+      await until("it was joined", () => ofUser(user).length === 1);
+      await untilSays(tab, away);
+      matchmaker.setLosing(false);
+      await find(tab);
+      await untilSays(tab, looking);
+      assert.equal(ofUser(user).length, 1);
+      await cancel(tab);
+      await untilSays(tab, /You stopped looking\./);
     });
-    matchmaker.setDown(true);
-    await matchmaker.receiver.stop(); // the wait is cut
-    try {
+  },
+);
+
+inBrowser(
+  "a search that is under way survives an outage, and is seen at once after it",
+  async () => {
+    const { matchmaker } = people.stack;
+    await withTab(async (tab) => {
+      const user = await logInAs(tab, people.stack, "more.patient");
+      await find(tab);
+      await untilSays(tab, looking);
+      await matchmaker.receiver.stop(); // the wait is cut
       await untilSays(tab, /Matchmaking does not answer at the moment\. Trying again\./);
-    } finally {
       await matchmaker.receiver.start();
-      matchmaker.setDown(false);
-    }
-    await until("the wait goes on", async () => !/does not answer/.test(await textOf(tab)), 40_000);
-    assert.match(await textOf(tab), looking);
-    assert.equal(ofUser(user).length, 1, "one click, one ticket");
-    await tab.setOffline(true);
-    await cancel(tab);
-    await untilSays(tab, /Not cancelled: there is no connection\./);
-    await tab.setOffline(false);
-    await cancel(tab);
-    await untilSays(tab, /You stopped looking\./);
-  });
-});
+      await until("it is fine", async () => !/does not answer/.test(await textOf(tab)), 12_000);
+      assert.match(await textOf(tab), looking);
+      assert.equal(ofUser(user).length, 1);
+      await tab.setOffline(true);
+      await cancel(tab);
+      await untilSays(tab, /Not cancelled: there is no connection\./);
+      await tab.setOffline(false);
+      await cancel(tab);
+      await untilSays(tab, /You stopped looking\./);
+    });
+  },
+);
 
 inBrowser("a match is found and cancelled with the keyboard alone", async () => {
   await withTab(async (tab) => {

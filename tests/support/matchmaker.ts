@@ -24,6 +24,7 @@ interface State {
   notifications: { user_id: string; notification_id: string }[]; // the newest first
   changed: PromiseWithResolvers<void>; // replaced at each change
   isDown: boolean;
+  losesAnswers: boolean;
 }
 
 export interface Matchmaker extends AsyncDisposable {
@@ -34,23 +35,30 @@ export interface Matchmaker extends AsyncDisposable {
   end(userId: string, status: "EXPIRED" | "INVALID"): void;
   /** From now on it answers as if its Redis was down, or no more. */
   setDown(isDown: boolean): void;
+  /** From now on it does what it is asked to, and closes the connection without an answer. */
+  setLosing(losesAnswers: boolean): void;
 }
 
 export async function startMatchmaker(): Promise<Matchmaker> {
   const receiver = await startReceiver();
   const changed = Promise.withResolvers<void>();
-  const state: State = { tickets: [], notifications: [], changed, isDown: false };
-  receiver.behave((request) => answer(state, request));
+  const [tickets, notifications] = [[], []];
+  const state: State = { tickets, notifications, changed, isDown: false, losesAnswers: false };
+  receiver.behave(async (request) => {
+    const answer = await answerTo(state, request);
+    return state.losesAnswers ? "close" : answer;
+  });
   return {
     url: receiver.url,
     receiver,
-    tickets: state.tickets,
+    tickets,
     end: (userId, status) => {
       for (const ticket of state.tickets) {
         if (ticket.user_id === userId && ticket.status === "QUEUED") settle(state, ticket, status);
       }
     },
     setDown: (isDown) => void (state.isDown = isDown),
+    setLosing: (losesAnswers) => void (state.losesAnswers = losesAnswers),
     [Symbol.asyncDispose]: async () => {
       state.isDown = true;
       announce(state);
@@ -59,7 +67,7 @@ export async function startMatchmaker(): Promise<Matchmaker> {
   };
 }
 
-function answer(state: State, request: Received): Behaviour | Promise<Behaviour> {
+function answerTo(state: State, request: Received): Behaviour | Promise<Behaviour> {
   const userId = request.headers.get("X-User-Id") ?? "";
   const [path = "", query] = request.path.split("?");
   const [, , kind, what, id = ""] = path.split("/").map(decodeURIComponent);
