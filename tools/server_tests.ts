@@ -1,5 +1,5 @@
-// The tests whose outcome depends on the versions of PostgreSQL and NATS: SQL, plans, locks, roles,
-// streams, redelivery, users.
+// The tests whose outcome depends on the versions of PostgreSQL, NATS and Redis: SQL, plans, locks,
+// roles, streams, redelivery, users, scripts.
 
 /** A few of each kind: `deno task test:docker` runs them on servers in containers. */
 export const inContainers = [
@@ -46,4 +46,5 @@ export const ofVersions = [
   "tests/process/wrong_settings_test.ts",
   "tests/relay/stream_start_test.ts",
   "tools/servers/password_test.ts",
+  "tools/servers/redis_test.ts",
 ];

@@ -91,7 +91,7 @@ async function keep(
     say(`${name}: not on this machine yet, trying ${source}`);
     const fetched = await fetchInto(folder, say);
     const version = await versionOf(program, await programAt(fetched));
-    if (!version) throw new Error(`"${fetched}" does not run on this machine`);
+    if (!version) throw new Error(`"${fetched}" does not run here, or is too old`);
     // Within one file system a rename is atomic: a second process at work sees all of it or
     // nothing.
     const kept = `${CACHE}/${name}-${version}`;

@@ -1,12 +1,12 @@
-import { fromDebian } from "./debian_package.ts";
+import { type DebianPackage, fromDebian } from "./debian_package.ts";
 import { findProgram, type Program, type Say } from "./find_program.ts";
 
 /** Debian 13 has 8.0, Debian 12 only 7.0. */
-const debianPackage = {
+export const redisPackage: DebianPackage = {
   name: "redis-server",
   program: "usr/bin/redis-server",
   newer: true,
-  withLibraries: true as const,
+  withLibraries: true,
 };
 
 const redisServer: Program = {
@@ -16,7 +16,7 @@ const redisServer: Program = {
   version: /(?:Redis|Valkey) server v=((?:[7-9]|\d\d)\.[\w.-]+)/,
   sources: [{
     name: "Debian's package",
-    fetchInto: (folder, say) => fromDebian(debianPackage, folder, say),
+    fetchInto: (folder, say) => fromDebian(redisPackage, folder, say),
   }],
   advice: "Install Redis 7.0 or newer, or Valkey (Debian: apt-get install redis-server, macOS: " +
     "brew install redis, else https://redis.io/docs/latest/operate/oss_and_stack/install/)",

@@ -15,20 +15,22 @@ export async function gatherProgram(
   folder: string,
 ): Promise<string> {
   const triplet = `${Deno.build.arch}-linux-gnu`;
-  const libraries = [`${unpacked}/usr/lib/${triplet}`, `${unpacked}/lib/${triplet}`];
-  const loader = await findLoader(libraries);
-  const list = ["--library-path", libraries.join(":"), "--list", `${unpacked}/${program}`];
+  const libraries = [`usr/lib/${triplet}`, `lib/${triplet}`];
+  const loader = await findLoader(libraries.map((library) => `${unpacked}/${library}`));
+  // Relative, because the loader splits this list at every colon and semicolon.
+  const list = ["--library-path", libraries.join(":"), "--list", program];
   const listed = await output(loader, list, unpacked);
-  const missing = listed.match(/\S+ => not found/)?.[0];
-  if (missing) throw new Error(`${program} needs ${missing}`);
-  const needed = [...listed.matchAll(/ => (\/.+) \(0x/g)].map(([, path]) => path ?? "");
+  const needed = [...listed.matchAll(/ => ([^/].*) \(0x/g)].map(([, path]) =>
+    `${unpacked}/${path}`
+  );
   await Deno.mkdir(folder);
-  for (const file of new Set([loader, ...needed, `${unpacked}/${program}`])) {
-    await Deno.copyFile(file, `${folder}/${basename(file)}`); // of a link what it leads to
+  for (const file of [loader, `${unpacked}/${program}`, ...needed]) {
+    await Deno.copyFile(file, `${folder}/${basename(file)}`); // the file, where it is a link
   }
+  // The loader itself puts the folder in the place of $ORIGIN, whatever the folder is called.
   const script = `#!/bin/sh
 folder=\${0%/*}
-exec "$folder/${basename(loader)}" --library-path "$folder" "$folder/${basename(program)}" "$@"
+exec "$folder/${basename(loader)}" --library-path '$ORIGIN' "$folder/${basename(program)}" "$@"
 `;
   await Deno.writeTextFile(`${folder}/${START}`, script, { mode: 0o755 });
   return folder;
