@@ -42,10 +42,11 @@ export function readTime({ occurredAt }: { occurredAt?: Timestamp | undefined })
   return `${whole}.${String(Math.floor(nanos / 1_000)).padStart(6, "0")}Z`;
 }
 
-export function storable<Fields extends Record<string, string | number | null>>(
+export function storable<Fields extends Record<string, string | number | string[] | null>>(
   fields: Fields,
 ): Fields {
-  if (Object.values(fields).some((value) => typeof value === "string" && value.includes("\0"))) {
+  const values = Object.values(fields).flat();
+  if (values.some((value) => typeof value === "string" && value.includes("\0"))) {
     throw new UnreadableMessage("a field contains a NUL, which can't be stored");
   }
   return fields;
