@@ -3,17 +3,18 @@ import { refusedBy } from "./limits.ts";
 
 // How many requests may be under way at once. Each kind of request has slots of its own, so that
 // requests without a credential, or with one that is not checked yet, can't use up the slots of
-// known callers.
+// known callers. Nor can requests that wait for a change, which may take a minute.
 
-type Kind = "anonymous" | "unchecked" | "caller";
+type Kind = "anonymous" | "unchecked" | "caller" | "waiting";
 
 export class Slots {
   readonly #limits: Record<Kind, number>;
-  readonly #taken: Record<Kind, number> = { anonymous: 0, unchecked: 0, caller: 0 };
+  readonly #taken: Record<Kind, number> = { anonymous: 0, unchecked: 0, caller: 0, waiting: 0 };
 
   constructor(requestsAtOnce: number) {
     const anonymous = Math.ceil(requestsAtOnce / 50);
-    this.#limits = { anonymous, unchecked: requestsAtOnce, caller: requestsAtOnce };
+    const all = requestsAtOnce;
+    this.#limits = { anonymous, unchecked: all, caller: all, waiting: all };
   }
 
   take(kind: Kind): void {
