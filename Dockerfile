@@ -15,6 +15,7 @@ COPY deno.json deno.lock ./
 COPY account/deno.json account/
 COPY entitlement/deno.json entitlement/
 COPY gateway/deno.json gateway/
+COPY matchmaking/deno.json matchmaking/
 COPY notification/deno.json notification/
 COPY sender/deno.json sender/
 COPY shared/deno.json shared/
@@ -31,6 +32,7 @@ COPY services.ts ./
 COPY account account
 COPY entitlement entitlement
 COPY gateway gateway
+COPY matchmaking matchmaking
 COPY notification notification
 COPY sender sender
 COPY shared shared
@@ -45,12 +47,12 @@ COPY --from=bundles /bundles /kenri
 WORKDIR /kenri
 ENV NO_COLOR=1 DENO_NO_UPDATE_CHECK=1 DENO_DIR=/tmp/deno
 USER 65532:65532
-EXPOSE 8082 8080 8000 8081 8084
+EXPOSE 8082 8080 8000 8083 8081 8084
 # These permissions do not depend on the settings. No process may start a program, so none can get more
 # permissions than the flags of its container give.
 ENTRYPOINT ["deno", "run", \
-  "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", "--unstable-cron", \
+  "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", "--unstable-cron", "--unstable-no-legacy-abort", \
   "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320", \
-  "--allow-env=ACCESS_*,ACCOUNT_*,ENTITLEMENT_*,GATEWAY_*,HOSTNAME,HTTP_*,LOG_*,NATS_*,NOTIFICATION_*,SENDER_*,SHUTDOWN_*", \
+  "--allow-env=ACCESS_*,ACCOUNT_*,ENTITLEMENT_*,GATEWAY_*,HOSTNAME,HTTP_*,LOG_*,MATCHMAKING_*,NATS_*,NOTIFICATION_*,REDIS_*,SENDER_*,SHUTDOWN_*", \
   "--ignore-env=PGHOST,PGPORT,PGUSER,PGPASSWORD,PGPASSFILE,PGDATABASE,PGAPPNAME,PGOPTIONS,PGBINARY,PGSSLMODE,PGSSLNEGOTIATION,PGCLIENT_ENCODING,PGREPLICATION,PGCONNECT_TIMEOUT,NODE_PG_FORCE_NATIVE,USER,USERNAME,HOME,APPDATA", \
   "--allow-sys=hostname"]

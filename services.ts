@@ -6,3 +6,4 @@ export { program as notification } from "./notification/program.ts";
 export { program as sender } from "./sender/program.ts";
 export { program as account } from "./account/program.ts";
 export { program as gateway } from "./gateway/program.ts";
+export { program as matchmaking } from "./matchmaking/program.ts";

@@ -16,6 +16,7 @@ export const scopes = [
   "accounts:write",
   "accounts:admin",
   "accounts:act-as",
+  "matchmaking:act-as",
   "send",
   "debug:read",
   "operations:write",

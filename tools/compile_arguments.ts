@@ -13,7 +13,15 @@ export function compileArguments(
   { bundles, output, target, read }: Build,
 ): string[] {
   return [
-    ...["compile", "--no-config", "--no-remote", "--no-npm", "--no-prompt", "--unstable-cron"],
+    ...[
+      "compile",
+      "--no-config",
+      "--no-remote",
+      "--no-npm",
+      "--no-prompt",
+      "--unstable-cron",
+      "--unstable-no-legacy-abort",
+    ],
     ...[v8Flags, ...servicePermissions(service, read)],
     ...["--target", target, "--output", output, `${bundles}/${service}.js`],
   ];

@@ -8,6 +8,8 @@ import {
 } from "../shared/telemetry/metrics.ts";
 import { importsOf } from "./module_graph.ts";
 import { tableOf, writeTables } from "./page_tables.ts";
+import * as services from "../services.ts";
+import type { Service } from "../shared/process/program.ts";
 import { mainFile, serviceNames } from "./services.ts";
 
 // A module declares its metrics when it is loaded. Only main.ts would start the service.
@@ -38,7 +40,12 @@ function byName(one: Description, other: Description): number {
 
 // Orders, and asking other services, have names of their own, because other services may have the same
 // ones.
-const groups = { ...Object.fromEntries(serviceNames.map((name) => [name, [`${name}_`]])) };
+const groups: Record<string, string[]> = Object.fromEntries(
+  Object.values(services).map(({ name, metricPrefix = `${name}_` }: Service) => [
+    name,
+    [metricPrefix],
+  ]),
+);
 groups["orders"] = ["kenri_orders_", "kenri_endpoints"];
 groups["asking"] = ["kenri_ask_", "kenri_breaker_"];
 const groupOf = (name: string) =>

@@ -10,7 +10,7 @@ import * as services from "../services.ts";
 const root = new URL("../", import.meta.url);
 const rootFolders = [...Object.keys(services), "shared", "proto", "migrations", "tools"];
 const code = /\.[cm]?[jt]sx?$/;
-const content = /\.(css|svg|json)$/; // embedded in pages
+const content = /\.(css|svg|json|lua)$/; // embedded in pages, or sent to a server
 
 interface Module {
   specifier: string;

@@ -14,7 +14,11 @@ const { code } = await new Deno.Command(Deno.execPath(), {
     ...(Deno.args.length > 0 ? Deno.args : ["--parallel", ...ofVersions]),
   ],
   cwd: new URL("../", import.meta.url),
-  env: { KENRI_POSTGRES_BIN: oldest.postgresBin, KENRI_NATS_SERVER: oldest.natsServer },
+  env: {
+    KENRI_POSTGRES_BIN: oldest.postgresBin,
+    KENRI_NATS_SERVER: oldest.natsServer,
+    KENRI_REDIS_SERVER: oldest.redisServer,
+  },
   stdin: "null",
 }).spawn().status;
 Deno.exit(code);

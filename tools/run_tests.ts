@@ -1,7 +1,7 @@
-// deno task test: everything, on a real PostgreSQL and a real NATS that it starts itself, or on
-// given ones (KENRI_TEST_POSTGRES_URL, KENRI_TEST_NATS_URL). Arguments go to `deno test`, so that
-// `deno task test tests/changes/api_test.ts` runs one file. All output is searched for the
-// secrets that the tests plant.
+// deno task test: everything, on a real PostgreSQL, NATS and Redis that it starts itself, or on given
+// ones (KENRI_TEST_POSTGRES_URL, KENRI_TEST_NATS_URL, KENRI_TEST_REDIS_URL). Arguments go to
+// `deno test`, so that `deno task test tests/changes/api_test.ts` runs one file. All output is
+// searched for the secrets that the tests plant.
 import { leaksInFolder, plantedPassword, plantedSettings } from "./planted.ts";
 import { keepServersInMemory } from "./servers/in_memory.ts";
 import { startServers } from "./servers/servers.ts";
@@ -23,14 +23,16 @@ interface Counts {
 const given = {
   postgres: Deno.env.get("KENRI_TEST_POSTGRES_URL"),
   nats: Deno.env.get("KENRI_TEST_NATS_URL"),
+  redis: Deno.env.get("KENRI_TEST_REDIS_URL"),
 };
-const started = given.postgres && given.nats
+const started = given.postgres && given.nats && given.redis
   ? undefined
   : await startServers({ password: plantedPassword, say: console.log });
 const servers = {
   KENRI_TEST_POSTGRES_URL: given.postgres ?? started?.postgres.url ?? "",
   ...plantedSettings,
   KENRI_TEST_NATS_URL: given.nats ?? started?.nats.url ?? "",
+  KENRI_TEST_REDIS_URL: given.redis ?? started?.redis.url ?? "",
 };
 const evidence = await Deno.makeTempDir({ prefix: "kenri-evidence-" });
 

@@ -1,11 +1,12 @@
-// The tests whose outcome depends on the versions of PostgreSQL and NATS: SQL, plans, locks, roles,
-// streams, redelivery, users.
+// The tests whose outcome depends on the versions of PostgreSQL, NATS and Redis: SQL, plans, locks,
+// roles, streams, redelivery, users, scripts.
 
 /** A few of each kind: `deno task test:docker` runs them on servers in containers. */
 export const inContainers = [
   "tests/changes/api_test.ts",
   "tests/changes/changes_concurrency_test.ts",
   "tests/database/made_roles_test.ts",
+  "tests/matchmaking/match_test.ts",
   "tests/database/migration_history_test.ts",
   "tests/database/migrations_test.ts",
   "tests/process/pipeline_test.ts",
@@ -46,4 +47,5 @@ export const ofVersions = [
   "tests/process/wrong_settings_test.ts",
   "tests/relay/stream_start_test.ts",
   "tools/servers/password_test.ts",
+  "tools/servers/redis_test.ts",
 ];

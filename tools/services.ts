@@ -85,6 +85,7 @@ export const bundleFlags = [
   "--cached-only",
   "--no-prompt",
   "--unstable-cron",
+  "--unstable-no-legacy-abort",
   v8Flags,
 ];
 

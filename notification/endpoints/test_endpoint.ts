@@ -5,7 +5,7 @@ import type { CommandRoute } from "@kenri/shared/commands/route.ts";
 import type { Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sha256 } from "@kenri/shared/process/sha256.ts";
 import { uuidv7 } from "@kenri/shared/process/uuid.ts";
-import { canonicalJson } from "../orders/canonical_json.ts";
+import { canonicalJson } from "@kenri/shared/http/canonical_json.ts";
 import { exampleId } from "../orders/order.ts";
 import type { OrderRow } from "../orders/orders.ts";
 import { type Accepted, storeOrders } from "../orders/store_orders.ts";

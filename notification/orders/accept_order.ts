@@ -10,7 +10,7 @@ import { withoutEndpoint } from "../endpoints/endpoint.ts";
 import { urlSchema } from "../endpoints/fields.ts";
 import { notFound } from "../endpoints/on_endpoint.ts";
 import { senderNotConfigured } from "../errors.ts";
-import { canonicalJson, depthOf, mostDepth } from "./canonical_json.ts";
+import { canonicalJson, depthOf, mostDepth } from "@kenri/shared/http/canonical_json.ts";
 import { exampleId } from "./order.ts";
 import type { OrderRow } from "./orders.ts";
 import { requirePublic } from "./require_public.ts";

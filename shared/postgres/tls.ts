@@ -2,7 +2,7 @@ import { z } from "zod";
 import { environmentName } from "../process/program.ts";
 import { SettingsError } from "../process/settings.ts";
 import { text } from "../process/setting_kinds.ts";
-import { isEncryptedDatabase, isEncryptedNats } from "../process/server_urls.ts";
+import { isEncryptedDatabase, isEncryptedNats, isEncryptedRedis } from "../process/server_urls.ts";
 
 // The certificates by which a server is verified, and by which it verifies us. The URL decides
 // whether a connection is encrypted; if it is, the server's certificate and host name are always
@@ -50,6 +50,10 @@ export function databaseTlsIsUsed(setting: string): Check[] {
 
 export function natsTlsIsUsed(url = "nats.url"): Check[] {
   return tlsIsUsed("nats", "tls://", isEncryptedNats, url);
+}
+
+export function redisTlsIsUsed(): Check[] {
+  return tlsIsUsed("redis", "rediss://", isEncryptedRedis);
 }
 
 function tlsIsUsed(

@@ -36,12 +36,15 @@ export interface Service {
     ownerSettings?: Record<string, string>;
   };
   usesNats?: boolean;
+  usesRedis?: boolean;
   /** More settings that contain the url of a server. */
   servers?: readonly string[];
   /** It connects to any public address, and to those in this setting. It uses no server. */
   outside?: { alsoTo: string };
   /** The environment names of all its settings; `deno task services` writes them. */
   settings: readonly string[];
+  /** What the names of its metrics begin with, if it is not its own name and `_`. */
+  metricPrefix?: string;
   /** What operators see of it and can do with it. */
   looks?: Looks;
   dev?: Dev;
@@ -64,7 +67,7 @@ export interface Program {
 }
 
 export function programOf(service: Service): Program {
-  const { name, port, database, usesNats, servers = [], outside, settings } = service;
+  const { name, port, database, usesNats, usesRedis, servers = [], outside, settings } = service;
   const prefix = environmentName(name);
   const http = { prefix: `${prefix}_HTTP`, port };
   if (outside) return { name, settings, http, servers: [], tls: [], outside };
@@ -75,9 +78,14 @@ export function programOf(service: Service): Program {
     servers: [
       ...(database ? [[`${prefix}_DATABASE_URL`]] : []),
       ...(usesNats ? [["NATS_URL"]] : []),
+      ...(usesRedis ? [["REDIS_URL"]] : []),
       ...["ACCESS_JWT_JWKS_URL", ...servers].map((setting) => [setting]),
     ],
-    tls: [...(database ? [`${prefix}_DATABASE`] : []), ...(usesNats ? ["NATS"] : [])],
+    tls: [
+      ...(database ? [`${prefix}_DATABASE`] : []),
+      ...(usesNats ? ["NATS"] : []),
+      ...(usesRedis ? ["REDIS"] : []),
+    ],
   };
 }
 

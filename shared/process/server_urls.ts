@@ -27,3 +27,15 @@ export function natsUrls(): z.ZodString {
 export function isEncryptedNats(urls: string): boolean {
   return urls.startsWith("tls://");
 }
+
+// The path is the number of a logical database.
+export function redisUrl(): z.ZodString {
+  return serverUrl("redis:", "rediss:").refine(
+    (value) => /^rediss?:\/\/[^/?#]*(\/\d{0,5})?$/.test(value),
+    "must have no path but the number of a database, and no parameters",
+  );
+}
+
+export function isEncryptedRedis(url: string): boolean {
+  return url.startsWith("rediss://");
+}

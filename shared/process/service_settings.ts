@@ -12,13 +12,15 @@ import type { NatsServers } from "../nats/connection.ts";
 import {
   databaseTlsIsUsed,
   natsTlsIsUsed,
+  redisTlsIsUsed,
   tlsSettings,
   type TlsSource,
   tlsSource,
 } from "../postgres/tls.ts";
 import { type WorkerOptions, workerOptions, workerSettings } from "../queue/worker_settings.ts";
 import { logSettings, type UserIds } from "./log.ts";
-import { databaseUrl, natsUrls } from "./server_urls.ts";
+import type { RedisServer } from "../redis/redis_link.ts";
+import { databaseUrl, natsUrls, redisUrl } from "./server_urls.ts";
 import {
   count,
   duration,
@@ -169,6 +171,21 @@ function natsConfig(settings: Values<typeof natsSettings>): NatsConfig {
   return { nats: { urls: settings["nats.url"], tls: tlsSource("nats", settings) } };
 }
 
+const redisSettings = {
+  "redis.url": redisUrl().describe(
+    "`redis://user:password@host:port/number`, or `rediss://` for encryption",
+  ),
+  ...prefixed("redis", tlsSettings),
+};
+
+export interface RedisConfig {
+  redis: RedisServer;
+}
+
+function redisConfig(settings: Values<typeof redisSettings>): RedisConfig {
+  return { redis: { url: settings["redis.url"], tls: tlsSource("redis", settings) } };
+}
+
 const retentionFields = {
   "retention.enabled": flag().prefault("true").describe(
     "Whether this replica deletes what is past its retention",
@@ -227,5 +244,6 @@ export const database = {
   config: databaseConfig,
 };
 export const nats = { settings: () => natsSettings, checks: natsTlsIsUsed, config: natsConfig };
+export const redis = { settings: () => redisSettings, checks: redisTlsIsUsed, config: redisConfig };
 export const retention = { settings: retentionSettings, config: retentionConfig };
 export const worker = { settings: workerSettingsOf, checks: workerChecks, config: workerConfig };

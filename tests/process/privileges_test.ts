@@ -143,6 +143,7 @@ for (const service of serviceNames) {
     const gives = (flag: string) => /^--(allow|ignore|deny)-|^-[A-Za-z]|^--unstable/.test(flag);
     assert.deepEqual(flags.filter(gives), [
       "--unstable-cron",
+      "--unstable-no-legacy-abort",
       ...servicePermissions(service, read),
     ]);
   });

@@ -21,7 +21,7 @@ export function banner(services: Listening[], { webhooks, issuer, urlsFile }: Ot
     `    ${url}/console`
   );
   const servers = urlsFile === undefined ? "" : `
-  URLs and passwords of PostgreSQL and NATS are in a file that only you can read:
+  URLs and passwords of the servers are in a file that only you can read:
 
     (. ${quoted(urlsFile)}; psql ${services[0]?.name})
 `;

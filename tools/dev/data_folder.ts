@@ -9,12 +9,15 @@ export interface DataFolder {
   /** PostgreSQL's data, in another place if its user can't enter the folder. */
   postgres: string;
   nats: string;
-  /** The urls of both, with passwords. */
+  redis: string;
+  /** The urls of the servers, with passwords. */
   urls: string;
   /** What the services need to know of each other. */
   secrets: string;
   /** Where the data is, in one line. */
   place: string;
+  /** It is this process' alone until this is closed. */
+  lock: Deno.FsFile;
 }
 
 // The folder with the servers' data, for this process alone: a second process would use the same data,
@@ -25,33 +28,35 @@ export async function takeDataFolder(
 ): Promise<DataFolder> {
   const named = read("KENRI_DATA");
   const path = resolve(named ?? `${root}.kenri/dev`);
-  await lockFolder(path);
-  const [inside, nats, urls] = [`${path}/postgres`, `${path}/nats`, `${path}/urls.env`];
-  const secrets = `${path}/secrets.json`;
+  const lock = await lockFolder(path);
+  const [inside, nats, redis] = [`${path}/postgres`, `${path}/nats`, `${path}/redis`];
+  const [urls, secrets] = [`${path}/urls.env`, `${path}/secrets.json`];
   const outside = await placeOutside();
   if (fresh) {
-    for (const old of [inside, nats, urls, secrets]) await remove(old);
+    for (const old of [inside, nats, redis, urls, secrets]) await remove(old);
     if (Deno.uid() === 0 && named === undefined) await remove(outside);
   }
   const user = await unprivilegedUser(inside);
   if (!user || await canEnter(user, inside)) {
-    return { path, postgres: inside, nats, urls, secrets, place: `The data is in "${path}"` };
+    const place = `The data is in "${path}"`;
+    return { path, postgres: inside, nats, redis, urls, secrets, place, lock };
   }
   if (named !== undefined) throw new Error(unreachable(named, user));
   await takeOwnFolder(outside, await unprivilegedUser() ?? user);
   const place = `The data is in "${path}", and PostgreSQL's in "${outside}", because PostgreSQL ` +
     `does not run as root and uid ${user.uid} can't enter the first`;
-  return { path, postgres: outside, nats, urls, secrets, place };
+  return { path, postgres: outside, nats, redis, urls, secrets, place, lock };
 }
 
-async function lockFolder(path: string): Promise<void> {
+async function lockFolder(path: string): Promise<Deno.FsFile> {
   const lock = await openLock(path).catch((error) => {
     throw new Error(
       `No data can be kept in "${path}" (${error.message}): set KENRI_DATA to a folder ` +
         "that can be written",
     );
   });
-  if (await lock.tryLock(true)) return;
+  if (await lock.tryLock(true)) return lock;
+  lock.close();
   throw new Error(
     `The data in "${path}" is in use by another \`deno task dev\`: stop it, or set ` +
       "KENRI_DATA to another folder",

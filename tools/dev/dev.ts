@@ -1,26 +1,18 @@
-// deno task dev: PostgreSQL, NATS and all services, on this machine, until Ctrl-C. Data is kept in
-// .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` starts without data. Servers that the
+// deno task dev: PostgreSQL, NATS, Redis and all services, on this machine, until Ctrl-C. Data is kept
+// in .kenri/dev, or in the folder that KENRI_DATA names; `--fresh` starts without data. Servers that the
 // settings name are used as they are; the others get random passwords, which are in urls.env there.
 import { readDatabaseUrls } from "../../migrations/config.ts";
 import { migrate } from "../../migrations/migrate.ts";
-import { migrationsIn, withDatabase } from "../../migrations/program.ts";
+import { migrationsIn } from "../../migrations/program.ts";
 import { SettingsError } from "../../shared/process/settings.ts";
-import { startNats } from "../servers/nats.ts";
-import { type Login, startPostgres } from "../servers/postgres.ts";
 import { banner } from "./banner.ts";
-import { type DataFolder, takeDataFolder } from "./data_folder.ts";
+import { endOf, startWhatIsMissing } from "./dev_servers.ts";
 import { startDevIssuer, urlOfIssuer } from "./issuer.ts";
 import { checkPorts, checkSettings } from "./preconditions.ts";
 import { defaultReceiverPort, receiverPort, startReceiverPage } from "./receiver_page.tsx";
 import { RunningService } from "./running_service.ts";
 import { keptSecrets } from "./secrets.ts";
-import {
-  databaseUrlNames,
-  devSettings,
-  type ServerUrls,
-  type Settings,
-  urlOf,
-} from "./settings.ts";
+import { devSettings, type Settings, urlOf } from "./settings.ts";
 import { onSourceChange } from "./source_changes.ts";
 import { writeUrls } from "./urls_file.ts";
 import { root } from "../root.ts";
@@ -59,7 +51,8 @@ async function run(): Promise<void> {
   if (unknown) throw new Error(`There is no argument "${unknown}", only --fresh`);
   checkSettings(read);
   checkPorts(read);
-  await using servers = await startWhatIsMissing();
+  const fresh = Deno.args.includes("--fresh");
+  await using servers = await startWhatIsMissing(descriptors, read, fresh, say);
   const urls = { ...servers.urls, issuer: urlOfIssuer(read) };
   const settings = devSettings(read, urls, await keptSecrets(servers.folder));
   if (stopping.signal.aborted) return;
@@ -99,51 +92,6 @@ function stopWithStarter(): void {
   setInterval(() => {
     if (Deno.ppid !== starter) stopping.abort();
   }, 500);
-}
-
-interface DevServers extends AsyncDisposable {
-  urls: ServerUrls;
-  folder: DataFolder | undefined; // absent when all servers are given
-  administrator: string | undefined; // the url of PostgreSQL's
-  deaths: Promise<never>[]; // each rejects if its server ends by itself
-}
-
-async function startWhatIsMissing(): Promise<DevServers> {
-  const given = (name: string) => read(name) !== undefined;
-  const wantsPostgres = withDatabase(descriptors)
-    .some((service) => !given(databaseUrlNames(service).service));
-  const wantsNats = !given("NATS_URL");
-  const folder = wantsPostgres || wantsNats
-    ? await takeDataFolder(read, Deno.args.includes("--fresh"))
-    : undefined;
-  if (folder) say(folder.place);
-  const [postgres, nats] = await Promise.all([
-    folder && wantsPostgres ? startPostgres({ dataDir: folder.postgres, say }) : undefined,
-    folder && wantsNats ? startNats({ storeDir: folder.nats, say }) : undefined,
-  ]);
-  const deaths = [["PostgreSQL", postgres], ["nats-server", nats]] as const;
-  return {
-    urls: {
-      ...(postgres ? { postgres: (login: Login) => postgres.urlOf(login) } : {}),
-      ...(nats ? { nats: nats.url } : {}),
-    },
-    folder,
-    administrator: postgres?.url,
-    deaths: deaths.flatMap(([name, server]) => server ? [endOf(name, server.exited)] : []),
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all([postgres?.close(), nats?.close()]);
-    },
-  };
-}
-
-function endOf(name: string, exited: Promise<number>): Promise<never> {
-  const death = exited.then((code) => {
-    throw new Error(
-      `${name} ended by itself with code ${code}; start again to continue with its data`,
-    );
-  });
-  death.catch(() => {}); // even when nothing waits for it yet, or any more
-  return death;
 }
 
 async function migrateAll(settings: Settings): Promise<void> {

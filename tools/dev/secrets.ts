@@ -4,7 +4,9 @@ import { writeSecret } from "../servers/password.ts";
 import type { DataFolder } from "./data_folder.ts";
 import type { Settings } from "./settings.ts";
 
-export async function keptSecrets(folder: DataFolder | undefined): Promise<Settings> {
+export async function keptSecrets(
+  folder: Pick<DataFolder, "secrets"> | undefined,
+): Promise<Settings> {
   if (!folder) return tokens(); // a key that is lost at the end would make given databases unreadable
   const kept = await Deno.readTextFile(folder.secrets).catch((error) => {
     if (error instanceof Deno.errors.NotFound) return undefined;

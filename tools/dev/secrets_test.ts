@@ -3,10 +3,7 @@ import { keptSecrets } from "./secrets.ts";
 
 Deno.test("secrets of an earlier version are kept, and those that it lacks are added once", async () => {
   const path = await Deno.makeTempDir({ prefix: "kenri-secrets-" });
-  const folder = {
-    ...{ path, place: path, postgres: path, nats: path, urls: path },
-    secrets: `${path}/secrets.json`,
-  };
+  const folder = { secrets: `${path}/secrets.json` };
   const earlier = { SENDER_TOKEN: "kept", NOTIFICATION_SENDER_TOKEN: "kept" };
   await Deno.writeTextFile(folder.secrets, JSON.stringify(earlier));
   const secrets = await keptSecrets(folder);

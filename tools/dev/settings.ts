@@ -12,6 +12,7 @@ type Services = Record<string, Service>;
 export interface ServerUrls {
   postgres?: (login: Login) => string;
   nats?: string;
+  redis?: string;
   issuer?: string | undefined;
 }
 
@@ -19,6 +20,7 @@ export interface ServerUrls {
 export const futureServers: ServerUrls = {
   postgres: ({ database }) => `postgres://owner@127.0.0.1:5432/${database}`,
   nats: "nats://127.0.0.1:4222",
+  redis: "redis://127.0.0.1:6379",
   issuer: "http://127.0.0.1:8086",
 };
 
@@ -33,6 +35,7 @@ export function devSettings(
   const settings: Settings = { ...secrets };
   for (const service of Object.values(services)) Object.assign(settings, ownSettings(service));
   if (urls.nats) settings["NATS_URL"] = urls.nats;
+  if (urls.redis) settings["REDIS_URL"] = urls.redis;
   if (urls.issuer) settings["GATEWAY_ISSUER"] = urls.issuer;
   for (const name of Object.keys(settings)) settings[name] = read(name) ?? settings[name] ?? "";
   for (const service of Object.values(services)) {

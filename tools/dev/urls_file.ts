@@ -5,6 +5,7 @@ import { databaseUrlNames, type Settings } from "./settings.ts";
 
 const urlNames = [
   "NATS_URL",
+  "REDIS_URL",
   ...withDatabase(services).map(databaseUrlNames).flatMap(({ service, owner }) => [service, owner]),
 ];
 

@@ -38,6 +38,7 @@ const env = {
   ...plantedSettings,
   KENRI_TEST_POSTGRES_URL: started.postgres.url,
   KENRI_TEST_NATS_URL: started.nats.url,
+  KENRI_TEST_REDIS_URL: started.redis.url,
 };
 const quietMs = new Map<string, number>();
 const trials = trees.map(({ path }): Trial => ({ tree: path, env, quietMs }));

@@ -1,4 +1,5 @@
 import { output } from "./output.ts";
+import { gatherProgram } from "./program_folder.ts";
 
 /** Debian 13; what it has newer than Debian 12 runs on Debian 12 as well. */
 const NEWER_RELEASE = "trixie";
@@ -9,6 +10,11 @@ export interface DebianPackage {
   program: string;
   /** The machine's own release may be too old, so a newer one is searched first. */
   newer: boolean;
+  /**
+   * It is fetched with all libraries that it needs, down to the C library, so that one of a newer
+   * release runs here too. The result is then a folder.
+   */
+  withLibraries?: true;
 }
 
 /**
@@ -35,13 +41,17 @@ export async function fromDebian(
 
 /** By default it uses the sources of the machine. */
 async function download(
-  { name, program }: DebianPackage,
+  { name, program, withLibraries }: DebianPackage,
   folder: string,
   sources: string[] | undefined,
 ): Promise<string> {
   await Deno.mkdir(`${folder}/lists/partial`, { recursive: true });
-  await Deno.mkdir(`${folder}/cache/archives/partial`, { recursive: true });
-  const options = [`Dir::State::Lists=${folder}/lists`, `Dir::Cache=${folder}/cache`];
+  await Deno.mkdir(`${folder}/cache`);
+  await Deno.mkdir(`${folder}/partial`);
+  const options = [
+    ...[`Dir::State::Lists=${folder}/lists`, `Dir::Cache=${folder}/cache`],
+    `Dir::Cache::Archives=${folder}`,
+  ];
   // As root apt would drop to a user who can't write here, and warn about it.
   if (Deno.uid() === 0) options.push("APT::Sandbox::User=root");
   if (sources) {
@@ -51,12 +61,19 @@ async function download(
   const apt = ["-q", ...options.flatMap((option) => ["-o", option])];
   // One unreachable source fails the update; the download shows whether it was needed.
   await output("apt-get", [...apt, "update"], folder).catch(() => {});
-  await output("apt-get", [...apt, "download", name], folder);
+  await output("apt-get", [...apt, ...withLibraries ? all(folder) : ["download"], name], folder);
   const files = await Array.fromAsync(Deno.readDir(folder), (entry) => entry.name);
-  const archive = files.find((file) => file.endsWith(".deb"));
-  if (!archive) throw new Error("apt-get left no package");
-  await output("dpkg", ["-x", archive, "package"], folder);
-  return `${folder}/package/${program}`;
+  const archives = files.filter((file) => file.endsWith(".deb"));
+  if (archives.length === 0) throw new Error("apt-get left no package");
+  for (const archive of archives) await output("dpkg", ["-x", archive, "package"], folder);
+  if (!withLibraries) return `${folder}/package/${program}`;
+  return await gatherProgram(`${folder}/package`, program, `${folder}/program`);
+}
+
+/** The package and all that it depends on, because an absent list says that nothing is installed. */
+function all(folder: string): string[] {
+  const nothing = ["-o", `Dir::State::Status=${folder}/status`];
+  return [...nothing, "--yes", "--no-install-recommends", "--download-only", "install"];
 }
 
 async function codename(): Promise<string | undefined> {

@@ -30,15 +30,16 @@ for (const [name, code] of [["a normal exit", ""], ["a crash", "throw new Error(
   });
 }
 
-/** Another process that starts both servers and a busy backend, and then runs the code. */
+/** Another process that starts all servers and a busy backend, and then runs the code. */
 async function startCaller(code: string) {
   const module = import.meta.resolve("./servers.ts");
   const script = `
     const { startServers } = await import("${module}");
     const { occupyBackend } = await import("${import.meta.resolve("./test_processes.ts")}");
-    const { postgres, nats } = await startServers();
-    const pids = [postgres.pid, nats.pid, await occupyBackend(postgres)];
-    console.log(JSON.stringify({ pids, folders: [postgres.dataDir, nats.storeDir] }));
+    const { postgres, nats, redis } = await startServers();
+    const pids = [postgres.pid, nats.pid, redis.pid, await occupyBackend(postgres)];
+    const folders = [postgres.dataDir, nats.storeDir, redis.dataDir];
+    console.log(JSON.stringify({ pids, folders }));
     ${code}
     Deno.exit();
   `;

@@ -1,5 +1,6 @@
 import { fromDebian } from "./debian_package.ts";
 import { CACHE, findProgram, makeFolderInCache, type Say } from "./find_program.ts";
+import { redisPackage } from "./find_redis_server.ts";
 import { runAs } from "./other_user.ts";
 
 /** The oldest servers that are supported: those of Debian 12. */
@@ -7,12 +8,13 @@ export interface OldestServers {
   /** The folder with PostgreSQL's programs. */
   postgresBin: string;
   natsServer: string;
+  redisServer: string;
 }
 
 const major = 15;
 const bin = `usr/lib/postgresql/${major}/bin`;
 
-/** It has a name of its own, so that it is not confused with the newest on PATH or in the cache. */
+/** They have names of their own, so that they are not confused with the newest on PATH or in the cache. */
 const natsServer = {
   name: "oldest-nats-server",
   setting: "KENRI_OLDEST_NATS_SERVER",
@@ -29,11 +31,24 @@ const natsServer = {
   advice: "Debian 12 has one (apt-get download nats-server; dpkg -x)",
 };
 
-/** Throws if there are none; only Debian 12 has both. */
+const redisServer = {
+  name: "oldest-redis-server",
+  setting: "KENRI_OLDEST_REDIS_SERVER",
+  version: /Redis server v=(7\.0\.[\w.-]+)/,
+  sources: [{
+    name: "Debian's package",
+    fetchInto: (folder: string, say: Say) =>
+      fromDebian({ ...redisPackage, newer: false }, folder, say),
+  }],
+  advice: "Debian 12 has one (apt-get install redis-server)",
+};
+
+/** Throws if one of them is not there; only Debian 12 has all. */
 export async function findOldestServers(say: Say): Promise<OldestServers> {
   return {
     postgresBin: await findOldestPostgres(say),
     natsServer: await findProgram(natsServer, say),
+    redisServer: await findProgram(redisServer, say),
   };
 }
 

@@ -1,15 +1,18 @@
 import { root } from "../root.ts";
+import { START } from "./program_folder.ts";
 
 export type Say = (line: string) => void;
 
 /** A program that is not part of the project, and the places to find it. */
 export interface Program {
   name: string;
+  /** Other names that it may have on PATH. */
+  otherNames?: string[];
   /** The variable that names its path. */
   setting: string;
-  /** Matches its output for `--version`; the first group is the version. */
+  /** Matches what a supported one prints for `--version`; the first group is the version. */
   version: RegExp;
-  /** Each fetches it into an empty folder and returns its path. */
+  /** Each fetches it into an empty folder and returns its path, or that of a folder with all it needs. */
   sources: { name: string; fetchInto: (folder: string, say: Say) => Promise<string> }[];
   /** What to do if it is not found anywhere. */
   advice: string;
@@ -37,20 +40,21 @@ async function fromSetting(program: Program, say: Say): Promise<string | undefin
   const path = Deno.env.get(setting);
   if (!path) return undefined;
   const version = await versionOf(program, path);
-  if (!version) throw new Error(`${setting} is "${path}", which is not a ${name}`);
+  if (!version) throw new Error(`${setting} is "${path}", which is no ${name} that can be used`);
   say(`${name} ${version}: "${path}", as ${setting} says`);
   return path;
 }
 
 async function fromPath(program: Program, say: Say): Promise<string | undefined> {
-  const { name } = program;
   // Debian puts servers into /usr/sbin, which is on root's PATH only.
-  for (const folder of [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin"]) {
-    const path = `${folder}/${name}`;
-    const version = await versionOf(program, path);
-    if (!version) continue;
-    say(`${name} ${version}: "${path}", found on PATH`);
-    return path;
+  const folders = [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin"];
+  for (const name of [program.name, ...program.otherNames ?? []]) {
+    for (const path of folders.map((folder) => `${folder}/${name}`)) {
+      const version = await versionOf(program, path);
+      if (!version) continue;
+      say(`${name} ${version}: "${path}", found on PATH`);
+      return path;
+    }
   }
   return undefined;
 }
@@ -60,7 +64,7 @@ async function fromCache(program: Program, say: Say): Promise<string | undefined
   const cached = files.filter((file) => file.startsWith(`${program.name}-`));
   const newestFirst = new Intl.Collator("en", { numeric: true });
   for (const file of cached.sort((a, b) => newestFirst.compare(b, a))) {
-    const path = `${CACHE}/${file}`;
+    const path = await programAt(`${CACHE}/${file}`);
     const version = await versionOf(program, path);
     if (!version) continue;
     say(`${program.name} ${version}: "${path}", from the project's cache`);
@@ -86,20 +90,28 @@ async function keep(
   try {
     say(`${name}: not on this machine yet, trying ${source}`);
     const fetched = await fetchInto(folder, say);
-    const version = await versionOf(program, fetched);
-    if (!version) throw new Error(`"${fetched}" does not run on this machine`);
+    const version = await versionOf(program, await programAt(fetched));
+    if (!version) throw new Error(`"${fetched}" does not run here, or is too old`);
     // Within one file system a rename is atomic: a second process at work sees all of it or
     // nothing.
     const kept = `${CACHE}/${name}-${version}`;
-    await Deno.rename(fetched, kept);
+    await Deno.rename(fetched, kept).catch(async (error) => {
+      // A folder does not take the place of another one, which such a process has just kept.
+      if (!await versionOf(program, await programAt(kept))) throw error;
+    });
     say(`${name} ${version}: "${kept}", from ${source}`);
-    return kept;
+    return await programAt(kept);
   } catch (error) {
     say(`${name}: ${source} did not work: ${error instanceof Error ? error.message : error}`);
     return undefined;
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+async function programAt(path: string): Promise<string> {
+  const isFolder = await Deno.stat(path).then((found) => found.isDirectory, () => false);
+  return isFolder ? `${path}/${START}` : path;
 }
 
 /** Makes a folder on the file system of the cache, so that files can be renamed into it. */

@@ -6,14 +6,15 @@ import { connectTo } from "./nats_client.ts";
 import { startNatsCluster } from "./nats_cluster.ts";
 import { runAs } from "./other_user.ts";
 import { startPostgres } from "./postgres.ts";
+import { redisCommand } from "./redis_client.ts";
 import { startServers } from "./servers.ts";
 
 const wrong = "0".repeat(48);
 
-Deno.test("PostgreSQL and NATS refuse a missing or wrong password", async () => {
+Deno.test("PostgreSQL, NATS and Redis refuse a missing or wrong password", async () => {
   await using servers = await startServers();
   await using other = await startServers();
-  const { postgres, nats } = servers;
+  const { postgres, nats, redis } = servers;
   assert.equal(await logIn(postgres.url), "postgres");
   for (const password of ["", wrong, new URL(other.postgres.url).password]) {
     const url = postgres.urlOf({ database: "postgres", password });
@@ -22,6 +23,12 @@ Deno.test("PostgreSQL and NATS refuse a missing or wrong password", async () => 
   await (await connectTo(nats.url)).close();
   for (const credentials of [{}, { user: "kenri", pass: wrong }]) {
     assert.match(await connectAs(nats.port, credentials), /Authorization/);
+  }
+  assert.equal(await redisCommand(redis.url, "PING"), "PONG");
+  for (const password of ["", wrong, new URL(other.redis.url).password]) {
+    const url = new URL(redis.url);
+    url.password = password;
+    await assert.rejects(redisCommand(url.href, "PING"), /NOAUTH|WRONGPASS/);
   }
 });
 
@@ -41,8 +48,8 @@ Deno.test({
 
 async function noPasswordIsShown(): Promise<void> {
   await using servers = await startServers();
-  const { postgres, nats } = servers;
-  for (const { url, pid } of [postgres, nats]) {
+  const { postgres, nats, redis } = servers;
+  for (const { url, pid } of [postgres, nats, redis]) {
     const { password } = new URL(url);
     const { stdout } = await runAs(undefined, "ps", ["-eww", "-o", "args"]);
     assert.match(stdout, /postgres -D/); // the list does have the arguments

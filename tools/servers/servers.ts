@@ -1,12 +1,14 @@
 import { type NatsServer, startNats } from "./nats.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { type RedisServer, startRedis } from "./redis.ts";
 
 export interface ServersOptions {
-  /** Keeps the data of both from run to run. Absent: both are temporary. */
+  /** Keeps the data of all from run to run. Absent: all are temporary. */
   dataDir?: string;
   postgresPort?: number;
   natsPort?: number;
-  /** The password of PostgreSQL's administrator and of NATS' only user. Absent: random ones. */
+  redisPort?: number;
+  /** That of PostgreSQL's administrator, and of the only users of NATS and Redis. Absent: random ones. */
   password?: string;
   postgresSettings?: Record<string, string>;
   say?: (line: string) => void;
@@ -15,14 +17,15 @@ export interface ServersOptions {
 export interface Servers extends AsyncDisposable {
   postgres: PostgresServer;
   nats: NatsServer;
-  /** Ends both for good and removes what was temporary. */
+  redis: RedisServer;
+  /** Ends all for good and removes what was temporary. */
   stop(): Promise<void>;
 }
 
-/** A real PostgreSQL and a real nats-server with JetStream, for as long as this process lives. */
+/** A real PostgreSQL, a real nats-server with JetStream and a real Redis, for as long as this process lives. */
 export async function startServers(options: ServersOptions = {}): Promise<Servers> {
   const { dataDir, say = () => {} } = options;
-  const [postgres, nats] = await bothOrNone(
+  const [postgres, nats, redis] = await allOrNone([
     timed(
       startPostgres({
         ...(dataDir && { dataDir: `${dataDir}/postgres` }),
@@ -42,11 +45,20 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
       }),
       say,
     ),
-  );
+    timed(
+      startRedis({
+        ...(dataDir && { dataDir: `${dataDir}/redis` }),
+        ...(options.password && { password: options.password }),
+        ...(options.redisPort && { port: options.redisPort }),
+        say,
+      }),
+      say,
+    ),
+  ]);
   const stop = async () => {
-    await Promise.all([postgres.close(), nats.close()]);
+    await Promise.all([postgres.close(), nats.close(), redis.close()]);
   };
-  return { postgres, nats, stop, [Symbol.asyncDispose]: stop };
+  return { postgres, nats, redis, stop, [Symbol.asyncDispose]: stop };
 }
 
 async function timed<S extends { address: string }>(
@@ -59,16 +71,14 @@ async function timed<S extends { address: string }>(
   return server;
 }
 
-/** If one doesn't start, the other is closed. */
-async function bothOrNone<A extends AsyncDisposable, B extends AsyncDisposable>(
-  first: Promise<A>,
-  second: Promise<B>,
-): Promise<[A, B]> {
+/** If one doesn't start, the others are closed. */
+async function allOrNone<Servers extends AsyncDisposable[]>(
+  starting: { [At in keyof Servers]: Promise<Servers[At]> },
+): Promise<Servers> {
   try {
-    return await Promise.all([first, second]);
+    return await Promise.all(starting) as Servers;
   } catch (error) {
-    const started = await Promise.allSettled([first, second]);
-    for (const result of started) {
+    for (const result of await Promise.allSettled(starting)) {
       if (result.status === "fulfilled") await result.value[Symbol.asyncDispose]();
     }
     throw error;

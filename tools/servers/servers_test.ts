@@ -4,12 +4,13 @@ import pg from "pg";
 import { startNats } from "./nats.ts";
 import { connectTo } from "./nats_client.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { redisCommand } from "./redis_client.ts";
 import { startServers } from "./servers.ts";
 import { isGone, occupyBackend } from "./test_processes.ts";
 import { until } from "./wait.ts";
 import { root } from "../root.ts";
 
-Deno.test("both servers answer as soon as they are ready", async () => {
+Deno.test("all servers answer as soon as they are ready", async () => {
   const lines: string[] = [];
   await using servers = await startServers({ say: (line) => lines.push(line) });
 
@@ -23,7 +24,9 @@ Deno.test("both servers answer as soon as they are ready", async () => {
   assert.equal(account.streams, 0);
   await connection.close();
 
-  for (const { address, url } of [servers.postgres, servers.nats]) {
+  assert.equal(await redisCommand(servers.redis.url, "DBSIZE"), 0);
+
+  for (const { address, url } of [servers.postgres, servers.nats, servers.redis]) {
     assert.equal(lines.filter((line) => line.startsWith(`${address} is ready after`)).length, 1);
     const { password } = new URL(url);
     assert.ok(password.length > 40 && !lines.join("\n").includes(password));
@@ -33,8 +36,9 @@ Deno.test("both servers answer as soon as they are ready", async () => {
 Deno.test("two servers of one kind get ports and data of their own", async () => {
   await using first = await startServers();
   await using second = await startServers();
-  const ports = [first, second].flatMap(({ postgres, nats }) => [postgres.port, nats.port]);
-  assert.equal(new Set(ports).size, 4);
+  const ports = [first, second]
+    .flatMap(({ postgres, nats, redis }) => [postgres.port, nats.port, redis.port]);
+  assert.equal(new Set(ports).size, 6);
   await query(first.postgres, "create table only_here (id int)");
   await assert.rejects(query(second.postgres, "select * from only_here"), /does not exist/);
 });
@@ -91,7 +95,7 @@ Deno.test("kill ends a backend that is too busy to handle signals", async () => 
 
 Deno.test("a server that was stopped with SIGSTOP is ended like any other", async () => {
   const servers = await startServers();
-  const pids = [servers.postgres.pid, servers.nats.pid];
+  const pids = [servers.postgres.pid, servers.nats.pid, servers.redis.pid];
   for (const pid of pids) Deno.kill(pid, "SIGSTOP");
   await servers.stop();
   assert.ok(pids.every(isGone));
@@ -112,8 +116,10 @@ Deno.test("data in a given folder is kept for the next caller", async () => {
     {
       await using servers = await startServers({ dataDir });
       await query(servers.postgres, "create table kept as select 1 as id");
+      await redisCommand(servers.redis.url, "SET", "kept", 1);
     }
     await using servers = await startServers({ dataDir });
+    assert.equal(await redisCommand(servers.redis.url, "GET", "kept"), "1");
     assert.deepEqual(await query(servers.postgres, "select id from kept"), [{ id: 1 }]);
   } finally {
     await Deno.remove(dataDir, { recursive: true });

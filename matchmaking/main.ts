@@ -1,0 +1,64 @@
+import type { StreamRow } from "@kenri/shared/outbox/stream/stream_source.ts";
+import { sourceScripts } from "@kenri/shared/outbox/stream/stream_source.ts";
+import { runService } from "@kenri/shared/process/service.ts";
+import { closeAll, openAccess, openNats, openRedis } from "@kenri/shared/process/service_parts.ts";
+import { aborted } from "@kenri/shared/process/signals.ts";
+import { Handover } from "@kenri/shared/queue/handover.ts";
+import { collectFromStream } from "@kenri/shared/telemetry/collected.ts";
+import { matchmakingApp } from "./app.ts";
+import { Changes } from "./changes.ts";
+import { readConfig } from "./config.ts";
+import { readFigures, toFigures } from "./figures.ts";
+import { keysOf } from "./keys.ts";
+import { matchTickets, Rings } from "./match_tickets.ts";
+import { program } from "./program.ts";
+import { publishEvents } from "./publish_events.ts";
+import { scripts } from "./scripts/scripts.ts";
+
+await runService(program, readConfig, (config, { log, abandon }) => {
+  const { modes, matching, outbox, stream } = config;
+  const store = openRedis(program, config, log, {
+    scripts: [...Object.values(scripts), ...sourceScripts],
+    confirmedBy: config.durable ? "MATCHMAKING_DURABLE" : undefined,
+  });
+  const nats = openNats(program, config, log, { needsNats: true });
+  const authenticator = openAccess(program, config, log);
+  const { redis, change } = store;
+  const toRelay = new Handover<StreamRow>();
+  const rings = new Rings(modes, toRelay.wake);
+  const changes = new Changes();
+  for (const mode of modes) {
+    redis.subscribe(keysOf(mode).changes, (message) => changes.announced(message));
+  }
+  collectFromStream(async () => toFigures(await readFigures(redis, modes)));
+  const app = matchmakingApp({
+    ...config,
+    ...{ redis, change, changes, rings, authenticator, log },
+    checks: { ...store.checks, ...nats.checks },
+  });
+  const relay = {
+    name: "relay",
+    run: (signal: AbortSignal) =>
+      publishEvents(
+        { redis, change, link: nats.link, toRelay, log, abandon },
+        modes,
+        { ...outbox, stream },
+        signal,
+      ),
+  };
+  const matchingOf = (mode: string) => ({
+    name: `matching in ${mode}`,
+    run: (signal: AbortSignal) =>
+      matchTickets({ redis, change, rings, log }, mode, matching, signal),
+  });
+  return {
+    app,
+    loops: [
+      ...store.loops,
+      ...(matching.enabled ? modes.map(matchingOf) : []),
+      relay,
+      { name: "waits", run: (signal) => aborted(signal).then(() => changes.close()) },
+    ],
+    close: () => closeAll(nats, store),
+  };
+});
