@@ -16,8 +16,8 @@ import { apiError, type Dependency, type DependencyCode, type Failure } from "./
 // error whose code names it.
 
 const times = {
-  // While it can't be asked about sessions, those are let in that ended just before, so it is asked
-  // again soon.
+  // While events of accounts may be missing nobody is let in without its answer, so it is asked again
+  // soon.
   account: { deadlineMs: 1_000, tryMs: 300, tries: 2, pauseMs: 1_000 },
   entitlement: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
   notification: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
