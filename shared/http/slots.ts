@@ -3,17 +3,18 @@ import { refusedBy } from "./limits.ts";
 
 // How many requests may be under way at once. Each kind of request has slots of its own, so that
 // requests without a credential, or with one that is not checked yet, can't use up the slots of
-// known callers.
+// known callers. Those of people who arrive to log in have no body, so no stranger can hold them
+// with a body that never comes.
 
-type Kind = "anonymous" | "unchecked" | "caller";
+type Kind = "anonymous" | "arriving" | "unchecked" | "caller";
 
 export class Slots {
   readonly #limits: Record<Kind, number>;
-  readonly #taken: Record<Kind, number> = { anonymous: 0, unchecked: 0, caller: 0 };
+  readonly #taken: Record<Kind, number> = { anonymous: 0, arriving: 0, unchecked: 0, caller: 0 };
 
   constructor(requestsAtOnce: number) {
-    const anonymous = Math.ceil(requestsAtOnce / 50);
-    this.#limits = { anonymous, unchecked: requestsAtOnce, caller: requestsAtOnce };
+    const [few, many] = [Math.ceil(requestsAtOnce / 50), requestsAtOnce];
+    this.#limits = { anonymous: few, arriving: few, unchecked: many, caller: many };
   }
 
   take(kind: Kind): void {
@@ -27,9 +28,12 @@ export class Slots {
 }
 
 function noSlot(kind: Kind): Error {
-  return kind === "anonymous"
-    ? refusedBy("strangers_at_once", unavailable("too many come without a credential, try again"))
-    : refusedBy("requests_at_once", unavailable("too many requests are under way, try again"));
+  return kind === "unchecked" || kind === "caller"
+    ? refusedBy("requests_at_once", unavailable("too many requests are under way, try again"))
+    : refusedBy(
+      kind === "arriving" ? "arrivals_at_once" : "strangers_at_once",
+      unavailable("too many come without a credential, try again"),
+    );
 }
 
 // The slot of one request from the network, until its answer has been sent. A health request needs
