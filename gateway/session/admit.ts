@@ -52,10 +52,10 @@ async function admit(
   const cookie = readCookie(context, cookies.session);
   const session = cookie === undefined ? undefined : await sessions.open(cookie);
   if (!session) throw noSession();
+  admitUser(session.userId); // before the check, which may ask the account service
   const { standing, state } = await check(session);
   if (standing === "ended" || !state) throw noSession();
   if (standing === "inactive") throw apiError("ACCOUNT_INACTIVE", "the account is suspended");
-  admitUser(session.userId);
   const { raw } = context.req;
   if (isUnsafe(raw.method)) csrf.verify(raw, session, publicUrl);
   context.set("visitor", true);
