@@ -1,7 +1,7 @@
 import type { Answer, Ask } from "@kenri/shared/http/ask_service.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import { z } from "zod";
-import type { DependencyClient } from "./dependencies.ts";
+import { type DependencyClient, unreadable } from "./dependencies.ts";
 import type { Session } from "./session/session.ts";
 
 // What the gateway asks the account service in its own name.
@@ -83,9 +83,9 @@ export function accountClient(account: DependencyClient): AccountClient {
       do {
         const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
         const path = `/v1/sessions/ended?${query}`;
-        const { value } = await ask(account, { method: "GET", path }, endedSchema);
-        yield* value.sessions;
-        cursor = value.next_cursor;
+        const page = await account.json({ method: "GET", path }, endedSchema);
+        yield* page.sessions;
+        cursor = page.next_cursor;
       } while (cursor !== undefined);
     },
     async endSession({ sessionId, userId, expiresAtMs }) {
@@ -124,7 +124,10 @@ async function ask<Value>(
   return { value: account.read(answer, schema), version: versionIn(answer) };
 }
 
-// By the version it is known which of two states of an account is the newer one.
+// By the version it is known which of two states of an account is the newer one. A proxy that packs an
+// answer makes its tag a weak one.
 function versionIn({ headers }: Answer): number {
-  return Number(/^"(\d+)"$/.exec(headers.get("ETag") ?? "")?.[1] ?? 0);
+  const [, version] = /^(?:W\/)?"(\d+)"$/.exec(headers.get("ETag") ?? "") ?? [];
+  if (version === undefined) throw unreadable("ACCOUNT");
+  return Number(version);
 }

@@ -81,7 +81,7 @@ function failed(dependency: Dependency, { failure, message, retryAfterSeconds }:
   return apiError(codeOf(dependency, failure), message, headers);
 }
 
-function unreadable(dependency: Dependency): ApiError {
+export function unreadable(dependency: Dependency): ApiError {
   const name = dependency.toLowerCase();
   return apiError(
     codeOf(dependency, "INVALID_RESPONSE"),
