@@ -48,9 +48,13 @@ export function sessionCheck(parts: SessionCheckParts): CheckSession {
   };
 }
 
-async function ask({ known, account }: SessionCheckParts, session: Session): Promise<Checked> {
+async function ask(parts: SessionCheckParts, session: Session): Promise<Checked> {
+  const { known, account } = parts;
+  const { generation } = known;
   const state = await account.stateOf(session);
   checkedBy.asked.inc();
+  // The answer may be older than the event for which the users were forgotten.
+  if (known.generation !== generation) return await ask(parts, session);
   // A 404 may also come from a proxy on the way, so it is not remembered.
   if (!state) return { standing: "ended", state: undefined };
   if (state.ended) known.end(session.sessionId, session.expiresAtMs);

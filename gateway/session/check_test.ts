@@ -82,6 +82,20 @@ Deno.test("a user whom the account service does not know is not let in, and is a
   assert.equal(known.standing(session), "valid");
 });
 
+Deno.test("an answer from before the users were forgotten is asked for again", async () => {
+  const known = new KnownAccounts({ ttlMs: 60_000 });
+  const answers = [active, { ...active, version: 4, status: "SUSPENDED" }];
+  const stateOf = () => {
+    const answer = answers.shift();
+    if (answers.length > 0) known.forgetUsers(); // the event of the suspension can't be read
+    return Promise.resolve(answer);
+  };
+  const feed = { ageMs: fresh, watermarkAgeMs: fresh };
+  const check = sessionCheck({ feed, known, account: { stateOf }, stalenessMs: 5_000 });
+  assert.equal((await check(session)).standing, "inactive");
+  assert.equal(known.standing(session), "inactive");
+});
+
 Deno.test("while events may be missing, nobody is let in without the account service", async () => {
   for (const setting of [{ ageMs: stale }, { watermarkAgeMs: stale }]) {
     const { known, standing } = stage({ ...setting, answer: unavailable() });
