@@ -16,8 +16,8 @@ import { apiError, type Dependency, type DependencyCode, type Failure } from "./
 // error whose code names it.
 
 const times = {
-  // While it can't be asked about sessions, those are let in that ended just before, so it is asked
-  // again soon.
+  // While events of accounts may be missing nobody is let in without its answer, so it is asked again
+  // soon.
   account: { deadlineMs: 1_000, tryMs: 300, tries: 2, pauseMs: 1_000 },
   entitlement: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
   notification: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
@@ -88,7 +88,7 @@ function failed(dependency: Dependency, error: AskFailed): ApiError {
   return apiError(codeOf(dependency, failure), message, headers);
 }
 
-function unreadable(dependency: Dependency): ApiError {
+export function unreadable(dependency: Dependency): ApiError {
   const name = dependency.toLowerCase();
   return apiError(
     codeOf(dependency, "INVALID_RESPONSE"),

@@ -52,8 +52,8 @@ async function admit(
   const cookie = readCookie(context, cookies.session);
   const session = cookie === undefined ? undefined : await sessions.open(cookie);
   if (!session) throw noSession();
+  admitUser(session.userId); // before the check, which may ask the account service
   const state = await requireStanding(check, session);
-  admitUser(session.userId);
   const { raw } = context.req;
   if (isUnsafe(raw.method)) csrf.verify(raw, session, publicUrl);
   context.set("visitor", true);
