@@ -50,6 +50,7 @@ await runService(program, readConfig, (config, { log }) => {
     known,
     login: {
       ...{ issuer: new Issuer(config.issuer, log), seals, cookies, account, publicUrl, rates, log },
+      ...{ sessions, known },
       beginSession: sessionBeginner({ cookies, sessions, options }),
       sessionMs: options.ttlMs,
       trustedProxies: config.trustedProxies,
