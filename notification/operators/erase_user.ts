@@ -1,4 +1,5 @@
 import { isKeyOf, keyPrefixOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import { matchmakingKeyPrefixOf } from "@kenri/proto/matchmaking/aggregate_key.ts";
 import { pointsKeyPrefixOf } from "@kenri/proto/points/aggregate_key.ts";
 import type { Inbox } from "@kenri/shared/inbox/inbox.ts";
 import {
@@ -8,7 +9,7 @@ import {
   recordErasure,
 } from "@kenri/shared/operators/erasure.ts";
 import { unavailable } from "@kenri/shared/http/errors.ts";
-import { listOf } from "@kenri/shared/postgres/sql.ts";
+import { listOf, sql } from "@kenri/shared/postgres/sql.ts";
 import {
   type Database,
   query,
@@ -17,6 +18,8 @@ import {
 } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import type { Notification } from "../notification.ts";
+import { keyOf } from "../key_of.ts";
+import { erasedPayload } from "./erased_payload.ts";
 import { countOrders, eraseOrders, lockOrders } from "./orders/erase_orders.ts";
 
 // Erases a user from notifications, dead letters, the copies of dead messages, orders and endpoints.
@@ -88,15 +91,13 @@ async function eraseNotifications(
 ): Promise<void> {
   await query(
     tx,
-    `update notifications
-     set user_id = $2,
-       aggregate_key = case
-         when payload_json ? 'unit' then $3 || (payload_json->>'unit')
-         else aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')) end,
-       payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
-     where user_id = $1
+    sql`update notifications
+     set user_id = ${pseudonym},
+       aggregate_key = coalesce(${keyOf(sql`payload_json`, sql`${pseudonym}`)},
+         aggregate_key_of(${pseudonym}, '')),
+       payload_json = ${erasedPayload(sql`payload_json`, pseudonym)}
+     where user_id = ${userId}
        and not unfinished -- those that just arrived belong to changes after the erasure`,
-    [userId, pseudonym, pointsKeyPrefixOf(pseudonym)],
   );
 }
 
@@ -113,10 +114,9 @@ async function countDeadLetters(tx: Transaction, userId: string): Promise<number
 async function eraseDeadLetters(tx: Transaction, { userId, pseudonym }: Erasure): Promise<void> {
   await query(
     tx,
-    `update notification_dlq
-     set payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
-     where payload_json->>'user_id' = $1`,
-    [userId, pseudonym],
+    sql`update notification_dlq
+     set payload_json = ${erasedPayload(sql`payload_json`, pseudonym)}
+     where payload_json->>'user_id' = ${userId}`,
   );
 }
 
@@ -134,11 +134,15 @@ function findCopies(tx: Transaction, userId: string): Promise<Copy[]> {
     `select dlq_id::text, message_subject as subject, message_body as body, message_headers->'aggregate_key'->>0 as key
      from notification_nats_dlq
      where position(convert_to($1, 'UTF8') in message_body) > 0
-       or starts_with(message_headers->'aggregate_key'->>0, $2)
-       or starts_with(message_headers->'aggregate_key'->>0, $3)`,
-    [userId, keyPrefixOf(userId), pointsKeyPrefixOf(userId)],
+       or message_headers->'aggregate_key'->>0 ^@ any($2::text[])`,
+    [userId, [keyPrefixOf(userId), ...otherPrefixesOf(userId)]],
   );
 }
+
+const otherPrefixesOf = (userId: string) => [
+  pointsKeyPrefixOf(userId),
+  matchmakingKeyPrefixOf(userId),
+];
 
 function isOf({ subject, body, key }: Copy, userId: string, decode: Decode): boolean {
   try {
@@ -148,7 +152,8 @@ function isOf({ subject, body, key }: Copy, userId: string, decode: Decode): boo
     // A copy that can't be read and has no key may contain the user anywhere.
     if (key === null) return true;
   }
-  return key !== null && (isKeyOf(userId, key) || key.startsWith(pointsKeyPrefixOf(userId)));
+  return key !== null &&
+    (isKeyOf(userId, key) || otherPrefixesOf(userId).some((prefix) => key.startsWith(prefix)));
 }
 
 // Marks the event as received. Otherwise the reconciliation would republish it with the user in it.
