@@ -1,6 +1,7 @@
 import { isKeyOf, keyPrefixOf } from "@kenri/proto/entitlement/aggregate_key.ts";
 import { matchmakingKeyPrefixOf } from "@kenri/proto/matchmaking/aggregate_key.ts";
 import { pointsKeyPrefixOf } from "@kenri/proto/points/aggregate_key.ts";
+import { lockNames } from "@kenri/shared/commands/locks.ts";
 import type { Inbox } from "@kenri/shared/inbox/inbox.ts";
 import {
   type Erased,
@@ -19,6 +20,7 @@ import {
 import type { Handler } from "hono";
 import type { Notification } from "../notification.ts";
 import { keyOf } from "../key_of.ts";
+import { countUnsentToPeers, eraseFromPeers, findMatches } from "./erase_peers.ts";
 import { erasedPayload } from "./erased_payload.ts";
 import { countOrders, eraseOrders, lockOrders } from "./orders/erase_orders.ts";
 
@@ -31,10 +33,12 @@ export function eraseUser(database: Database, decode: Decode): Handler {
 }
 
 async function erase(tx: Transaction, erasure: Erasure, decode: Decode): Promise<Erased> {
+  await lockNames(tx, ["erasures"]); // two peers have rows of each other
   await lockDeadLetters(tx, erasure.userId);
   const sending = await lockOrders(tx, erasure.userId);
   const { waiting: unsent, notifications } = await countNotifications(tx, erasure.userId);
-  const waiting = unsent + sending;
+  const matches = await findMatches(tx, erasure.userId);
+  const waiting = unsent + sending + await countUnsentToPeers(tx, erasure.userId, matches);
   if (waiting > 0) return { waiting, rows: {} };
   const copies = (await findCopies(tx, erasure.userId)).filter((copy) =>
     isOf(copy, erasure.userId, decode)
@@ -49,6 +53,7 @@ async function erase(tx: Transaction, erasure: Erasure, decode: Decode): Promise
   const isKnown = Object.values(rows).some((number) => number > 0);
   if (erasure.dryRun || !isKnown) return { waiting, rows };
   await recordErasure(tx, erasure, rows);
+  await eraseFromPeers(tx, erasure, matches);
   await eraseNotifications(tx, erasure);
   await eraseDeadLetters(tx, erasure);
   await dropCopies(tx, erasure, copies);
@@ -147,13 +152,18 @@ const otherPrefixesOf = (userId: string) => [
 function isOf({ subject, body, key }: Copy, userId: string, decode: Decode): boolean {
   try {
     const message = { subject: subject ?? "", header: () => undefined };
-    if (body) return decode({ ...message, data: body }).user_id === userId;
+    if (body) return namesUser(decode({ ...message, data: body }), userId);
   } catch {
     // A copy that can't be read and has no key may contain the user anywhere.
     if (key === null) return true;
   }
   return key !== null &&
     (isKeyOf(userId, key) || otherPrefixesOf(userId).some((prefix) => key.startsWith(prefix)));
+}
+
+function namesUser({ user_id, payload }: Notification, userId: string): boolean {
+  const peers = "peer_user_ids" in payload ? payload.peer_user_ids : [];
+  return user_id === userId || [peers].flat().includes(userId);
 }
 
 // Marks the event as received. Otherwise the reconciliation would republish it with the user in it.
