@@ -13,7 +13,7 @@ import {
   startReplica,
   ticket,
 } from "../support/matchmaking.ts";
-import { call } from "../support/api.ts";
+import { assertError, call } from "../support/api.ts";
 import { redisUrlFor, rulesOf, startGuardedRedis } from "../support/redis_users.ts";
 import { plantedPassword } from "../../tools/planted.ts";
 
@@ -151,6 +151,19 @@ Deno.test("Redis refuses the user other keys, channels and commands, also from w
     ),
     "1",
   );
+});
+
+Deno.test("while a right is missing, calls get 503, and afterwards users are matched", async () => {
+  await using redis = await startGuardedRedis();
+  await using service = await startMatchmaking({ REDIS_URL: redisUrlFor("matchmaking", redis) });
+  for (const right of ["hset", "evalsha"]) { // within a script, and to call one
+    await redisCommand(redis.url, "ACL", "SETUSER", "matchmaking", `-${right}`);
+    assertError(await join(service, "ann"), 503, "MATCHMAKING_UNAVAILABLE");
+    await redisCommand(redis.url, "ACL", "SETUSER", "matchmaking", `+${right}`);
+  }
+  const ann = await joined(service, "ann");
+  await joined(service, "bob");
+  assert.equal((await ticket(service, "ann", ann, "?wait=10s")).json.status, "MATCHED");
 });
 
 Deno.test("deploy/redis.sh starts a Redis that asks everybody for a password and keeps its data", async () => {
