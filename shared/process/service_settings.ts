@@ -19,18 +19,7 @@ import {
 import { type WorkerOptions, workerOptions, workerSettings } from "../queue/worker_settings.ts";
 import { logSettings, type UserIds } from "./log.ts";
 import { databaseUrl, natsUrls } from "./server_urls.ts";
-import {
-  count,
-  duration,
-  flag,
-  host,
-  maxTimerMs,
-  type NamedPage,
-  number,
-  pageUrls,
-  port,
-  text,
-} from "./setting_kinds.ts";
+import { count, duration, flag, host, maxTimerMs, number, port, text } from "./setting_kinds.ts";
 import { notAbove, type Prefixed, prefixed, unprefixed } from "./settings.ts";
 
 // The settings of a service by what it has: every service has `serviceSettings`, and those of a
@@ -70,9 +59,6 @@ const ownSettings = (httpPort: number) => ({
   "debug.enabled": flag().prefault("false").describe(
     "Whether operators can inspect and change data, with the scopes for it",
   ),
-  "console.peer-url": pageUrls().optional().describe(
-    "Consoles of other services, for links: a URL, or several as `name=URL`, separated by commas",
-  ),
 });
 
 type OwnSettings = ReturnType<typeof ownSettings>;
@@ -93,7 +79,6 @@ export interface ServiceConfig {
   access: AccessOptions;
   rate: RateOptions | undefined;
   debug: boolean;
-  consolePeers: NamedPage[]; // the consoles of other services, for links
   logUserIds: UserIds;
   shutdownGraceMs: number;
 }
@@ -112,7 +97,6 @@ function serviceConfig<Service extends string>(
     access: accessOptions(settings),
     rate: rateOf(settings),
     debug: own["debug.enabled"],
-    consolePeers: own["console.peer-url"] ?? [],
     logUserIds: settings["log.user-ids"],
     shutdownGraceMs: settings["shutdown.grace"],
   };
