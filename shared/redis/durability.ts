@@ -28,6 +28,9 @@ export async function checkDurability(
   }
   const policy = await ask(["CONFIG", "GET", "appendfsync"]).catch(() => undefined);
   const [, known] = /appendfsync\W+(always|everysec|no)/.exec(JSON.stringify(policy) ?? "") ?? [];
+  if (confirmedBy && known === "no") {
+    throw new StartRefused(`${confirmedBy} needs appendfsync to be always or everysec in Redis`);
+  }
   if (confirmedBy || known === "always") return;
   warn(
     known === "no"
