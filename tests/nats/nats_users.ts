@@ -16,6 +16,7 @@ export type User =
   | "account"
   | "entitlement"
   | "gateway"
+  | "matchmaking"
   | "notification"
   | "provision"
   | "operator";
@@ -40,6 +41,9 @@ export const names = {
   durable: "notification-entitlement-consumer",
   accountStream: "account-events",
   accountSubject: "account.events",
+  matchmakingStream: "matchmaking-events",
+  matchmakingSubject: "matchmaking.events",
+  matchmakingDurable: "notification-matchmaking-consumer",
 };
 
 export const nameSettings: Settings = {
@@ -50,6 +54,7 @@ export const nameSettings: Settings = {
   NOTIFICATION_NATS_SUBJECT: names.subject,
   NOTIFICATION_NATS_POINTS_SUBJECT: names.pointsSubject,
   NOTIFICATION_NATS_DURABLE: names.durable,
+  NOTIFICATION_MATCHMAKING_ENABLED: "true",
 };
 
 export async function withUser<Result>(
