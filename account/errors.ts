@@ -1,4 +1,4 @@
-import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
+import { apiErrors, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
 
 // The HTTP status of every error code that this service may answer with.
 export const statusOfCode = {
@@ -10,8 +10,6 @@ export const statusOfCode = {
 
 export type ErrorCode = keyof typeof statusOfCode;
 
-export function apiError(code: ErrorCode, message: string): ApiError {
-  return new ApiError({ code, status: statusOfCode[code] }, message);
-}
+export const apiError = apiErrors(statusOfCode);
 
 export const userNotFound = "user not found";

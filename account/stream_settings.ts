@@ -1,20 +1,16 @@
 import type { NatsUse } from "@kenri/shared/nats/nats_use.ts";
-import { streamOf } from "@kenri/shared/nats/stream_settings.ts";
+import { eventStreamSettingsOf, streamOf } from "@kenri/shared/nats/stream_settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import { watermarkSubject } from "@kenri/shared/nats/watermark_subject.ts";
-import { duration, natsName, natsSubject } from "@kenri/shared/process/setting_kinds.ts";
 import { prefixed } from "@kenri/shared/process/settings.ts";
 import type { z } from "zod";
 
 // The stream of events, by the settings of this service. `deno task provision` reads them as well.
 
-export const streamSettings = prefixed("account.nats", {
-  "subject": natsSubject().prefault("account.events").describe("Subject of the events"),
-  "stream": natsName().prefault("account-events").describe("Stream of the events"),
-  "duplicate-window": duration().prefault("2m").describe(
-    "How long JetStream itself removes duplicates",
-  ),
-});
+export const streamSettings = prefixed(
+  "account.nats",
+  eventStreamSettingsOf({ subject: "account.events", stream: "account-events" }),
+);
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
 

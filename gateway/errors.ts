@@ -1,4 +1,4 @@
-import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
+import { apiErrors, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
 
 // The HTTP status of every error code that the gateway may answer with.
 
@@ -46,10 +46,4 @@ export const statusOfCode = {
 
 export type ErrorCode = keyof typeof statusOfCode;
 
-export function apiError(
-  code: ErrorCode,
-  message: string,
-  headers: Record<string, string> = {},
-): ApiError {
-  return new ApiError({ code, status: statusOfCode[code] }, message, headers);
-}
+export const apiError = apiErrors(statusOfCode);

@@ -1,4 +1,4 @@
-import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
+import { type ApiError, apiErrors, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
 
 // The HTTP status of every error code that this service may answer with.
 export const statusOfCode = {
@@ -12,13 +12,7 @@ export const statusOfCode = {
 
 export type ErrorCode = keyof typeof statusOfCode;
 
-export function apiError(
-  code: ErrorCode,
-  message: string,
-  headers: Record<string, string> = {},
-): ApiError {
-  return new ApiError({ code, status: statusOfCode[code] }, message, headers);
-}
+export const apiError = apiErrors(statusOfCode);
 
 export const badRequest = (message: string): ApiError =>
   apiError("MATCHMAKING_BAD_REQUEST", message);

@@ -137,7 +137,7 @@ function bucketOf(attributes: Record<string, unknown>, name: string | undefined)
   throw badRequest(`attributes.${name} must be text of at most ${maxBucketLength} characters`);
 }
 
-interface Wish {
+export interface Wish {
   mode: string;
   userId: string;
   key: string;
@@ -145,8 +145,8 @@ interface Wish {
   bucket: string;
 }
 
-async function makeTicket(
-  { change, rules }: JoinParts,
+export async function makeTicket(
+  { change, rules }: Pick<JoinParts, "change" | "rules">,
   { mode, userId, key, attributes, bucket }: Wish,
   { traceId, traceparent }: Trace,
 ): Promise<Found & { isNew: boolean }> {

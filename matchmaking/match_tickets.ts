@@ -59,6 +59,8 @@ export class Rings {
   }
 }
 
+const retryMs = 200;
+
 // One loop for each mode, so that a flood in one mode does not hold up the others.
 export async function matchTickets(
   parts: MatchingParts,
@@ -68,18 +70,20 @@ export async function matchTickets(
 ): Promise<void> {
   const round: Round = { mode, pollsAt: -Infinity, expiresAt: -Infinity };
   const trouble = new Trouble(
-    (reason) => parts.log.warn("Matching in {mode} paused: {reason}", { mode, reason }),
-    () => parts.log.info("Matching in {mode} resumed", { mode }),
+    (reason) => parts.log.error("Tickets in {mode} can't be matched: {reason}", { mode, reason }),
+    () => parts.log.info("Tickets in {mode} can be matched again", { mode }),
   );
   while (!stop.aborted) {
+    await parts.redis.connects(stop);
     try {
       const idleMs = await runOnce(parts, options, round);
       trouble.works("matching");
       if (idleMs > 0) await parts.rings.wait(mode, idleMs, stop);
     } catch (error) {
+      // The link reports that Redis is unavailable.
       if (error instanceof RedisUnavailable) countDependencyError("redis");
-      trouble.fails("matching", error);
-      await pause(options.pollIntervalMs, stop);
+      else trouble.fails("matching", error);
+      await pause(retryMs, stop);
     }
   }
 }
@@ -123,19 +127,27 @@ async function pairAll(
   mode: string,
   bucket: string,
 ): Promise<void> {
-  const keys = [...commonKeys(mode), queueOf(mode, bucket), keysOf(mode).buckets];
-  const args = [`${batchSize}`, bucket];
   for (;;) {
-    const reply = await change({ script: scripts.pair, keys, args });
-    const [popped, waitsMs, expired, invalid] = reply as [number, number[], number, number];
-    observeMatched(waitsMs);
-    countEnded("expired", expired);
-    countEnded("invalid", invalid);
-    const changed = waitsMs.length + expired + invalid;
+    const { popped, changed } = await pairOnce(change, mode, bucket, batchSize);
     if (changed > 0) rings.announced();
     // A full batch that changed nothing would be the same again.
     if (popped < batchSize || changed === 0) return;
   }
+}
+
+export async function pairOnce(
+  change: MakeChange,
+  mode: string,
+  bucket: string,
+  batchSize: number,
+): Promise<{ popped: number; changed: number }> {
+  const keys = [...commonKeys(mode), queueOf(mode, bucket), keysOf(mode).buckets];
+  const reply = await change({ script: scripts.pair, keys, args: [`${batchSize}`, bucket] });
+  const [popped, waitsMs, expired, invalid] = reply as [number, number[], number, number];
+  observeMatched(waitsMs);
+  countEnded("expired", expired);
+  countEnded("invalid", invalid);
+  return { popped, changed: waitsMs.length + expired + invalid };
 }
 
 // Returns in how many ms the next ticket is due.

@@ -29,7 +29,7 @@ export interface PublishParts {
 export const group = "relay";
 
 // Publishes the events of all modes.
-export function publishEvents(
+export async function publishEvents(
   { redis, change, ...parts }: PublishParts,
   modes: readonly string[],
   options: Omit<RelayOptions, "types">,
@@ -45,7 +45,8 @@ export function publishEvents(
       publishDelay.observe((waitedMs + ackedAt - claimedAt) / 1_000),
   });
   const types = eventTypes(options.stream);
-  return runRelay({ ...parts, openSource }, { ...options, types }, stop);
+  await redis.connects(stop);
+  await runRelay({ ...parts, openSource }, { ...options, types }, stop);
 }
 
 export function eventTypes({ subjects: [subject] }: Pick<WantedStream, "subjects">): EventTypes {

@@ -1,19 +1,15 @@
 import type { NatsUse } from "@kenri/shared/nats/nats_use.ts";
-import { streamOf } from "@kenri/shared/nats/stream_settings.ts";
+import { eventStreamSettingsOf, streamOf } from "@kenri/shared/nats/stream_settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
-import { duration, natsName, natsSubject } from "@kenri/shared/process/setting_kinds.ts";
 import { prefixed } from "@kenri/shared/process/settings.ts";
 import type { z } from "zod";
 
 // The stream of events, by the settings of this service. `deno task provision` reads them as well.
 
-export const streamSettings = prefixed("matchmaking.nats", {
-  "subject": natsSubject().prefault("matchmaking.events").describe("Subject of the events"),
-  "stream": natsName().prefault("matchmaking-events").describe("Stream of the events"),
-  "duplicate-window": duration().prefault("2m").describe(
-    "How long JetStream itself removes duplicates",
-  ),
-});
+export const streamSettings = prefixed(
+  "matchmaking.nats",
+  eventStreamSettingsOf({ subject: "matchmaking.events", stream: "matchmaking-events" }),
+);
 
 type Settings = z.output<z.ZodObject<typeof streamSettings>> & { "nats.replicas": number };
 

@@ -1,4 +1,4 @@
-import { ApiError, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
+import { type ApiError, apiErrors, statusOfCode as shared } from "@kenri/shared/http/errors.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 
 // The HTTP status of every error code that this service may answer with.
@@ -13,13 +13,7 @@ export const statusOfCode = {
 
 export type ErrorCode = keyof typeof statusOfCode;
 
-export function apiError(
-  code: ErrorCode,
-  message: string,
-  headers: Record<string, string> = {},
-): ApiError {
-  return new ApiError({ code, status: statusOfCode[code] }, message, headers);
-}
+export const apiError = apiErrors(statusOfCode);
 
 // Only an operator can change this, so it is not worth trying again soon.
 const retryAfterSeconds = 60;

@@ -6,6 +6,7 @@ export const inContainers = [
   "tests/changes/api_test.ts",
   "tests/changes/changes_concurrency_test.ts",
   "tests/database/made_roles_test.ts",
+  "tests/matchmaking/match_test.ts",
   "tests/database/migration_history_test.ts",
   "tests/database/migrations_test.ts",
   "tests/process/pipeline_test.ts",

@@ -26,10 +26,9 @@ for _, other in ipairs(redis.call('ZRANGE', of_user, 0, -1)) do
 end
 if waiting >= most_waiting then return { 'queued' } end
 
-if tonumber(redis.call('GET', joins) or '0') >= most_joins then
-  return { 'too many', redis.call('PTTL', joins) }
-end
-if redis.call('INCR', joins) == 1 then redis.call('PEXPIRE', joins, ticket_ttl + result_ttl) end
+local joined = redis.call('INCR', joins)
+if joined == 1 then redis.call('PEXPIRE', joins, ticket_ttl + result_ttl) end
+if joined > most_joins then return { 'too many', redis.call('PTTL', joins) } end
 
 local expires = now + ticket_ttl
 redis.call('HSET', tickets .. id, 'user_id', user_id, 'mode', mode, 'status', 'QUEUED',

@@ -10,14 +10,13 @@ local function match_of(one, other)
     string.sub(hex, 13, 15), string.sub(hex, 16, 18), string.sub(hex, 19, 30))
 end
 
-local changed, waits = {}, {}
+local changed, matched, waits = {}, {}, {}
 local function match(ticket, peer, match_id)
   local peers = cjson.encode({ peer.user_id })
-  redis.call('ZREM', expiring, ticket.id)
   redis.call('HSET', tickets .. ticket.id, 'status', 'MATCHED', 'match_id', match_id, 'peers', peers,
     'matched_ms', now)
   announce(ticket, 'MatchFound', 'match_id', match_id, 'peers', peers)
-  changed[#changed + 1] = ticket.id
+  matched[#matched + 1] = ticket.id
   waits[#waits + 1] = now - ticket.created_ms
 end
 
@@ -46,5 +45,7 @@ end
 for at = first, #alone do redis.call('ZADD', queue, alone[at].score, alone[at].id) end
 
 if ARGV[2] ~= '' and redis.call('EXISTS', queue) == 0 then redis.call('SREM', buckets, ARGV[2]) end
+if #matched > 0 then redis.call('ZREM', expiring, unpack(matched)) end
 publish(changed)
+publish(matched)
 return { #popped / 2, waits, ended.expired, ended.invalid }

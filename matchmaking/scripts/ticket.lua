@@ -53,11 +53,13 @@ local function expire(ticket)
   announce(ticket, 'TicketExpired')
 end
 
--- Its key may be missing, or be of another kind.
+-- Its key may be missing, or be of another kind. What damaged it may have removed its time to live.
 local function invalidate(ticket)
   leave(ticket)
-  if redis.call('EXISTS', tickets .. ticket.id) == 1 then
-    redis.pcall('HSET', tickets .. ticket.id, 'status', 'INVALID')
+  local key = tickets .. ticket.id
+  if redis.call('EXISTS', key) == 1 then
+    redis.pcall('HSET', key, 'status', 'INVALID')
+    if redis.call('PTTL', key) < 0 then redis.call('PEXPIRE', key, 600000) end
   end
   ticket.status = 'INVALID'
   announce(ticket, 'TicketInvalid')

@@ -47,6 +47,14 @@ export class ApiError extends Error {
   }
 }
 
+/** Makes the errors of a service with codes of its own. */
+export function apiErrors<Codes extends Record<string, ContentfulStatusCode>>(
+  statusOfCode: Codes,
+): (code: keyof Codes & string, message: string, headers?: Record<string, string>) => ApiError {
+  return (code, message, headers) =>
+    new ApiError({ code, status: statusOfCode[code] as ContentfulStatusCode }, message, headers);
+}
+
 // The caller may repeat the request with the same idempotency key after these seconds.
 export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
   return new ApiError("SERVICE_UNAVAILABLE", message, { "Retry-After": `${retryAfterSeconds}` });

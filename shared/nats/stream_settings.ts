@@ -3,14 +3,26 @@ import { duration, natsName, natsSubject } from "../process/setting_kinds.ts";
 import { type Prefixed, unprefixed } from "../process/settings.ts";
 import type { WantedStream } from "./streams.ts";
 
+const meanings = { subject: "Subject of the events", stream: "Stream of the events" };
+
 // Each service that publishes or consumes events has these, under its own name.
 export const eventStreamSettings = {
-  "subject": natsSubject().describe("Subject of the events"),
-  "stream": natsName().describe("Stream of the events"),
+  "subject": natsSubject().describe(meanings.subject),
+  "stream": natsName().describe(meanings.stream),
   "duplicate-window": duration().prefault("2m").describe(
     "How long JetStream itself removes duplicates",
   ),
 };
+
+/** The same with names that need not be set. */
+// deno-lint-ignore explicit-module-boundary-types
+export function eventStreamSettingsOf(usual: { subject: string; stream: string }) {
+  return {
+    ...eventStreamSettings,
+    "subject": natsSubject().prefault(usual.subject).describe(meanings.subject),
+    "stream": natsName().prefault(usual.stream).describe(meanings.stream),
+  };
+}
 
 type Values = z.output<z.ZodObject<typeof eventStreamSettings>>;
 

@@ -1,3 +1,4 @@
+import { ErrorReply } from "@redis/client";
 import { reasonOf } from "../process/reason.ts";
 
 // Redis is down, starting, full or too slow, or it does not let us in. The same call may succeed later.
@@ -22,8 +23,7 @@ const states =
 // Undefined if the call itself was wrong.
 export function refusalOf(error: unknown): RedisUnavailable | undefined {
   if (error instanceof RedisUnavailable) return error;
-  const isAnswer = error instanceof Error && error.constructor.name === "SimpleError";
   const reason = reasonOf(error);
-  if (!isAnswer) return new RedisUnavailable(reason, { cause: error });
+  if (!(error instanceof ErrorReply)) return new RedisUnavailable(reason, { cause: error });
   return states.test(reason) ? new RedisUnavailable(reason, { cause: error }) : undefined;
 }

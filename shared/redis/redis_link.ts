@@ -32,6 +32,7 @@ type Listener = (message: string) => void;
 // A server that does not answer for this long is treated as lost. A frozen one keeps its connections.
 const answerMs = 3_000;
 const retryMs = 200;
+const pollMs = 20;
 const reportEveryMs = 30_000;
 
 const errors = counter(
@@ -62,11 +63,16 @@ export class RedisLink {
     return await this.command(["PING"]).then(() => true, () => false);
   }
 
+  // Waits for a connection, for loops that can do nothing without one.
+  async connects(stop: AbortSignal): Promise<void> {
+    while (!this.connected && !stop.aborted) await pause(pollMs, stop);
+  }
+
   // Keeps a connection until the signal. A loop of the service.
   async run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       try {
-        const lost = await this.#connect();
+        const { lost } = await this.#connect();
         await Promise.race([lost, aborted(stop)]);
         if (!stop.aborted) this.#log.warn("Redis connection lost");
       } catch (error) {
@@ -127,8 +133,8 @@ export class RedisLink {
     }
   }
 
-  // Resolves when the connection is ready, with a promise of its end.
-  async #connect(): Promise<Promise<void>> {
+  // Resolves when the connection is ready.
+  async #connect(): Promise<{ lost: Promise<void> }> {
     const client = newClient(this.#options);
     const lost = Promise.withResolvers<void>();
     client.on("error", () => {}); // each call reports its own failure
@@ -144,7 +150,7 @@ export class RedisLink {
     this.#reportedAt = -Infinity;
     const { hostname, port } = new URL(this.#options.url);
     this.#log.info("Connected to Redis at {server}", { server: `${hostname}:${port || 6379}` });
-    return lost.promise.then(() => this.#drop(client));
+    return { lost: lost.promise.then(() => this.#drop(client)) };
   }
 
   async #prepare(client: Client): Promise<void> {

@@ -38,6 +38,7 @@ export function startDev(folder: DataFolder, settings: Settings = {}, args: stri
     ACCOUNT_HTTP_PORT: `${freePort()}`,
     ENTITLEMENT_HTTP_PORT: `${freePort()}`,
     GATEWAY_HTTP_PORT: `${freePort()}`,
+    MATCHMAKING_HTTP_PORT: `${freePort()}`,
     NOTIFICATION_HTTP_PORT: `${freePort()}`,
     SENDER_HTTP_PORT: `${freePort()}`,
     KENRI_ISSUER_PORT: `${freePort()}`,

@@ -9,7 +9,7 @@ import { redisCommand, redisUrl } from "../support/redis.ts";
 import { dataFolder } from "./dev.ts";
 import { natsUrl } from "../support/streams.ts";
 
-const services: Record<string, Service & { usesRedis: boolean }> = {
+const services: Record<string, Service> = {
   sender: { ...sender, usesRedis: true },
 };
 

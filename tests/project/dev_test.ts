@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { call, grant, list } from "../support/api.ts";
 import { dropDatabase, dropRole, uniqueName, urlOf } from "../support/databases.ts";
 import { dataFolder, type Dev, processesOf, startDev } from "./dev.ts";
+import { freshRedis } from "../support/redis.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -129,12 +130,14 @@ Deno.test({
   ignore,
   fn: async () => {
     await using folder = await dataFolder();
+    await using redis = await freshRedis();
     const database = uniqueName("dev");
     const stream = uniqueName("dev");
     const url = urlOf({ database, user: database, password: plantedPassword });
     {
       await using dev = startDev(folder, {
         NATS_URL: natsUrl,
+        REDIS_URL: redis.url,
         ACCOUNT_DATABASE_URL: url.replaceAll(database, `${database}_a`),
         ACCOUNT_MIGRATION_DATABASE_URL: urlOf({ database: `${database}_a` }),
         ACCOUNT_NATS_STREAM: `${stream}_a`,
@@ -145,6 +148,8 @@ Deno.test({
         ENTITLEMENT_MIGRATION_DATABASE_URL: urlOf({ database }),
         ENTITLEMENT_NATS_STREAM: stream,
         ENTITLEMENT_NATS_SUBJECT: `${stream}.events`,
+        MATCHMAKING_NATS_STREAM: `${stream}_m`,
+        MATCHMAKING_NATS_SUBJECT: `${stream}_m.events`,
         NOTIFICATION_DATABASE_URL: url.replaceAll(database, `${database}_n`),
         NOTIFICATION_MIGRATION_DATABASE_URL: urlOf({ database: `${database}_n` }),
         NOTIFICATION_NATS_STREAM: stream,
@@ -161,7 +166,7 @@ Deno.test({
       await dropDatabase(name);
       await dropRole(name);
     }
-    for (const name of [stream, `${stream}_a`]) await deleteStream(natsUrl, name);
+    for (const name of [stream, `${stream}_a`, `${stream}_m`]) await deleteStream(natsUrl, name);
   },
 });
 

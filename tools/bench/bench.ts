@@ -15,6 +15,8 @@ import { beforeFutureOf, fullOf, heldOf, hotOf, insteadOf, replicasOf } from "./
 import { startLatency } from "./latency.ts";
 import { machineFacts } from "./machine.ts";
 import { plotOf } from "./plot.ts";
+import { startJoin, startPair } from "./join.ts";
+import { startMatchLatency } from "./match_latency.ts";
 import { startMe } from "./me.ts";
 import { startOrders, startOrdersBesideDead, startOrdersByKey } from "./orders.ts";
 import { startProfile } from "./profile.ts";
@@ -72,6 +74,9 @@ const works: Record<string, StartWork> = {
   me: startMe,
   profile: startProfile,
   suspension: startSuspension,
+  join: startJoin,
+  pair: startPair,
+  "match-latency": startMatchLatency,
   soak: startSoak,
 };
 const onlyWhenNamed = ["soak", "due-broker", "due-exact-broker", "due-crash"];

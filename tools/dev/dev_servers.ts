@@ -15,7 +15,7 @@ export interface DevServers extends AsyncDisposable {
 
 /** Starts the servers that the services use and the settings do not name. */
 export async function startWhatIsMissing(
-  services: Record<string, Service & { usesRedis?: boolean }>,
+  services: Record<string, Service>,
   read: (name: string) => string | undefined,
   fresh: boolean,
   say: (line: string) => void,

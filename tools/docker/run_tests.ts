@@ -1,16 +1,20 @@
-// deno task test:docker: the tests that are about PostgreSQL and NATS, on servers in containers.
+// deno task test:docker: the tests that are about PostgreSQL, NATS and Redis, on servers in containers.
 // Arguments go to `deno test` in place of those files.
 //
 // This folder has a lock of its own, because testcontainers brings a hundred and fifty packages
 // that nobody else needs: in the common lock they would more than triple every first start.
 import { NatsContainer, type StartedNatsContainer } from "@testcontainers/nats";
 import { PostgreSqlContainer, type StartedPostgreSqlContainer } from "@testcontainers/postgresql";
+import { GenericContainer, type StartedTestContainer, Wait } from "testcontainers";
 import { inContainers } from "../server_tests.ts";
 
 const images = {
   postgres: Deno.env.get("KENRI_TEST_POSTGRES_IMAGE") ?? "postgres:17.10",
   nats: Deno.env.get("KENRI_TEST_NATS_IMAGE") ?? "nats:2.10.29-alpine",
+  redis: Deno.env.get("KENRI_TEST_REDIS_IMAGE") ?? "redis:8.0.2-alpine",
 };
+
+const redisPort = 6379;
 
 // The module's own user and password are the same for everyone, so they keep nobody out.
 class OpenNatsContainer extends NatsContainer {
@@ -32,27 +36,38 @@ function startNats(): Promise<StartedNatsContainer> {
   return new OpenNatsContainer(images.nats).start();
 }
 
-async function runTests(postgresUrl: string, natsUrl: string): Promise<number> {
+/** As tools/servers/redis.ts configures it, but for the password. */
+function startRedis(): Promise<StartedTestContainer> {
+  return new GenericContainer(images.redis)
+    .withCommand(["redis-server", "--databases", "4096", "--save", "", "--appendonly", "yes"])
+    .withExposedPorts(redisPort)
+    .withWaitStrategy(Wait.forLogMessage("Ready to accept connections"))
+    .start();
+}
+
+async function runTests(urls: Record<string, string>): Promise<number> {
   const tests = Deno.args.length > 0 ? Deno.args : ["--parallel", ...inContainers];
   const { code } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--allow-all", "tools/run_tests.ts", ...tests],
     cwd: new URL("../..", import.meta.url),
-    env: { KENRI_TEST_POSTGRES_URL: postgresUrl, KENRI_TEST_NATS_URL: natsUrl },
+    env: urls,
     stdin: "null",
   }).spawn().status;
   return code;
 }
 
 async function run(): Promise<number> {
-  console.log(`Starting ${images.postgres} and ${images.nats}`);
+  console.log(`Starting ${Object.values(images).join(", ")}`);
   await using containers = new AsyncDisposableStack();
-  // They start one after the other, so that the first is stopped if the second does not start.
+  // They start one after the other, so that the first are stopped if a later one does not start.
   const postgres = containers.use(await startPostgres());
   const nats = containers.use(await startNats());
-  return await runTests(
-    postgres.getConnectionUri(),
-    `nats://${nats.getConnectionOptions().servers}`,
-  );
+  const redis = containers.use(await startRedis());
+  return await runTests({
+    KENRI_TEST_POSTGRES_URL: postgres.getConnectionUri(),
+    KENRI_TEST_NATS_URL: `nats://${nats.getConnectionOptions().servers}`,
+    KENRI_TEST_REDIS_URL: `redis://${redis.getHost()}:${redis.getMappedPort(redisPort)}`,
+  });
 }
 
 try {

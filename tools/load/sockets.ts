@@ -12,6 +12,7 @@ const kinds = {
   replay: (number, { users }) => changeOf(number % 10_000, users),
   reserve: reservationOf,
   list: (number, { users }) => ({ path: `/v1/users/user-${number % (users ?? 1)}/entitlements` }),
+  join: joinOf,
   me: (number, { cookies = [] }) => meOf(`${cookies[number % cookies.length]}`),
 } satisfies Record<string, (number: number, of: Callers) => HttpRequest>;
 
@@ -211,6 +212,18 @@ function changeOf(number: number, users?: number): HttpRequest {
 
 function meOf(cookie: string): HttpRequest {
   return { path: "/v1/me", init: { method: "GET", headers: { Cookie: cookie } } };
+}
+
+/** Each ticket is of a new user. */
+function joinOf(number: number): HttpRequest {
+  return {
+    path: "/v1/matchmaking/queues/casual/tickets",
+    init: {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-User-Id": `user-${number}` },
+      body: JSON.stringify({ party_size: 1, attributes: {}, idempotency_key: `key-${number}` }),
+    },
+  };
 }
 
 /** Each reservation is of a new user. */
