@@ -65,7 +65,7 @@ const bodySchema = z.object({
   expires_at: instantSchema("When the session would have ended by itself"),
 }).openapi("SessionEnd");
 
-// The row of an ended session is kept until it would have expired.
+// The row of an ended session is kept until an hour after it would have expired.
 export const maxAheadMs = 400 * 86_400_000;
 
 export const endOneRoute: CommandRoute<z.output<typeof bodySchema>, EndSession> = {

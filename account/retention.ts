@@ -16,10 +16,11 @@ const publishedEvents = {
   attempts: "outbox_attempts",
 };
 
+// A gateway whose clock is late accepts a session for longer.
 const expiredSessions = {
   table: "ended_sessions",
   id: "session_id",
-  condition: `expires_at <= now()
+  condition: `expires_at <= now() - interval '1 hour'
        order by expires_at`,
 };
 

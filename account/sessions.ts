@@ -45,7 +45,8 @@ export const endedRoute: ScopedRoute = {
   scope: "accounts:resolve",
   tags: ["Sessions"],
   summary: "Sessions that ended before they expired",
-  description: "The earliest first. A session is in the list until it would have expired.",
+  description:
+    "The earliest first. A session is in the list until an hour after it would have expired.",
   request: { query: listRequest },
   responses: {
     200: {
@@ -73,7 +74,7 @@ export function listEnded(database: Database): Handler {
       from ended_sessions
       where ended_at >= ${since ?? at}::timestamptz
         and (ended_sessions.ended_at, session_id) > (${at}::timestamptz, ${id}::uuid)
-        and expires_at > now()
+        and expires_at > now() - interval '1 hour'
       order by ended_sessions.ended_at, session_id
       limit ${limit + 1}`,
     );

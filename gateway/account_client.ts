@@ -1,7 +1,7 @@
 import type { Answer, Ask } from "@kenri/shared/http/ask_service.ts";
 import { ApiError } from "@kenri/shared/http/errors.ts";
 import { z } from "zod";
-import type { DependencyClient } from "./dependencies.ts";
+import { type DependencyClient, unreadable } from "./dependencies.ts";
 import type { Session } from "./session/session.ts";
 
 // What the gateway asks the account service in its own name.
@@ -35,7 +35,7 @@ export interface Identity {
   picture?: string | undefined;
 }
 
-export type Resolved = z.output<typeof resolvedSchema> & { version: number };
+export type Resolved = z.output<typeof resolvedSchema>;
 
 export interface SessionState {
   version: number;
@@ -63,16 +63,15 @@ export function accountClient(account: DependencyClient): AccountClient {
     const query = new URLSearchParams({ user_id: userId });
     if (issuerSession !== undefined) query.set("issuer_session", issuerSession);
     const path = `/v1/sessions/${sessionId}?${query}`;
-    const { value, version } = await ask(account, { method: "GET", path }, stateSchema);
-    const { account_status: status, session_epoch: epoch, roles, ended } = value;
-    return { version, status, roles, epoch, ended };
+    const answer = await account.ask({ method: "GET", path });
+    const { account_status: status, session_epoch: epoch, roles, ended } = account.read(
+      answer,
+      stateSchema,
+    );
+    return { version: versionIn(answer), status, roles, epoch, ended };
   };
   return {
-    async resolve(identity) {
-      const request = post("/v1/identities:resolve", identity);
-      const { value, version } = await ask(account, request, resolvedSchema);
-      return { ...value, version };
-    },
+    resolve: (identity) => account.json(post("/v1/identities:resolve", identity), resolvedSchema),
     stateOf: (session) =>
       stateOf(session).catch((error) => {
         if (error instanceof ApiError && error.status === 404) return undefined;
@@ -83,9 +82,9 @@ export function accountClient(account: DependencyClient): AccountClient {
       do {
         const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
         const path = `/v1/sessions/ended?${query}`;
-        const { value } = await ask(account, { method: "GET", path }, endedSchema);
-        yield* value.sessions;
-        cursor = value.next_cursor;
+        const page = await account.json({ method: "GET", path }, endedSchema);
+        yield* page.sessions;
+        cursor = page.next_cursor;
       } while (cursor !== undefined);
     },
     async endSession({ sessionId, userId, expiresAtMs }) {
@@ -115,16 +114,10 @@ function postFor(userId: string, path: string, body?: object): Ask {
   return { ...post(path, body), headers: { "X-User-Id": userId } };
 }
 
-async function ask<Value>(
-  account: DependencyClient,
-  request: Ask,
-  schema: z.ZodType<Value>,
-): Promise<{ value: Value; version: number }> {
-  const answer = await account.ask(request);
-  return { value: account.read(answer, schema), version: versionIn(answer) };
-}
-
-// By the version it is known which of two states of an account is the newer one.
+// By the version it is known which of two states of an account is the newer one. A proxy that packs an
+// answer makes its tag a weak one.
 function versionIn({ headers }: Answer): number {
-  return Number(/^"(\d+)"$/.exec(headers.get("ETag") ?? "")?.[1] ?? 0);
+  const [, version] = /^(?:W\/)?"(\d+)"$/.exec(headers.get("ETag") ?? "") ?? [];
+  if (version === undefined) throw unreadable("ACCOUNT");
+  return Number(version);
 }

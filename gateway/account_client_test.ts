@@ -44,6 +44,16 @@ Deno.test("a state has the version of its account, by which the newer of two is 
   ]);
 });
 
+Deno.test("an answer without the version is invalid, because it would count as the oldest", async () => {
+  const suspended = { ...state, account_status: "SUSPENDED" };
+  for (const headers of [{}, { ETag: "17" }, { ETag: '"abc"' }, { ETag: '""' }]) {
+    const { client } = clientOf(() => json(suspended, headers));
+    await assert.rejects(client.stateOf(session), { code: "ACCOUNT_INVALID_RESPONSE" });
+  }
+  const { client } = clientOf(() => json(suspended, { ETag: 'W/"17"' })); // a proxy has packed it
+  assert.equal((await client.stateOf(session))?.version, 17);
+});
+
 Deno.test("a user who is gone has no state, and any other refusal is an error", async () => {
   const failing = (code: "ACCOUNT_NOT_FOUND" | "ACCOUNT_FORBIDDEN") =>
     clientOf(() => {

@@ -97,10 +97,13 @@ function answerOf(description: string, dependencies: Dependency[], failures: Fai
 
 // The refusals of a service behind, by their status.
 export function refusalsOf(...codes: ErrorCode[]): Answers {
-  return Object.fromEntries(codes.map((code) => [
-    statusOfCode[code],
-    errorAnswer<ErrorCode>(`As the service behind says`, { [code]: messageOf(code) }),
-  ]));
+  const answers = Map.groupBy(codes, (code) => statusOfCode[code]).entries().map(
+    ([status, ofStatus]) => {
+      const messages = Object.fromEntries(ofStatus.map((code) => [code, messageOf(code)]));
+      return [status, errorAnswer<ErrorCode>("As the service behind says", messages)];
+    },
+  );
+  return Object.fromEntries(answers);
 }
 
 const messageOf = (code: string) => code.toLowerCase().replaceAll("_", " ");

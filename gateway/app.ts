@@ -16,9 +16,12 @@ import { addPassedRoutes } from "./pass_on.ts";
 import { profile, profileRoute } from "./profile.ts";
 import { type AdmitParts, visitorsOf } from "./session/admit.ts";
 import { renewCookie } from "./session/renew_cookie.ts";
+import { waitsOf } from "./waiting.ts";
 
 export interface AppParts extends AdmitParts, LogoutParts {
   dependencies: Dependencies;
+  stop: AbortSignal;
+  modes: string[]; // in which people can be matched
   login: LoginParts;
   operators: StatusParts | undefined; // undefined unless debug is enabled
   checks: Checks;
@@ -42,11 +45,11 @@ export function gatewayApp(parts: AppParts): OpenAPIHono {
   });
   app.use(renewCookie(parts));
   for (const path of ["/", "/login"]) app.use(path, atOneName(parts.publicUrl));
-  addPage(app);
+  addPage(app, parts.modes);
   addLogin(app, parts.login);
   addRoute(app, meRoute, me(csrf));
   addRoute(app, profileRoute, profile(parts.dependencies));
-  addPassedRoutes(app, parts.dependencies);
+  addPassedRoutes(app, { dependencies: parts.dependencies, wait: waitsOf(parts) });
   addRoute(app, logoutRoute, logout(parts));
   if (operators) addRoute(app, statusRoute, status(operators));
   return app;

@@ -53,7 +53,12 @@ export const schema = z.object({
     }),
     ...prefixed("entitlement", dependencySettings("entitlement")),
     ...prefixed("notification", dependencySettings("notification")),
-    ...prefixed("matchmaking", dependencySettings("matchmaking")),
+    ...prefixed("matchmaking", {
+      ...dependencySettings("matchmaking"),
+      "modes": modes().prefault("casual,rank").describe(
+        "The modes that the page offers, separated by commas: those of `matchmaking.modes`",
+      ),
+    }),
     "rate.login": number({ min: 1, max: 1_000_000 }).prefault("10").describe(
       "Logins per minute from one address",
     ),
@@ -108,6 +113,7 @@ export interface Config extends ServiceConfig, NatsConfig {
   entitlement: DependencyOptions;
   notification: DependencyOptions;
   matchmaking: DependencyOptions;
+  modes: string[]; // that the page offers; none without matchmaking
   limits: RateLimits;
   trustedProxies: number;
   feed: FeedOptions;
@@ -141,6 +147,7 @@ export function readConfig(read: (name: string) => string | undefined = environm
     entitlement: dependency("entitlement"),
     notification: dependency("notification"),
     matchmaking: dependency("matchmaking"),
+    modes: settings["gateway.matchmaking.url"] ? settings["gateway.matchmaking.modes"] : [],
     limits: {
       loginPerMinute: settings["gateway.rate.login"],
       userPerSecond: settings["gateway.rate.user"],
@@ -153,6 +160,16 @@ export function readConfig(read: (name: string) => string | undefined = environm
 
 function isOnLoopback(url: string): boolean {
   return isLoopback(URL.parse(url)?.hostname.replace(/^\[|\]$/g, "") ?? "");
+}
+
+function modes(): z.ZodPipe<z.ZodString, z.ZodTransform<string[], string>> {
+  return text().transform((written, context) => {
+    const names = written.split(",").map((name) => name.trim());
+    const isList = names.every((name) => /^[\w.-]{1,64}$/.test(name));
+    if (isList && new Set(names).size === names.length) return names;
+    context.addIssue("must be different names of letters, digits, _ . and -, separated by commas");
+    return z.NEVER;
+  });
 }
 
 // An address without path, user and query.

@@ -16,12 +16,13 @@ import { apiError, type Dependency, type DependencyCode, type Failure } from "./
 // error whose code names it.
 
 const times = {
-  // While it can't be asked about sessions, those are let in that ended just before, so it is asked
-  // again soon.
+  // While events of accounts may be missing nobody is let in without its answer, so it is asked again
+  // soon.
   account: { deadlineMs: 1_000, tryMs: 300, tries: 2, pauseMs: 1_000 },
   entitlement: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
   notification: { deadlineMs: 1_000, tryMs: 300, tries: 2 },
-  matchmaking: { deadlineMs: 10_000, tryMs: 3_000, tries: 2 },
+  // A ticket lives for a minute by default, so it is asked again soon as well.
+  matchmaking: { deadlineMs: 10_000, tryMs: 3_000, tries: 2, pauseMs: 5_000 },
 };
 
 export type DependencyName = keyof typeof times;
@@ -74,14 +75,20 @@ function dependencyClient(dependency: Dependency, service: Service): DependencyC
 const codeOf = (dependency: Dependency, failure: Failure): DependencyCode =>
   `${dependency}_${failure}`;
 
-function failed(dependency: Dependency, { failure, message, retryAfterSeconds }: AskFailed) {
+function failed(dependency: Dependency, error: AskFailed): ApiError {
+  const { failure, message, retryAfterSeconds, answer } = error;
+  const says = answer?.status === 503 ? readError(answer) : undefined;
+  if (answer && says?.code === codeOf(dependency, "UNAVAILABLE")) {
+    const wait = answer.headers.get("Retry-After") ?? "1";
+    return apiError(codeOf(dependency, "UNAVAILABLE"), says.message, { "Retry-After": wait });
+  }
   const headers: Record<string, string> = failure === "UNAVAILABLE"
     ? { "Retry-After": `${retryAfterSeconds}` }
     : {};
   return apiError(codeOf(dependency, failure), message, headers);
 }
 
-function unreadable(dependency: Dependency): ApiError {
+export function unreadable(dependency: Dependency): ApiError {
   const name = dependency.toLowerCase();
   return apiError(
     codeOf(dependency, "INVALID_RESPONSE"),
@@ -91,14 +98,18 @@ function unreadable(dependency: Dependency): ApiError {
 
 const errorSchema = z.object({ code: z.string().regex(/^[A-Z_]{1,64}$/), message: z.string() });
 
+function readError(answer: Answer): z.output<typeof errorSchema> | undefined {
+  return errorSchema.safeParse(isJson(answer) ? parsed(answer.text) : undefined).data;
+}
+
 // A refusal passes with the code of the service behind, unless only the name of that service makes
 // clear what was not found or forbidden.
 function refusalOf(dependency: Dependency, answer: Answer): ApiError {
   const { status, headers } = answer;
   if (status === 401) return gatewayRefused(dependency, "UNAUTHORIZED");
-  const read = errorSchema.safeParse(isJson(answer) ? parsed(answer.text) : undefined);
-  if (!read.success) return unreadable(dependency);
-  const { code, message } = read.data;
+  const read = readError(answer);
+  if (!read) return unreadable(dependency);
+  const { code, message } = read;
   const isOwnCode = code.startsWith(`${dependency}_`);
   if (status === 403 && headers.has("WWW-Authenticate")) {
     return gatewayRefused(dependency, "FORBIDDEN");

@@ -44,7 +44,10 @@ export function logout({ account, known, cookies }: LogoutParts): Handler {
     const { session, state } = visitorOf(context);
     if (all === "true") {
       await account.endSessions(session.userId);
-      known.learn(session.userId, { ...state, epoch: session.epoch + 1 });
+      // If the users were forgotten meanwhile, this one is asked for.
+      if (known.stateOf(session.userId)) {
+        known.learn(session.userId, { ...state, epoch: session.epoch + 1 });
+      }
     } else {
       await account.endSession(session);
       known.end(session.sessionId, session.expiresAtMs);

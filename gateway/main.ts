@@ -17,7 +17,7 @@ import { KnownAccounts } from "./session/known_accounts.ts";
 import { Seals } from "./session/seal.ts";
 import { SessionCookies } from "./session/session.ts";
 
-await runService(program, readConfig, (config, { log }) => {
+await runService(program, readConfig, (config, { log, stop }) => {
   const { publicUrl, session: options } = config;
   const nats = openNats(program, config, log, { needsNats: false });
   const dependencies = openDependencies(config, log);
@@ -36,6 +36,8 @@ await runService(program, readConfig, (config, { log }) => {
   const operators = { natsIsAvailable: () => nats.link.connected, feed, known, stalenessMs };
   const app = gatewayApp({
     dependencies,
+    stop,
+    modes: config.modes,
     operators: config.debug ? operators : undefined,
     checks: nats.checks,
     authenticator: openAccess(program, config, log),
@@ -50,7 +52,7 @@ await runService(program, readConfig, (config, { log }) => {
     known,
     login: {
       ...{ issuer: new Issuer(config.issuer, log), seals, cookies, account, publicUrl, rates, log },
-      beginSession: sessionBeginner({ cookies, sessions, known, options }),
+      beginSession: sessionBeginner({ cookies, sessions, options }),
       sessionMs: options.ttlMs,
       trustedProxies: config.trustedProxies,
     },

@@ -21,6 +21,7 @@ import {
 import type { Dependencies, DependencyName } from "./dependencies.ts";
 import { apiError, type Dependency, type ErrorCode } from "./errors.ts";
 import { visitorOf } from "./session/admit.ts";
+import type { Wait } from "./waiting.ts";
 
 // Requests that go to the service behind under the same path, on behalf of the user of the session.
 // Only what is named here passes: no other header, parameter or cookie of the caller.
@@ -101,7 +102,10 @@ const passed: Passed[] = [
     body: joinSchema,
     isRepeatable: true, // by its idempotency_key; without one the service refuses it
     answer: ticketSchema,
-    refusals: ["MATCHMAKING_BAD_REQUEST", "MATCHMAKING_ALREADY_QUEUED"],
+    refusals: [
+      ...["MATCHMAKING_BAD_REQUEST", "MATCHMAKING_ALREADY_QUEUED"] as const,
+      "IDEMPOTENCY_KEY_CONFLICT",
+    ],
   },
   {
     ...tickets,
@@ -119,13 +123,18 @@ const passed: Passed[] = [
   },
 ];
 
-export function addPassedRoutes(app: OpenAPIHono, dependencies: Dependencies): void {
-  for (const one of passed) addRoute(app, described(one), passOn(one, dependencies));
+export interface PassOnParts {
+  dependencies: Dependencies;
+  wait: Wait;
+}
+
+export function addPassedRoutes(app: OpenAPIHono, parts: PassOnParts): void {
+  for (const one of passed) addRoute(app, described(one), passOn(one, parts));
 }
 
 function passOn(
   { to, method, path, isOwn = false, parameters = [], body, isRepeatable = false }: Passed,
-  dependencies: Dependencies,
+  { dependencies, wait }: PassOnParts,
 ): Handler {
   const dependency = dependencies[to];
   return async (context) => {
@@ -139,9 +148,11 @@ function passOn(
       isRepeatable,
       waitMs: parameters.includes("wait") ? waitMsOf(req.query("wait")) : 0,
     };
-    const answer = await dependency.ask(
-      body ? { ...request, body: await readJsonText(req.raw) } : request,
-    );
+    if (body) request.body = await readJsonText(req.raw);
+    const answer =
+      await (request.waitMs
+        ? wait(context, (left) => dependency.ask({ ...request, left }))
+        : dependency.ask(request));
     return new Response(answer.text || null, {
       status: answer.status,
       headers: passedHeaders(answer.headers),

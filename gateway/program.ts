@@ -18,6 +18,7 @@ export const program: Service = {
       GATEWAY_ACCOUNT_URL: "account",
       GATEWAY_ENTITLEMENT_URL: "entitlement",
       GATEWAY_NOTIFICATION_URL: "notification",
+      GATEWAY_MATCHMAKING_URL: "matchmaking",
     },
     page: "/",
   },

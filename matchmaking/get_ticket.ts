@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { slotOf } from "@kenri/shared/access/admit.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import type { RedisLink } from "@kenri/shared/redis/redis_link.ts";
@@ -59,9 +60,12 @@ export const getRoute: ScopedRoute = {
 const readAgainMs = 2_000;
 
 export function getTicket({ redis, changes, rings, modes }: GetParts): Handler {
-  return answering(async ({ req }) => {
+  return answering(async (context) => {
+    const { req } = context;
     const { id, keys, args } = callOf(req, modes);
-    const until = performance.now() + waitMsOf(req.query("wait"));
+    const waitMs = waitMsOf(req.query("wait"));
+    const until = performance.now() + waitMs;
+    if (waitMs > 0) slotOf(context)?.take("waiting");
     for (;;) {
       const change = changes.of(id); // before it is read, so that none is missed
       try {

@@ -52,8 +52,10 @@ async function answer(
   try {
     const ids = readCheck(message.data);
     const manager = await connection.jetstreamManager();
-    // The consumers come first: what they have delivered by now may be found in the tables below.
-    const progress = await Promise.all(inboxes.map((inbox) => progressOf(manager, inbox, link)));
+    // Another stream has sequences of its own. The consumers come first: what they have delivered by now may be found in the tables below.
+    const [{ stream }] = inboxes;
+    const ofStream = inboxes.filter((inbox) => inbox.stream.name === stream.name);
+    const progress = await Promise.all(ofStream.map((inbox) => progressOf(manager, inbox, link)));
     const [unreceived, since] = await Promise.all([
       findUnreceived(database, ids),
       rememberedSince(database, retention.days),

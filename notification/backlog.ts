@@ -92,14 +92,14 @@ export async function consumerInfo(
 
 const pending = collectedGauge(
   "notification_stream_pending_current",
-  "messages that were not delivered to the consumer of these events yet: `entitlements`, `points`; absent while NATS is unavailable",
+  "messages that were not delivered to the consumer of these events yet: `entitlements`, `points`, `matchmaking` (if it is enabled); absent while NATS is unavailable",
   ["events"],
 );
 
 export async function streamFigures(link: NatsLink, inboxes: InboxStreams[]): Promise<Figure[]> {
   const infos = await Promise.all(inboxes.map((inbox) => consumerInfo(link, inbox)));
   return infos.flatMap((info, at) => {
-    const labels = { events: at === 0 ? "entitlements" : "points" };
+    const labels = { events: ["entitlements", "points", "matchmaking"][at] ?? "" };
     return info ? [{ gauge: pending, labels, value: info.num_pending }] : [];
   });
 }

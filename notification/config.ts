@@ -80,6 +80,9 @@ export const schema = z.object({
   senderIsComplete,
   notSame("notification.nats.points.subject", "notification.nats.subject"),
   notSame("notification.nats.points.durable", "notification.nats.durable"),
+  notSame("notification.matchmaking.stream", "notification.nats.stream"),
+  notSame("notification.matchmaking.subject", "notification.nats.subject"),
+  notSame("notification.matchmaking.subject", "notification.nats.points.subject"),
 );
 
 export interface Config

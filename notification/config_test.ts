@@ -112,6 +112,36 @@ Deno.test("points have a consumer of their own on the same stream, named after t
   ]);
 });
 
+Deno.test("matchmaking is disabled, and has a stream and a consumer of its own", () => {
+  const { matchmaking, stream } = configOf();
+  const name = "matchmaking-events";
+  const durable = "notification-matchmaking-consumer";
+  assert.equal(matchmaking.enabled, false);
+  assert.deepEqual(matchmaking.stream, {
+    ...{ name, subjects: ["matchmaking.events"] },
+    ...{ duplicateWindowMs: stream.duplicateWindowMs, replicas: stream.replicas },
+  });
+  const own = configOf({
+    NOTIFICATION_NATS_MAX_DELIVER: "3",
+    NOTIFICATION_NATS_ADVISORY_STREAM: "only-of-the-first",
+  }).matchmaking;
+  assert.deepEqual(own.consumer, {
+    ...{ durable, subject: "matchmaking.events", ackWaitMs: 10_000, maxDeliver: 3 },
+  });
+  assert.deepEqual(
+    own.advisories.map(({ stream }) => stream.name),
+    ["max-deliveries", "msg-terminated"].map((kind) => `${name}-${durable}-${kind}`),
+  );
+  assert.deepEqual(
+    problemsOf({
+      NOTIFICATION_MATCHMAKING_ENABLED: "yes",
+      NOTIFICATION_MATCHMAKING_STREAM: required["NOTIFICATION_NATS_STREAM"] ?? "",
+      NOTIFICATION_MATCHMAKING_SUBJECT: "points.events",
+    }).length,
+    3,
+  );
+});
+
 Deno.test("all missing required settings are named at once", () => {
   const names = Object.keys(required).filter((name) => name !== "HOSTNAME");
   try {

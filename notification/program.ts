@@ -13,6 +13,7 @@ export const program: Service = {
       NOTIFICATION_NATS_STREAM: "entitlement-events",
       NOTIFICATION_NATS_SUBJECT: "entitlement.events",
       NOTIFICATION_NATS_DURABLE: "notification-entitlement-consumer",
+      NOTIFICATION_MATCHMAKING_ENABLED: "true",
     },
     urls: { NOTIFICATION_SENDER_URL: "sender" },
     page: "/debug/notification/inbox/ann",

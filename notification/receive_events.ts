@@ -79,14 +79,15 @@ function storeNew(
     session,
     sql`with received as materialized (
   select (payload->>'event_id')::uuid as event_id,
-    payload->>'user_id' as user_id, aggregate_key, (payload->>'version')::bigint as version,
+    payload->>'user_id' as user_id, aggregate_key, version,
     payload->>'event_type' as type, (payload->>'occurred_at')::timestamptz as occurred_at,
     payload, traceparent
   from rows from (
     unnest(${received.map(({ aggregate_key }) => aggregate_key)}::text[]),
+    unnest(${listOf(received.map(({ version }) => version))}::bigint[]),
     jsonb_array_elements(${JSON.stringify(received.map(({ payload }) => payload))}),
     unnest(${tracing ? received.map(({ traceparent }) => traceparent) : []}::text[])
-  ) as message (aggregate_key, payload, traceparent)
+  ) as message (aggregate_key, version, payload, traceparent)
 ), new_event as (
   insert into processed_events (event_id)
   select event_id from received${withOrders ? nothing : unlessEndpoints} order by event_id

@@ -5,12 +5,13 @@ import { readConfig } from "./config.ts";
 import { ensureInbox } from "@kenri/shared/inbox/durables.ts";
 import { runCommand, withJetStream } from "@kenri/shared/process/command.ts";
 import { print } from "@kenri/shared/process/terminal.ts";
+import { inboxesIn } from "./stream_settings.ts";
 
 await runCommand(async () => {
   const config = readConfig();
   await withJetStream(config.nats, async (jetStream) => {
     const manager = await jetStream.jetstreamManager();
-    for (const inbox of [config, config.points]) {
+    for (const inbox of inboxesIn(config)) {
       const { stream, consumer } = inbox;
       const found = await manager.consumers.list(stream.name).next();
       if (found.some(({ name }) => name === consumer.durable)) {

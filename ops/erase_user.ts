@@ -48,10 +48,11 @@ interface Done {
 }
 
 // One service after the other: if one has an event on its way, the next ones are left as they are. The
-// one that lets users in comes first.
+// one that lets users in comes first, and says how the others write the id.
 async function eraseInEach(services: Service[], fields: ErasureBody): Promise<Done> {
   const done: Done = { operation_id: undefined, waiting: 0, rows: {} };
-  const body = () => ({ ...fields, operation_id: done.operation_id });
+  let { user_id } = fields;
+  const body = () => ({ ...fields, user_id, operation_id: done.operation_id });
   const erasing = services.filter(({ looks }) => looks.erasesUsers)
     .sort((a, b) =>
       Number(b.looks.erasesUsers === "first") - Number(a.looks.erasesUsers === "first")
@@ -59,6 +60,7 @@ async function eraseInEach(services: Service[], fields: ErasureBody): Promise<Do
   for (const { api } of erasing) {
     for await (const page of api.pages(route, body)) {
       done.operation_id = page.operation_id;
+      user_id = page.user_id ?? user_id;
       done.waiting += page.waiting;
       for (const [table, number] of Object.entries(page.rows)) {
         done.rows[table] = (done.rows[table] ?? 0) + number;

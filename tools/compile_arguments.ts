@@ -1,5 +1,5 @@
 // The arguments with which `deno compile` makes the binary of a service.
-import { type ServiceName, servicePermissions, v8Flags } from "./services.ts";
+import { type ServiceName, servicePermissions, unstableFlags, v8Flags } from "./services.ts";
 
 export interface Build {
   bundles: string; // From the sources, all of node_modules would be embedded.
@@ -13,16 +13,8 @@ export function compileArguments(
   { bundles, output, target, read }: Build,
 ): string[] {
   return [
-    ...[
-      "compile",
-      "--no-config",
-      "--no-remote",
-      "--no-npm",
-      "--no-prompt",
-      "--unstable-cron",
-      "--unstable-no-legacy-abort",
-    ],
-    ...[v8Flags, ...servicePermissions(service, read)],
+    ...["compile", "--no-config", "--no-remote", "--no-npm", "--no-prompt"],
+    ...[...unstableFlags, v8Flags, ...servicePermissions(service, read)],
     ...["--target", target, "--output", output, `${bundles}/${service}.js`],
   ];
 }

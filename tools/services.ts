@@ -76,7 +76,11 @@ export function mainFile(name: ProgramName): string {
   return `${root}/${programs[name].main}`;
 }
 
-// A bundle is self-contained: it uses no deno.json, which would enable Deno.cron, and loads no
+// As in deno.json. With the second one, the signal of a request says that the caller has gone, and
+// nothing else.
+export const unstableFlags = ["--unstable-cron", "--unstable-no-legacy-abort"];
+
+// A bundle is self-contained: it uses no deno.json, which would set the unstable flags, and loads no
 // modules.
 export const bundleFlags = [
   "--no-config",
@@ -84,8 +88,7 @@ export const bundleFlags = [
   "--no-npm",
   "--cached-only",
   "--no-prompt",
-  "--unstable-cron",
-  "--unstable-no-legacy-abort",
+  ...unstableFlags,
   v8Flags,
 ];
 

@@ -57,15 +57,17 @@ export function eraseUser(database: Database, wakeRelay: Wakeup): Handler {
 const nothing: Erased = { waiting: 0, rows: {} };
 
 async function erase(tx: Transaction, erasure: Erasure, trace: Trace): Promise<Erased> {
-  const { userId, dryRun, who: actor } = erasure;
+  const { dryRun, who: actor } = erasure;
+  const userId = await findId(tx, erasure.userId);
+  if (userId === undefined) return nothing;
   await lockNames(tx, [userLock(userId), adminsLock]);
   const input: Input = { kind: "end_sessions", userId, actor, ...trace };
   const [situation] = await changeCommand.find(tx, [input]);
   const user = situation?.user;
-  if (!situation || !user) return nothing;
+  if (!situation || !user) return { ...nothing, user_id: userId };
   refuseLastAdmin(user, situation);
   const rows = await countRows(tx, user.user_id);
-  if (dryRun) return { waiting: 0, rows };
+  if (dryRun) return { waiting: 0, rows, user_id: userId };
   await recordErasure(tx, erasure, rows);
   await deleteIdentities(tx, user.user_id); // before the user, in the order of a login
   await deleteRoles(tx, user.user_id);
@@ -90,7 +92,21 @@ async function erase(tx: Transaction, erasure: Erasure, trace: Trace): Promise<E
   await eraseRest(tx, user.user_id);
   await storeAudit(tx, [change]);
   await announceChanges(tx, [change], undefined);
-  return { waiting: 0, rows };
+  return { waiting: 0, rows, user_id: userId };
+}
+
+// An operator may write the id in capitals. The other services compare ids as texts, and their users
+// need not have accounts, so only the id of an account is known to be in lower case there. It is also
+// found after the account was erased.
+async function findId(tx: Transaction, userId: string): Promise<string | undefined> {
+  const [found] = await query<{ user_id: string }>(
+    tx,
+    sql`
+    select user_id
+    from users
+    where user_id = ${userId}`,
+  );
+  return found?.user_id;
 }
 
 function refuseLastAdmin({ status, roles }: User, { isLastAdmin }: Situation): void {

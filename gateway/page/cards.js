@@ -97,13 +97,15 @@ function showNotifications(fresh) {
 
 // What happened, in words; of a type that this page does not know, its name.
 function sentence({ type, payload }) {
-  const { stock_keeping_unit, point_amount, unit, balance } = payload;
+  const { stock_keeping_unit, point_amount, unit, balance, mode } = payload;
   const amount = `${Math.abs(point_amount)} ${unit}`;
   const known = {
     EntitlementGranted: `You got ${stock_keeping_unit}`,
     EntitlementRevoked: `You no longer have ${stock_keeping_unit}`,
     PointsAdded: `You got ${amount}, and now have ${balance}`,
     PointsTaken: `${amount} were taken, and you now have ${balance}`,
+    MatchFound: `You were matched to play ${mode}`,
+    TicketExpired: `Nobody was found in time to play ${mode}`,
   };
   return Object.hasOwn(known, type) ? known[type] : type;
 }

@@ -13,10 +13,31 @@ interface CardParts {
 function Card({ name, title, children }: CardParts): JSX.Element {
   return (
     <section class="card" aria-labelledby={`${name}-title`} id={name}>
-      <h2 id={`${name}-title`}>{title}</h2>
+      <h2 id={`${name}-title`} tabindex={-1}>{title}</h2>
       <p class="problem bad" role="status" hidden></p>
       {children}
     </section>
+  );
+}
+
+export function Match({ modes }: { modes: string[] }): JSX.Element {
+  return (
+    <Card name="match" title="Match">
+      <p id="match-state" role="status" hidden></p>
+      <p id="match-clock" hidden></p>
+      <dl class="facts" id="matched" hidden>
+        <Fact term="With" id="matched-with" />
+        <Fact term="At" id="matched-at" />
+      </dl>
+      <form id="join">
+        <label for="mode">Mode</label>
+        <select id="mode" name="mode">
+          {modes.map((mode) => <option value={mode}>{mode}</option>)}
+        </select>
+        <button type="submit">Find a match</button>
+      </form>
+      <button type="button" class="quiet" id="cancel-match" hidden>Cancel</button>
+    </Card>
   );
 }
 

@@ -13,6 +13,7 @@ import {
   showCard,
   when,
 } from "./cards.js";
+import { forgetMatch, leaveQueue, offerMatches, resumeMatch } from "./match.js";
 
 const lookEveryMs = 2000;
 const retryMs = 5000;
@@ -27,7 +28,8 @@ let isLooking = false;
 let touchedAt = Date.now();
 
 // Resolves also if no answer arrives: then the status is 0.
-async function ask(method, path, { body, headers } = {}) {
+async function ask(method, path, { body, headers, withinMs = 15_000, signal } = {}) {
+  const tooLate = AbortSignal.timeout(withinMs);
   try {
     const answer = await fetch(path, {
       method,
@@ -39,7 +41,7 @@ async function ask(method, path, { body, headers } = {}) {
       body: body && JSON.stringify(body),
       cache: "no-store",
       redirect: "error",
-      signal: AbortSignal.timeout(15_000),
+      signal: signal ? AbortSignal.any([signal, tooLate]) : tooLate,
     });
     const text = await answer.text();
     const waitMs = (Number(answer.headers.get("Retry-After")) || 0) * 1000;
@@ -83,6 +85,7 @@ async function lookNow() {
   if (found.status !== 200) return withoutAnswer(found);
   session = found.json;
   byId("until").replaceChildren(when(session.session.expires_at));
+  resumeMatch(session.user_id);
   return await lookAtCards();
 }
 
@@ -136,6 +139,7 @@ function forget() {
   session = undefined;
   waits.clear();
   clearCards();
+  forgetMatch();
 }
 
 function leave(why) {
@@ -169,6 +173,7 @@ async function save(event) {
 }
 
 async function logOut(path) {
+  await leaveQueue();
   const { status, json } = await ask("POST", path);
   if (status === 204) {
     leave("You are logged out here. The login provider may still remember you.");
@@ -186,8 +191,13 @@ byId("profile").addEventListener("submit", save);
 byId("log-out").addEventListener("click", () => logOut("/logout"));
 byId("log-out-everywhere").addEventListener("click", () => logOut("/logout?all=true"));
 byId("older").addEventListener("click", showOlder);
+offerMatches(ask);
 document.addEventListener("visibilitychange", look);
-addEventListener("pageshow", ({ persisted }) => persisted && look());
+addEventListener("pageshow", ({ persisted }) => {
+  if (!persisted) return;
+  if (session) resumeMatch(session.user_id);
+  look();
+});
 for (const kind of ["keydown", "pointerdown"]) {
   document.addEventListener(kind, () => {
     const wasIdle = Date.now() - touchedAt > idleMs;

@@ -7,35 +7,39 @@ import { refuseMethod } from "@kenri/shared/http/route.ts";
 import type { Handler } from "hono";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { createHash } from "node:crypto";
-import { Account, Entitlements, Notifications, Points } from "./cards.tsx";
+import { Account, Entitlements, Match, Notifications, Points } from "./cards.tsx";
 import cards from "./cards.js" with { type: "text" };
+import match from "./match.js" with { type: "text" };
 import { bar, head } from "./frame.tsx";
 import pageStyle from "./page.css" with { type: "text" };
 import script from "./page.js" with { type: "text" };
 
-// The page of a user: account, entitlements, points and notifications, kept up to date. It is the same
-// for everybody; page.js fills it through the public API and shows the one view that applies.
+// The page of a user: account, entitlements, points, matches and notifications, kept up to date. It is
+// the same for everybody; page.js fills it through the public API and shows the one view that applies.
 
 // A browser that has one of the scripts from before an update gets both anew.
-const version = createHash("sha256").update(script + cards).digest("hex").slice(0, 12);
-const page = script.replace('"./cards.js"', `"./cards.js?v=${version}"`);
+const version = createHash("sha256").update(script + cards + match).digest("hex").slice(0, 12);
+const versioned = (text: string) => text.replaceAll(/"\.\/(\w+\.js)"/g, `"./$1?v=${version}"`);
+const scripts = { "/page.js": script, "/cards.js": cards, "/match.js": match };
 
-export function addPage(app: OpenAPIHono): void {
-  const shown = <UserPage />;
+export function addPage(app: OpenAPIHono, modes: string[]): void {
+  const shown = <UserPage modes={modes} />;
   const routes: Record<string, Handler> = {
     "/": (context) => pageAnswer(context, shown),
     "/page.css": (context) => fileAnswer(context, style + pageStyle, "text/css"),
-    "/page.js": (context) => fileAnswer(context, page, "text/javascript"),
-    "/cards.js": (context) => fileAnswer(context, cards, "text/javascript"),
     "/icon.svg": (context) => fileAnswer(context, icon, "image/svg+xml"),
   };
+  for (const [path, text] of Object.entries(scripts)) {
+    routes[path] = (context) => fileAnswer(context, versioned(text), "text/javascript");
+  }
   for (const [path, answer] of Object.entries(routes)) {
     app.get(path, answer);
     app.all(path, refuseMethod("GET, HEAD"));
   }
 }
 
-function UserPage(): JSX.Element {
+// Without modes, nothing is configured to match people.
+function UserPage({ modes }: { modes: string[] }): JSX.Element {
   return (
     <Page
       title="Your account · Kenri"
@@ -72,6 +76,7 @@ function UserPage(): JSX.Element {
           <p class="hidden" id="news" role="status"></p>
           <div class="cards">
             <div>
+              {modes.length > 0 && <Match modes={modes} />}
               <Points />
               <Entitlements />
             </div>

@@ -33,7 +33,7 @@ export interface AdmitParts {
 // The pages that need no session.
 const publicPaths = new Set([
   ...["/", "/login", "/login/callback", "/logout/backchannel"],
-  ...["/page.css", "/page.js", "/cards.js", "/icon.svg"],
+  ...["/page.css", "/page.js", "/cards.js", "/match.js", "/icon.svg"],
 ]);
 
 export function visitorsOf(parts: AdmitParts): Visitors {
@@ -52,14 +52,24 @@ async function admit(
   const cookie = readCookie(context, cookies.session);
   const session = cookie === undefined ? undefined : await sessions.open(cookie);
   if (!session) throw noSession();
-  const { standing, state } = await check(session);
-  if (standing === "ended" || !state) throw noSession();
-  if (standing === "inactive") throw apiError("ACCOUNT_INACTIVE", "the account is suspended");
-  admitUser(session.userId);
+  admitUser(session.userId); // before the check, which may ask the account service
+  const state = await requireStanding(check, session);
   const { raw } = context.req;
   if (isUnsafe(raw.method)) csrf.verify(raw, session, publicUrl);
   context.set("visitor", true);
   context.set("session", { session, state });
+}
+
+// Throws if something stands against the session.
+export async function requireStanding(
+  check: CheckSession,
+  session: Session,
+): Promise<AccountState> {
+  const checked = check(session);
+  const { standing, state } = checked instanceof Promise ? await checked : checked;
+  if (standing === "ended" || !state) throw noSession();
+  if (standing === "inactive") throw apiError("ACCOUNT_INACTIVE", "the account is suspended");
+  return state;
 }
 
 // Of the handler of a route with the scope "session".

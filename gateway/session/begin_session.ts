@@ -2,31 +2,28 @@ import { createHash } from "node:crypto";
 import type { Resolved } from "../account_client.ts";
 import type { SessionOptions } from "../config.ts";
 import type { Cookies } from "./cookies.ts";
-import type { KnownAccounts } from "./known_accounts.ts";
 import type { Session, SessionCookies } from "./session.ts";
 
 export interface BeginParts {
   cookies: Cookies;
   sessions: SessionCookies;
-  known: KnownAccounts;
   options: Pick<SessionOptions, "ttlMs">;
 }
 
 // `sid` is the session at the issuer, if the issuer names it.
 export type BeginSession = (
-  user: Resolved,
+  user: Pick<Resolved, "user_id" | "session_epoch">,
   provider: string,
   sid: string | undefined,
 ) => Promise<string>;
 
 // Returns the header Set-Cookie. Every login begins a new session.
 export function sessionBeginner(
-  { cookies, sessions, known, options }: BeginParts,
+  { cookies, sessions, options }: BeginParts,
 ): BeginSession {
   return async (user, provider, sid) => {
-    const { user_id, version, account_status, roles, session_epoch } = user;
+    const { user_id, session_epoch } = user;
     const now = Date.now();
-    known.learn(user_id, { version, status: account_status, roles, epoch: session_epoch });
     const session: Session = {
       sessionId: crypto.randomUUID(),
       userId: user_id,

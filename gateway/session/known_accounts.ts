@@ -24,6 +24,7 @@ export class KnownAccounts {
   readonly #ended = new Map<string, number>(); // the time until which each matters, by session
   readonly #endedLastMs: number;
   #pruneAt = 0;
+  #generation = 0;
 
   // An event does not say when its session would have expired, so it counts for as long as any may
   // last.
@@ -36,6 +37,11 @@ export class KnownAccounts {
       users: this.#recent.size + this.#before.size,
       endedSessions: this.#ended.size,
     };
+  }
+
+  // Another one each time the users are forgotten. An answer of an earlier one must not be learned.
+  get generation(): number {
+    return this.#generation;
   }
 
   stateOf(userId: string): AccountState | undefined {
@@ -87,6 +93,7 @@ export class KnownAccounts {
 
   // Events may have been missed, so each user is asked for again. Sessions that ended stay.
   forgetUsers(): void {
+    this.#generation++;
     this.#recent = new Map();
     this.#before = new Map();
   }

@@ -3,8 +3,9 @@ import type { Operation } from "@kenri/shared/operators/operations.ts";
 import { recordsOperation } from "@kenri/shared/operators/record_operation.ts";
 import { type Database, query } from "@kenri/shared/postgres/postgres.ts";
 import { deadLayer, type SendBack } from "@kenri/shared/operators/send_back.ts";
-import { listOf, type Sql, sql } from "@kenri/shared/postgres/sql.ts";
+import { listOf, sql } from "@kenri/shared/postgres/sql.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
+import { keyOf } from "../key_of.ts";
 
 // The dead letters of the delivery: notifications that are FAILED.
 
@@ -60,7 +61,8 @@ async function sendBackDeliveries(
          (notification_id, event_id, user_id, aggregate_key, version, type, occurred_at,
           payload_json)
        select notification_id, event_id, payload_json->>'user_id', ${keyOf(sql`payload_json`)},
-         (payload_json->>'version')::bigint, payload_json->>'event_type',
+         -- A ticket has one event at most, and no version.
+         coalesce((payload_json->>'version')::bigint, 1), payload_json->>'event_type',
          (payload_json->>'occurred_at')::timestamptz, payload_json
        from dead
        where not exists (
@@ -73,12 +75,4 @@ async function sendBackDeliveries(
      select dlq_id::text as id from dead`,
   );
   return rows.map(({ id }) => id);
-}
-
-// The same as the keys in proto/: that of a balance, or that of an item.
-function keyOf(payload: Sql): Sql {
-  return sql`case
-         when ${payload} ? 'unit' then
-           'points:' || aggregate_key_of(${payload}->>'user_id', '') || (${payload}->>'unit')
-         else aggregate_key_of(${payload}->>'user_id', ${payload}->>'stock_keeping_unit') end`;
 }

@@ -1,13 +1,19 @@
 import { z } from "@hono/zod-openapi";
 import { fieldSchema } from "@kenri/shared/http/fields.ts";
 import { typeOfName as typesOfRights } from "@kenri/proto/entitlement/event_types.ts";
+import { typeOfName as typesOfMatchmaking } from "@kenri/proto/matchmaking/event_types.ts";
 import { typeOfName as typesOfPoints } from "@kenri/proto/points/event_types.ts";
+import { unnotifiedTypes } from "../remember_unnotified.ts";
 import { orderings } from "./endpoint.ts";
 
 // What a caller may choose of an endpoint.
 
-// The names of all events that this service receives.
-export const eventTypes: string[] = [...typesOfRights.keys(), ...typesOfPoints.keys()];
+// The names of all events of which this service notifies users.
+export const eventTypes: string[] = [
+  ...typesOfRights.keys(),
+  ...typesOfPoints.keys(),
+  ...typesOfMatchmaking.keys(),
+].filter((name) => !unnotifiedTypes.has(name));
 
 // Judged further by the sender, which knows where it may send.
 export function urlSchema(): z.ZodURL {

@@ -75,11 +75,8 @@ function stagesOf(
       about: "Messages waiting in JetStream.",
       state: streamState(status),
       facts: [
-        ["undelivered", numberOrDash(both(status?.undelivered, status?.undelivered_points))],
-        [
-          "unacknowledged",
-          numberOrDash(both(status?.unacknowledged, status?.unacknowledged_points)),
-        ],
+        ["undelivered", numberOrDash(status && undeliveredIn(status))],
+        ["unacknowledged", numberOrDash(status && unacknowledgedIn(status))],
       ],
     },
     flowStage(rates, {
@@ -111,17 +108,21 @@ function stagesOf(
 function streamState(status: DeliveryStatus | undefined): Stage["state"] {
   if (!status) return { tone: "muted", word: "unknown" };
   if (!status.nats) return { tone: "bad", word: "NATS down" };
-  const undelivered = both(status.undelivered, status.undelivered_points) ?? 0;
-  const waiting = undelivered + (both(status.unacknowledged, status.unacknowledged_points) ?? 0);
+  const waiting = (undeliveredIn(status) ?? 0) + (unacknowledgedIn(status) ?? 0);
   return { tone: "good", word: waiting === 0 ? "empty" : "flowing" };
 }
 
-// Of both consumers; a peer of an earlier release has only the first.
-function both(entitlements: Known, points: Known): Known {
-  return typeof entitlements === "number" ? entitlements + (points ?? 0) : points;
-}
+const undeliveredIn = (status: DeliveryStatus) =>
+  inAll(status.undelivered, status.undelivered_points, status.undelivered_matchmaking);
 
-type Known = number | null | undefined;
+const unacknowledgedIn = (status: DeliveryStatus) =>
+  inAll(status.unacknowledged, status.unacknowledged_points, status.unacknowledged_matchmaking);
+
+// Of all consumers; a peer of an earlier release has only the first.
+function inAll(...ofConsumers: (number | null | undefined)[]): number | undefined {
+  const known = ofConsumers.filter((count) => typeof count === "number");
+  return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0);
+}
 
 function numberOrDash(number: number | null | undefined): string {
   return number === null || number === undefined ? "–" : whole(number);

@@ -1,5 +1,7 @@
 import { isKeyOf, keyPrefixOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import { matchmakingKeyPrefixOf } from "@kenri/proto/matchmaking/aggregate_key.ts";
 import { pointsKeyPrefixOf } from "@kenri/proto/points/aggregate_key.ts";
+import { lockNames } from "@kenri/shared/commands/locks.ts";
 import type { Inbox } from "@kenri/shared/inbox/inbox.ts";
 import {
   type Erased,
@@ -8,7 +10,7 @@ import {
   recordErasure,
 } from "@kenri/shared/operators/erasure.ts";
 import { unavailable } from "@kenri/shared/http/errors.ts";
-import { listOf } from "@kenri/shared/postgres/sql.ts";
+import { listOf, sql } from "@kenri/shared/postgres/sql.ts";
 import {
   type Database,
   query,
@@ -17,6 +19,9 @@ import {
 } from "@kenri/shared/postgres/postgres.ts";
 import type { Handler } from "hono";
 import type { Notification } from "../notification.ts";
+import { keyOf } from "../key_of.ts";
+import { countUnsentToPeers, eraseFromPeers, findMatches } from "./erase_peers.ts";
+import { erasedPayload } from "./erased_payload.ts";
 import { countOrders, eraseOrders, lockOrders } from "./orders/erase_orders.ts";
 
 // Erases a user from notifications, dead letters, the copies of dead messages, orders and endpoints.
@@ -28,10 +33,12 @@ export function eraseUser(database: Database, decode: Decode): Handler {
 }
 
 async function erase(tx: Transaction, erasure: Erasure, decode: Decode): Promise<Erased> {
+  await lockNames(tx, ["erasures"]); // two peers have rows of each other
   await lockDeadLetters(tx, erasure.userId);
   const sending = await lockOrders(tx, erasure.userId);
   const { waiting: unsent, notifications } = await countNotifications(tx, erasure.userId);
-  const waiting = unsent + sending;
+  const matches = await findMatches(tx, erasure.userId);
+  const waiting = unsent + sending + await countUnsentToPeers(tx, erasure.userId, matches);
   if (waiting > 0) return { waiting, rows: {} };
   const copies = (await findCopies(tx, erasure.userId)).filter((copy) =>
     isOf(copy, erasure.userId, decode)
@@ -46,6 +53,7 @@ async function erase(tx: Transaction, erasure: Erasure, decode: Decode): Promise
   const isKnown = Object.values(rows).some((number) => number > 0);
   if (erasure.dryRun || !isKnown) return { waiting, rows };
   await recordErasure(tx, erasure, rows);
+  await eraseFromPeers(tx, erasure, matches);
   await eraseNotifications(tx, erasure);
   await eraseDeadLetters(tx, erasure);
   await dropCopies(tx, erasure, copies);
@@ -88,15 +96,13 @@ async function eraseNotifications(
 ): Promise<void> {
   await query(
     tx,
-    `update notifications
-     set user_id = $2,
-       aggregate_key = case
-         when payload_json ? 'unit' then $3 || (payload_json->>'unit')
-         else aggregate_key_of($2, coalesce(payload_json->>'stock_keeping_unit', '')) end,
-       payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
-     where user_id = $1
+    sql`update notifications
+     set user_id = ${pseudonym},
+       aggregate_key = coalesce(${keyOf(sql`payload_json`, sql`${pseudonym}`)},
+         aggregate_key_of(${pseudonym}, '')),
+       payload_json = ${erasedPayload(sql`payload_json`, pseudonym)}
+     where user_id = ${userId}
        and not unfinished -- those that just arrived belong to changes after the erasure`,
-    [userId, pseudonym, pointsKeyPrefixOf(pseudonym)],
   );
 }
 
@@ -113,10 +119,9 @@ async function countDeadLetters(tx: Transaction, userId: string): Promise<number
 async function eraseDeadLetters(tx: Transaction, { userId, pseudonym }: Erasure): Promise<void> {
   await query(
     tx,
-    `update notification_dlq
-     set payload_json = payload_json || jsonb_build_object('user_id', $2::text, 'source_id', 'erased')
-     where payload_json->>'user_id' = $1`,
-    [userId, pseudonym],
+    sql`update notification_dlq
+     set payload_json = ${erasedPayload(sql`payload_json`, pseudonym)}
+     where payload_json->>'user_id' = ${userId}`,
   );
 }
 
@@ -134,21 +139,31 @@ function findCopies(tx: Transaction, userId: string): Promise<Copy[]> {
     `select dlq_id::text, message_subject as subject, message_body as body, message_headers->'aggregate_key'->>0 as key
      from notification_nats_dlq
      where position(convert_to($1, 'UTF8') in message_body) > 0
-       or starts_with(message_headers->'aggregate_key'->>0, $2)
-       or starts_with(message_headers->'aggregate_key'->>0, $3)`,
-    [userId, keyPrefixOf(userId), pointsKeyPrefixOf(userId)],
+       or message_headers->'aggregate_key'->>0 ^@ any($2::text[])`,
+    [userId, [keyPrefixOf(userId), ...otherPrefixesOf(userId)]],
   );
 }
+
+const otherPrefixesOf = (userId: string) => [
+  pointsKeyPrefixOf(userId),
+  matchmakingKeyPrefixOf(userId),
+];
 
 function isOf({ subject, body, key }: Copy, userId: string, decode: Decode): boolean {
   try {
     const message = { subject: subject ?? "", header: () => undefined };
-    if (body) return decode({ ...message, data: body }).user_id === userId;
+    if (body) return namesUser(decode({ ...message, data: body }), userId);
   } catch {
     // A copy that can't be read and has no key may contain the user anywhere.
     if (key === null) return true;
   }
-  return key !== null && (isKeyOf(userId, key) || key.startsWith(pointsKeyPrefixOf(userId)));
+  return key !== null &&
+    (isKeyOf(userId, key) || otherPrefixesOf(userId).some((prefix) => key.startsWith(prefix)));
+}
+
+function namesUser({ user_id, payload }: Notification, userId: string): boolean {
+  const peers = "peer_user_ids" in payload ? payload.peer_user_ids : [];
+  return user_id === userId || [peers].flat().includes(userId);
 }
 
 // Marks the event as received. Otherwise the reconciliation would republish it with the user in it.

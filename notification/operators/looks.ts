@@ -38,6 +38,7 @@ export const looks: Looks<DeliveryStatus> = {
       "messages not yet acknowledged": status.unacknowledged ?? "unknown",
       "messages of points not yet delivered": status.undelivered_points ?? "unknown",
       "messages of points not yet acknowledged": status.unacknowledged_points ?? "unknown",
+      ...matchmakingFigures(status),
       ...orderFigures(status.orders),
     }),
     problems: ({ orders }) => endpointProblems(orders),
@@ -57,3 +58,12 @@ export const looks: Looks<DeliveryStatus> = {
     "endpoints replay": endpointsReplay,
   },
 };
+
+function matchmakingFigures(status: DeliveryStatus): Record<string, number | string> {
+  const { undelivered_matchmaking, unacknowledged_matchmaking } = status;
+  if (undelivered_matchmaking === undefined) return {};
+  return {
+    "messages of matchmaking not yet delivered": undelivered_matchmaking ?? "unknown",
+    "messages of matchmaking not yet acknowledged": unacknowledged_matchmaking ?? "unknown",
+  };
+}

@@ -21,6 +21,7 @@ const dueOrders = waitingRows(orders, { order_id: z.uuid() }, { order_id: "id" }
 const parkedAtMost = 10_000;
 
 const lag = (description: string) => z.int().nullable().openapi({ description });
+const matchmakingLag = lag("The same for the events of matchmaking; absent unless it is enabled");
 
 const statusSchema = z.object({
   ...waiting.fields,
@@ -29,6 +30,8 @@ const statusSchema = z.object({
   unacknowledged: lag("Messages that the consumer was given and that may be redelivered"),
   undelivered_points: lag("The same for the consumer of the events of points"),
   unacknowledged_points: lag("The same for the consumer of the events of points"),
+  undelivered_matchmaking: matchmakingLag.optional(),
+  unacknowledged_matchmaking: matchmakingLag.optional(),
   orders: z.object({
     ...dueOrders.fields,
     parked: z.int().openapi({ description: `Counted up to ${parkedAtMost}` }),
@@ -71,7 +74,7 @@ async function readOrders(database: Database) {
 
 // Without NATS the rest of the status is still worth showing.
 async function lagOf(link: NatsLink, inboxes: InboxStreams[]) {
-  const [info, points] = await Promise.all(
+  const [info, points, matchmaking] = await Promise.all(
     inboxes.map((inbox) => consumerInfo(link, inbox).catch(() => undefined)),
   );
   return {
@@ -80,5 +83,9 @@ async function lagOf(link: NatsLink, inboxes: InboxStreams[]) {
     unacknowledged: info?.num_ack_pending ?? null,
     undelivered_points: points?.num_pending ?? null,
     unacknowledged_points: points?.num_ack_pending ?? null,
+    ...inboxes.length > 2 && {
+      undelivered_matchmaking: matchmaking?.num_pending ?? null,
+      unacknowledged_matchmaking: matchmaking?.num_ack_pending ?? null,
+    },
   };
 }

@@ -64,8 +64,8 @@ async function findEventsOfUser(database: Database, userId: string): Promise<str
 const events: TimelineTable = {
   table: notifications,
   columns: `user_id, version, type,
-       coalesce(payload_json->>'stock_keeping_unit', 'points:' || (payload_json->>'unit'))
-         as stock_keeping_unit,
+       coalesce(payload_json->>'stock_keeping_unit', 'points:' || (payload_json->>'unit'),
+         payload_json->>'ticket_id') as stock_keeping_unit,
        payload_json->>'trace_id' as trace_id`,
   begun: { step: "RECEIVED", at: "created_at" },
   done: { statuses: ["SENT"], at: "sent_at" },

@@ -32,10 +32,11 @@ export function admit(
   authenticator: Authenticator,
   visitors?: Visitors,
 ): undefined | Promise<void> {
-  const { path } = context.req;
+  const { path, method } = context.req;
   const slot = slotOf(context);
   if (isPublic(path, visitors)) {
-    if (!healthPaths.has(path)) slot?.take("anonymous");
+    const isArriving = visitors?.publicPaths.has(path) === true && method === "GET";
+    if (!healthPaths.has(path)) slot?.take(isArriving ? "arriving" : "anonymous");
     return undefined;
   }
   if (visitors?.isTheirs(path)) {

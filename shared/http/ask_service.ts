@@ -30,10 +30,11 @@ export interface Ask {
   isRepeatable?: boolean; // although it has an effect, because a repeat has none
   waitMs?: number; // the service may take this much longer, because it was asked to wait
   deadline?: AbortSignal; // ends all tries earlier
+  left?: AbortSignal; // nobody waits for the answer any more, which is no failure of the service
 }
 
 export interface Answer {
-  status: number; // 2xx or 4xx
+  status: number; // 2xx or 4xx, unless it is part of a failure
   headers: Headers;
   text: string;
 }
@@ -45,30 +46,38 @@ export class AskFailed extends Error {
 
   readonly failure: AskFailure;
   readonly retryAfterSeconds: number;
+  readonly answer: Answer | undefined; // with a status of 3xx or 5xx
 
-  constructor(failure: AskFailure, message: string, retryAfterSeconds = 1) {
+  constructor(
+    failure: AskFailure,
+    message: string,
+    { retryAfterSeconds = 1, answer }: { retryAfterSeconds?: number; answer?: Answer | undefined } =
+      {},
+  ) {
     super(message);
     this.failure = failure;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.answer = answer;
   }
 }
 
 export interface Service {
-  // Throws AskFailed.
+  // Throws AskFailed, or the reason of `left`.
   ask(request: Ask): Promise<Answer>;
   close(): void;
 }
 
 type Outcome =
   | { kind: "answered"; answer: Answer }
-  | { kind: "failed"; failure: AskFailure; error: string };
+  | { kind: "failed"; failure: AskFailure; error: string; answer?: Answer }
+  | { kind: "left" };
 
 // A list of thousands of entries still fits.
 const largestAnswer = 4 * 1024 * 1024;
 
 const durations = histogram(
   "kenri_ask_duration_seconds",
-  "time of one try to ask another service; `outcome` is `answered` or the failure",
+  "time of one try to ask another service; `outcome` is `answered`, the failure, or `left` if nobody waits for the answer any more",
   shortSeconds,
   ["service", "outcome"],
 );
@@ -90,6 +99,7 @@ export function openService(options: ServiceOptions): Service {
       const waitsMs = breaker.begin();
       if (waitsMs > 0) throw notAsked(name, waitsMs);
       const outcome = await tryRepeatedly(connections, options, request);
+      if (outcome.kind === "left") throw request.left?.reason;
       if (outcome.kind === "answered") {
         breaker.succeeded();
         trouble.works("ask");
@@ -99,7 +109,8 @@ export function openService(options: ServiceOptions): Service {
       }
       open.labels(name).set(breaker.isOpen ? 1 : 0);
       if (outcome.kind === "answered") return outcome.answer;
-      throw new AskFailed(outcome.failure, sentences[outcome.failure](name));
+      const { failure, answer } = outcome;
+      throw new AskFailed(failure, sentences[failure](name), { answer });
     },
     close: () => connections.close(),
   };
@@ -115,12 +126,13 @@ function notAsked(name: string, waitsMs: number): AskFailed {
   return new AskFailed(
     "UNAVAILABLE",
     `the ${name} service is not asked for a while, because it failed`,
-    Math.ceil(waitsMs / 1_000),
+    { retryAfterSeconds: Math.ceil(waitsMs / 1_000) },
   );
 }
 
 function notConfigured(name: string): Promise<never> {
-  return Promise.reject(new AskFailed("UNAVAILABLE", `no ${name} service is configured`, 60));
+  const message = `no ${name} service is configured`;
+  return Promise.reject(new AskFailed("UNAVAILABLE", message, { retryAfterSeconds: 60 }));
 }
 
 function troubleOf({ name, log }: ServiceOptions): Trouble {
@@ -148,7 +160,7 @@ async function tryRepeatedly(
 
 // No service has seen a request that ended as UNAVAILABLE.
 function mayTryAgain({ method, isRepeatable = false }: Ask, outcome: Outcome): boolean {
-  if (outcome.kind === "answered") return false;
+  if (outcome.kind !== "failed") return false;
   return method === "GET" || isRepeatable || outcome.failure === "UNAVAILABLE";
 }
 
@@ -165,7 +177,7 @@ async function tryTraced(
   const outcome = tracing
     ? await inSpan({ name: `ask ${options.name}`, kind: "client" }, parent, attempt)
     : await attempt();
-  const kind = outcome.kind === "answered" ? outcome.kind : outcome.failure.toLowerCase();
+  const kind = outcome.kind === "failed" ? outcome.failure.toLowerCase() : outcome.kind;
   durations.labels(options.name, kind).observe((performance.now() - from) / 1_000);
   return outcome;
 }
@@ -173,7 +185,7 @@ async function tryTraced(
 async function tryOnce(
   connections: KeptConnections,
   { token }: ServiceOptions,
-  { method, path, headers, body, deadline }: Ask,
+  { method, path, headers, body, deadline, left }: Ask,
   withinMs: number,
   traceparent: string | undefined,
 ): Promise<Outcome> {
@@ -183,20 +195,21 @@ async function tryOnce(
     ...(traceparent === undefined ? {} : { traceparent }),
     ...headers,
   };
-  const limits = { withinMs, end: deadline, isFresh: method !== "GET" };
+  const end = deadline && left ? AbortSignal.any([deadline, left]) : deadline ?? left;
+  const limits = { withinMs, end, isFresh: method !== "GET" };
   try {
     return judged(await connections.ask({ method, path, headers: sent, body }, limits));
   } catch (error) {
+    if (left?.aborted) return { kind: "left" };
     return { kind: "failed", failure: failureOf(error), error: reasonOf(error) };
   }
 }
 
 function judged({ status, head, body }: RawAnswer): Outcome {
-  const isAnswer = status >= 200 && status < 300 || status >= 400 && status < 500;
-  if (isAnswer) {
-    return { kind: "answered", answer: { status, headers: headersIn(head), text: body } };
-  }
-  return { kind: "failed", failure: "BAD_GATEWAY", error: `it answered ${status}` };
+  const answer = { status, headers: headersIn(head), text: body };
+  const isUsable = status >= 200 && status < 300 || status >= 400 && status < 500;
+  if (isUsable) return { kind: "answered", answer };
+  return { kind: "failed", failure: "BAD_GATEWAY", error: `it answered ${status}`, answer };
 }
 
 function failureOf(error: unknown): AskFailure {

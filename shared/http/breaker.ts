@@ -15,8 +15,8 @@ export class Breaker {
     this.#now = now;
   }
 
-  // After this many milliseconds the service may be asked. After 0, `succeeded` or `failed` has to
-  // follow.
+  // After this many milliseconds the service may be asked. After 0, `succeeded` or `failed` follows,
+  // unless nobody waited for the answer.
   begin(): number {
     if (!this.isOpen) return 0;
     const now = this.#now();

@@ -7,7 +7,7 @@ import { type ApiError, unavailable } from "./errors.ts";
 
 export const limits = [
   ...["url_size", "body_size", "body_time", "requests_at_once", "strangers_at_once"] as const,
-  ...["per_connection", "waiting", "rate"] as const,
+  ...["arrivals_at_once", "per_connection", "waiting", "rate"] as const,
 ];
 
 export type Limit = typeof limits[number];

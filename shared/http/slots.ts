@@ -3,17 +3,23 @@ import { refusedBy } from "./limits.ts";
 
 // How many requests may be under way at once. Each kind of request has slots of its own, so that
 // requests without a credential, or with one that is not checked yet, can't use up the slots of
-// known callers.
+// known callers. Those of people who arrive to log in have no body, so no stranger can hold them
+// with a body that never comes. Nor can requests that wait for a change, which may take a minute, use
+// up the slots of others.
 
-type Kind = "anonymous" | "unchecked" | "caller";
+const kinds = ["anonymous", "arriving", "unchecked", "caller", "waiting"] as const;
+type Kind = typeof kinds[number];
 
 export class Slots {
   readonly #limits: Record<Kind, number>;
-  readonly #taken: Record<Kind, number> = { anonymous: 0, unchecked: 0, caller: 0 };
+  readonly #taken: Record<Kind, number>;
 
   constructor(requestsAtOnce: number) {
-    const anonymous = Math.ceil(requestsAtOnce / 50);
-    this.#limits = { anonymous, unchecked: requestsAtOnce, caller: requestsAtOnce };
+    const few = Math.ceil(requestsAtOnce / 50);
+    const limitOf = (kind: Kind) =>
+      kind === "anonymous" || kind === "arriving" ? few : requestsAtOnce;
+    this.#limits = byKind(limitOf);
+    this.#taken = byKind(() => 0);
   }
 
   take(kind: Kind): void {
@@ -27,9 +33,17 @@ export class Slots {
 }
 
 function noSlot(kind: Kind): Error {
-  return kind === "anonymous"
-    ? refusedBy("strangers_at_once", unavailable("too many come without a credential, try again"))
-    : refusedBy("requests_at_once", unavailable("too many requests are under way, try again"));
+  if (kind !== "anonymous" && kind !== "arriving") {
+    return refusedBy("requests_at_once", unavailable("too many requests are under way, try again"));
+  }
+  return refusedBy(
+    kind === "arriving" ? "arrivals_at_once" : "strangers_at_once",
+    unavailable("too many come without a credential, try again"),
+  );
+}
+
+function byKind(of: (kind: Kind) => number): Record<Kind, number> {
+  return Object.fromEntries(kinds.map((kind) => [kind, of(kind)])) as Record<Kind, number>;
 }
 
 // The slot of one request from the network, until its answer has been sent. A health request needs

@@ -20,7 +20,7 @@ export interface ReadOnlyParts<Event> {
   watermarksOf?: string; // the subject whose watermarks it receives
   decode(message: Message): Event;
   // Loads what the events before this moment have led to. Called at the start, and again when the
-  // stream no longer has all events since then.
+  // stream no longer has all events since then, or one of them can't be read.
   load(): Promise<void>;
   // Returns whether the event is new.
   take(event: Event): boolean;
@@ -105,9 +105,13 @@ export class ReadOnlyInbox<Event> {
         ),
       );
       if (signal.aborted) return;
-      for (const message of messages) {
-        if (!message) continue;
-        this.#take(asMessage(message.subject, message.data, message.header), message.seq);
+      const taken = messages.map((message) =>
+        message && this.#take(asMessage(message.subject, message.data, message.header), message.seq)
+      );
+      if (!taken.every(Boolean)) {
+        // Nobody knows what a message has said that was deleted or can't be read.
+        this.#createdAt = undefined;
+        return await this.#catchUp(manager, signal);
       }
       this.#sequence += count;
     }
@@ -120,15 +124,19 @@ export class ReadOnlyInbox<Event> {
       state.last_seq >= this.#sequence;
   }
 
-  // An unreadable event is reported when it is read from the stream, where it has a sequence.
-  #take(message: Message, sequence?: number): void {
+  // Returns whether the event can be read. One that can't is reported when it is read from the stream,
+  // where it has a sequence.
+  #take(message: Message, sequence?: number): boolean {
     const { decode, take, counts, log } = this.#parts;
     try {
       counts[take(decode(message)) ? "handled" : "duplicate"].inc();
+      return true;
     } catch (error) {
-      if (sequence === undefined) return;
-      counts.unreadable.inc();
-      log.error("Message {sequence} can't be read and is left out: {error}", { sequence, error });
+      if (sequence !== undefined) {
+        counts.unreadable.inc();
+        log.error("Message {sequence} can't be read and is left out: {error}", { sequence, error });
+      }
+      return false;
     }
   }
 }

@@ -32,6 +32,9 @@ const answerSchema = z.object({
     description: "Events of the user still on their way; nothing is erased until there are none",
   }),
   rows: z.record(z.string(), z.int()).openapi({ description: "Number of rows by table" }),
+  user_id: z.string().optional().openapi({
+    description: "How the other services write the id, from a service that reads it in any form",
+  }),
   next_cursor: z.string().optional(),
 }).openapi("Erased");
 
@@ -62,6 +65,7 @@ export type ErasedRows = Record<string, number>;
 export interface Erased {
   waiting: number;
   rows: ErasedRows;
+  user_id?: string | undefined;
   next_cursor?: string | undefined;
 }
 

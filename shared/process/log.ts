@@ -52,10 +52,20 @@ function aboutUser(
   properties: Record<string, unknown>,
   userIds: UserIds,
 ): Record<string, unknown> {
-  const { user_id, ...others } = properties;
-  if (user_id === undefined || userIds === "shown") return properties;
-  if (userIds === "hidden") return others;
-  return { ...others, user_id_sha256: createHash("sha256").update(`${user_id}`).digest("hex") };
+  if (userIds === "shown") return properties;
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, value]) => {
+      if (value === undefined || !namesUsers.test(name)) return [[name, value]];
+      if (userIds === "hidden") return [];
+      return [[`${name}_sha256`, Array.isArray(value) ? value.map(sha256) : sha256(value)]];
+    }),
+  );
+}
+
+const namesUsers = /(^|_)user_ids?$/; // user_id, and lists such as peer_user_ids
+
+function sha256(value: unknown): string {
+  return createHash("sha256").update(`${value}`).digest("hex");
 }
 
 function plainErrors(_key: string, value: unknown): unknown {

@@ -18,6 +18,7 @@ interface Settings {
 
 interface Lifecycle {
   log: Log;
+  stop: AbortSignal; // work that only waits ends now
   abandon: AbortSignal; // work that is not finished by now is released
 }
 
@@ -41,7 +42,7 @@ export async function runService<Config extends Settings>(
   startLog(name, config.logUserIds);
   const stop = stopOnSignals(log);
   const abandon = new AbortController();
-  const lifecycle = { log, abandon: abandon.signal };
+  const lifecycle = { log, stop, abandon: abandon.signal };
   const { app, loops, close } = orExit(() => build(config, lifecycle), log);
   const serving = serve(config.http, app, log, stop, config.shutdownGraceMs);
   const running = loops.map((loop) => keepRunning(loop, log, stop));

@@ -2,7 +2,6 @@
 // and in dark mode. Skipped if there is no Chromium. KENRI_WRITE_DOCS=true writes the screenshots of
 // docs/accounts.md.
 import assert from "node:assert/strict";
-import { root } from "../../tools/root.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { call, grant, revoke } from "../support/api.ts";
 import { inBrowser, type Tab, type TabOptions } from "../support/browser.ts";
@@ -18,6 +17,7 @@ import {
   untilSays,
   untilShown,
 } from "../support/people.ts";
+import { shoot } from "../support/screenshots.ts";
 import { grantPoints, spendPoints } from "../support/points.ts";
 
 const people = chromiumStack(startPeople);
@@ -33,6 +33,7 @@ inBrowser("the page shows what a user has, and what arrives while it is open", a
     for (const none of [/no points yet/, /own nothing yet/, /Nothing yet/]) {
       assert.match(empty, none);
     }
+    assert.doesNotMatch(empty, /Find a match/, "there is no matchmaking here");
     await untilSays(tab, /\nLive\n/);
     await grant(entitlement.url, { user_id, stock_keeping_unit: "book" });
     await untilSays(tab, /Entitlements\s+book\s+ACTIVE/);
@@ -207,13 +208,6 @@ inBrowser(
   "the screenshots of docs/accounts.md are small, and their pages still exist",
   async () => {
     const { entitlement } = people.stack.stack;
-    const write = Deno.env.get("KENRI_WRITE_DOCS") === "true";
-    const shoot = async (tab: Tab, name: string) => {
-      const file = `${root}docs/accounts/${name}.png`;
-      if (write) await Deno.writeFile(file, await tab.screenshot());
-      const { size } = await Deno.stat(file);
-      assert.ok(size < 150_000, `${name}: ${size} bytes`);
-    };
     await people.stack.issuer.setUsers({ chie: { name: "Chie Chiba", locale: "en-GB" } });
     await withTab(async (tab) => {
       const user_id = await logInAs(tab, people.stack, "chie");
@@ -228,17 +222,17 @@ inBrowser(
       await revoke(entitlement.url, { user_id, stock_keeping_unit: "film-pass" });
       await untilSays(tab, /You no longer have film-pass/);
       await untilSays(tab, /film-pass\s+REVOKED/);
-      await shoot(tab, "page");
+      await shoot(tab, "accounts/page");
     }, { width: 1100, height: 820 });
     await withTab(async (tab) => {
       await logInAs(tab, people.stack, "chie");
       await untilSays(tab, /film-pass/);
-      await shoot(tab, "page-phone-dark");
+      await shoot(tab, "accounts/page-phone-dark");
     }, { width: 390, height: 844, dark: true });
     await withTab(async (tab) => {
       await tab.goto(`${people.stack.url}/login?error`);
       assert.match(await textOf(tab), /You are not logged in/);
-      await shoot(tab, "login-failed");
+      await shoot(tab, "accounts/login-failed");
     }, { width: 960, height: 480 });
   },
 );

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { startAccount } from "../support/account.ts";
 import { type Answer, assertError, call } from "../support/api.ts";
+import { serve } from "../support/fake_service.ts";
 import { csrf, logIn, logOut, me, startGateway } from "../support/gateway.ts";
 
 const times = <Value>(count: number, one: (i: number) => Value) =>
@@ -45,6 +46,18 @@ Deno.test("G-108: requests without a session take nothing from anybody, and refu
   const token = await csrf(gateway, ann);
   for (let i = 0; i < 2; i++) assertError(await logOut(gateway, ann, {}), 403, "CSRF_REJECTED");
   assertError(await logOut(gateway, ann, token), 429, "TOO_MANY_REQUESTS");
+});
+
+Deno.test("G-108: the requests of a user are counted before the account service is asked about them", async () => {
+  await using account = await startAccount();
+  await using slow = serve(() => new Response("", { status: 500 }));
+  await using gateway = await startGateway({ ...account, url: slow.url }, {
+    GATEWAY_RATE_USER: "1",
+    GATEWAY_RATE_USER_BURST: "3",
+  });
+  const ann = await logIn(account);
+  const count = admitted(await Promise.all(times(30, () => me(gateway, ann))));
+  assert.ok(count >= 3 && count <= 5, `${count} were admitted`);
 });
 
 Deno.test("G-108: an address may begin ten logins a minute, and X-Forwarded-For makes no new one", async () => {

@@ -5,6 +5,7 @@ import { assertError, call } from "../support/api.ts";
 import { serve } from "../support/fake_service.ts";
 import { logIn, me, startGateway } from "../support/gateway.ts";
 import { scrapeOf, valueOf } from "../support/metrics.ts";
+import { connectTo, together } from "./raw_http.ts";
 import { until } from "../../tools/servers/wait.ts";
 
 Deno.test("logins that wait for the issuer use up only the slots of strangers", async () => {
@@ -30,8 +31,25 @@ Deno.test("logins that wait for the issuer use up only the slots of strangers", 
   for (const { status } of await Promise.all(logins)) assert.equal(status, 503);
   assert.equal((await call(`${url}/`)).status, 200, "the slots are free again");
   const scrape = await scrapeOf(gateway);
-  const count = valueOf(scrape, "kenri_refused_total", { limit: "strangers_at_once" });
+  const count = valueOf(scrape, "kenri_refused_total", { limit: "arrivals_at_once" });
   assert.ok((count ?? 0) >= 2);
+});
+
+Deno.test("bodies of strangers that never arrive keep nobody from logging in", async () => {
+  await using account = await startAccount();
+  await using gateway = await startGateway(account, {
+    HTTP_REQUESTS_AT_ONCE: "100", // two of them for strangers
+  });
+  const { url } = gateway;
+  const head = "POST /logout/backchannel HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
+    "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nlogout_";
+  using strangers = together(await Promise.all([1, 2].map(() => connectTo(url))));
+  await Promise.all(strangers.map((stranger) => stranger.send(head)));
+  const refused = async () => (await call(`${url}/docs`)).status === 503;
+  await until("there is no slot left for other strangers", refused);
+  assert.equal((await call(`${url}/`)).status, 200);
+  assert.equal((await call(`${url}/login?error`)).json.code, "LOGIN_FAILED");
+  assert.equal((await call(`${url}/login/callback`, { redirect: "manual" })).status, 302);
 });
 
 Deno.test("while sessions are checked by a slow account service, more than allowed are refused", async () => {

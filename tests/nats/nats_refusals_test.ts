@@ -4,6 +4,7 @@ import { createInbox, ErrorCode, type NatsConnection, NatsError } from "nats";
 import { names, startGuardedNats, type User, withUser } from "./nats_users.ts";
 
 const { stream, subject, durable, accountStream, accountSubject } = names;
+const { matchmakingStream, matchmakingDurable } = names;
 
 const advisories = `${stream}-${durable}-max-deliveries`;
 // What no service but its owner may do with a stream, and what even the owner may not.
@@ -73,6 +74,10 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
       `$JS.API.CONSUMER.CREATE.${advisories}.${advisories}`,
       `$JS.ACK.${advisories}.other.1.1.1.1.0`,
       "_INBOX.entitlement.guessed",
+      "matchmaking.events",
+      ...touching(matchmakingStream),
+      `$JS.API.CONSUMER.CREATE.${matchmakingStream}.${matchmakingDurable}`,
+      `$JS.ACK.${matchmakingStream}.other.1.1.1.1.0`,
       `$JS.API.CONSUMER.DELETE.${stream}.${durable}`,
       `$JS.API.CONSUMER.CREATE.${stream}.mine`,
       `$JS.API.CONSUMER.INFO.${stream}.other`,

@@ -40,6 +40,8 @@ export const names = {
   durable: "notification-entitlement-consumer",
   accountStream: "account-events",
   accountSubject: "account.events",
+  matchmakingStream: "matchmaking-events",
+  matchmakingDurable: "notification-matchmaking-consumer",
 };
 
 export const nameSettings: Settings = {
@@ -50,6 +52,7 @@ export const nameSettings: Settings = {
   NOTIFICATION_NATS_SUBJECT: names.subject,
   NOTIFICATION_NATS_POINTS_SUBJECT: names.pointsSubject,
   NOTIFICATION_NATS_DURABLE: names.durable,
+  NOTIFICATION_MATCHMAKING_ENABLED: "true",
 };
 
 export async function withUser<Result>(

@@ -89,7 +89,7 @@ Deno.test("everything works with these users: events, checks, advisories, a lost
   );
   for (const service of services) {
     await until("it is ready", async () => (await call(`${service.url}/readyz`)).status === 200);
-    const loops = service === entitlement || service === other ? 1 : 6;
+    const loops = service === entitlement || service === other ? 1 : 9;
     assert.ok(says(service, missing) <= loops, "each loop says it once");
     assert.ok(await refusalsOf(service) <= loops, "and asks for it once");
     assert.equal(await service.stop(), 0);

@@ -21,7 +21,7 @@ import { type Settings, startService } from "../../tools/servers/service_process
 import { inTime, until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
-const { stream, durable, accountStream } = names;
+const { stream, durable, accountStream, matchmakingStream, matchmakingDurable } = names;
 const advisories = `${stream}-${durable}-max-deliveries`;
 
 async function run(settings: Settings): Promise<{ code: number; said: string }> {
@@ -45,14 +45,15 @@ Deno.test("the command makes all streams and consumers, and changes nothing if t
   const first = await run(settings);
   assert.equal(first.code, 0, first.said);
   const made = await infoOf(nats);
-  const ofConsumers = [durable, `${durable}-points`].flatMap((name) =>
-    ["max-deliveries", "msg-terminated"].map((kind) => `${stream}-${name}-${kind}`)
+  const consumers = [durable, `${durable}-points`].map((name) => `${stream}-${name}`);
+  const ofConsumers = [...consumers, `${matchmakingStream}-${matchmakingDurable}`].flatMap(
+    (name) => ["max-deliveries", "msg-terminated"].map((kind) => `${name}-${kind}`),
   );
   assert.deepEqual(
     Object.fromEntries(made.map(({ config, consumers }) => [config.name, consumers.length])),
     {
       [accountStream]: 0,
-      [stream]: 2,
+      ...{ [stream]: 2, [matchmakingStream]: 1 },
       ...Object.fromEntries(ofConsumers.map((name) => [name, 1])),
     },
   );

@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { newClient, tokensOf } from "../support/access.ts";
 import { type Account, post, resolve, send, startAccount } from "../support/account.ts";
-import { assertError, call } from "../support/api.ts";
-import { look } from "../support/stack.ts";
+import { assertError, call, grant } from "../support/api.ts";
+import { untilSent } from "../support/notification.ts";
+import { look, startStack } from "../support/stack.ts";
+import { ask } from "../../tools/servers/asking.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { type Output, runOps } from "./ops.ts";
 
@@ -185,6 +187,26 @@ Deno.test("nothing of the person is left of a user who was erased, whose session
   const again = await resolve(account, ann);
   assert.ok(again.is_new && again.user_id !== user_id, "who logs in again is a new user");
   assert.equal((await resolve(account, ann)).user_id, again.user_id);
+});
+
+Deno.test("a user whose id is written in capitals is erased in every service, also the second time", async () => {
+  await using account = await startAccount(debug);
+  await using stack = await startStack();
+  const { entitlement, notification, place } = stack;
+  const { user_id } = await resolve(account, ann);
+  const services = { account, entitlement, notification };
+  const args = ["erase-user", user_id.toUpperCase(), "--reason", "asked for it"];
+  for (const time of [1, 2]) { // the second time the account is erased already
+    await grant(entitlement.url, { user_id });
+    await untilSent(place, time);
+    const { code, errors } = await runOps("ops/ops.ts", services, args);
+    assert.equal(code, 0, errors);
+    const left = [
+      await entitlement.rows("select from entitlement_audit where user_id = $1", [user_id]),
+      await ask(place.ownerUrl, "select from notifications where user_id = $1", [user_id]),
+    ];
+    assert.deepEqual(left, [[], []], `${time}`);
+  }
 });
 
 Deno.test("an event that could not be published is listed, shown and sent back", async () => {

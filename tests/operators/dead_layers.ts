@@ -109,7 +109,12 @@ async function deadAdvisory(): Promise<Layer> {
   const streams = inboxStreams(stream, consumer);
   const inboxes = eventInboxes(
     { database, toDelivery },
-    { ...streams, points: streams, predecessorWaitMs: 1_000 },
+    {
+      ...streams,
+      points: streams,
+      matchmaking: { ...streams, enabled: false },
+      predecessorWaitMs: 1_000,
+    },
   );
   const name = "notification_nats_dlq";
   const table = deadMessages({ database, table: name }, inboxes);

@@ -83,6 +83,7 @@ const bad: [key: RegExp, problem: string, ...values: string[]][] = [
   ],
   [/allow-addresses$/, "must be addresses or ranges", "localhost", "10.0.0.1/8", "10.0.0.0/33"],
   [/ports$/, "must be ports such as", "0", "65536", "443;8443", "443,", "https"],
+  [/modes$/, "must be different names", "casual,", "casual,casual", "a b", "x".repeat(65)],
   [/user-ids$/, "must be shown or hashed or hidden", "all"],
   [/user-id-prefix$/, ""], // may be any text
 ];

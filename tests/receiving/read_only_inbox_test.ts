@@ -85,11 +85,12 @@ Deno.test("its knowledge grows old while NATS is down, and has no age before it 
   assert.equal(complaints.length, 1, complaints.join("\n"));
 });
 
-Deno.test("an event that can't be read is left out, reported once, and holds up no other", async () => {
+Deno.test("an event that can't be read is reported once and loaded again, and holds up no other", async () => {
   const place = await freshStream();
   await using one = replica(place);
   await until("it has loaded", () => one.inbox.ageMs < 5_000);
   await publish(natsUrl, place.subject, [{ body: new TextEncoder().encode("not JSON") }]);
+  await until("what it may have said is loaded", () => one.loads === 2);
   await publishSmall(place, smallEvents(2));
   await until("it has read the stream", () => one.counted.duplicate === 2);
   assert.deepEqual(one.counted, { handled: 2, duplicate: 2, unreadable: 1 });
@@ -98,6 +99,20 @@ Deno.test("an event that can't be read is left out, reported once, and holds up 
     "error Message 1 can't be read and is left out: " +
     "UnreadableMessage: not JSON",
   ]);
+  assert.equal(one.loads, 2);
+});
+
+Deno.test("it loads again when an event was deleted before it was read", async () => {
+  const place = await freshStream();
+  await using one = replica(place);
+  await until("it has loaded", () => one.inbox.ageMs < 5_000);
+  await one.stop();
+  await publishSmall(place, smallEvents(3));
+  await withNats(natsUrl, async (connection) => {
+    await (await connection.jetstreamManager()).streams.deleteMessage(place.stream, 2);
+  });
+  one.start();
+  await until("it loads what was deleted", () => one.loads === 2);
 });
 
 for (const hidden of [false, true]) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type Issuer, startIssuer } from "../../tools/issuer/issuer.ts";
 import { freePort } from "../../tools/servers/free_port.ts";
-import type { ServiceProcess } from "../../tools/servers/service_process.ts";
+import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { type Account, startAccount } from "./account.ts";
 import type { Tab, TabOptions } from "./browser.ts";
@@ -18,7 +18,8 @@ export interface People extends AsyncDisposable {
   stack: Stack;
 }
 
-export async function startPeople(): Promise<People> {
+/** Settings in `more` are for the gateway. */
+export async function startPeople(more: Settings = {}): Promise<People> {
   await using parts = new AsyncDisposableStack();
   const issuer = parts.use(await startIssuer());
   const account = parts.use(await startAccount());
@@ -33,6 +34,7 @@ export async function startPeople(): Promise<People> {
     GATEWAY_ENTITLEMENT_URL: stack.entitlement.url,
     GATEWAY_NOTIFICATION_URL: stack.notification.url,
     GATEWAY_RATE_LOGIN: "1000", // all tests of a file come from one address
+    ...more,
   };
   parts.use(await startGateway(account, { ...settings, GATEWAY_HTTP_PORT: `${port}` }));
   const other = parts.use(await startGateway(account, settings));

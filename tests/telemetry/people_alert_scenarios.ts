@@ -49,6 +49,10 @@ export const peopleScenarios: Record<string, Scenario> = {
     fires: ["LoginsRefused"],
     but: { [logins("refused")]: perSecond(100) },
   },
+  "a gateway turns away people who want to log in": {
+    fires: ["ArrivalsTurnedAway"],
+    but: { 'kenri_refused_total{job="gateway",limit="arrivals_at_once"}': perSecond(1) },
+  },
   "two logins are refused in a quiet night": {
     fires: [],
     but: { [logins("completed")]: always(7), [logins("refused")]: from(45, 0, 2) },

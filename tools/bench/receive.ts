@@ -75,7 +75,12 @@ export async function startReceiveDrain(
       const streams = { stream, consumer, advisories: [] };
       const [inbox] = eventInboxes(
         { database: pool, toDelivery: new Handover() },
-        { ...streams, points: streams, predecessorWaitMs: 30_000 },
+        {
+          ...streams,
+          points: streams,
+          matchmaking: { ...streams, enabled: false },
+          predecessorWaitMs: 30_000,
+        },
       );
       let running: Promise<void> = Promise.resolve();
       const perSecond = await timed(messages, async () => {

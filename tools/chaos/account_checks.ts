@@ -2,11 +2,9 @@
 // and gateways let in whom they should.
 import type { AccountChange, AccountEvidence } from "./account_clients.ts";
 import type { Evidence } from "./evidence.ts";
-import { type Injected, wasDone } from "./inject.ts";
 import { accountInvariantsOf } from "./invariants/account_invariants.ts";
 import type { AccountTables } from "./invariants/account_tables.ts";
 import { type Invariant, invariant } from "./invariants/invariant.ts";
-import { areExplainedBy } from "./run_invariants.ts";
 import { boundMs, type SessionLook, type UserSession } from "./session_watch.ts";
 
 export function accountChecks(evidence: Evidence): Invariant[] {
@@ -17,7 +15,7 @@ export function accountChecks(evidence: Evidence): Invariant[] {
     accountRequestsAreAnswered(accounts),
     accountChangesAreRecorded(accounts, tables),
     loginsLeadToOneUser(accounts, tables),
-    nobodyIsLetInAfterTheBound(evidence),
+    nobodyIsLetInAfterTheBound(accounts),
     nobodyIsRefusedWithoutReason(accounts),
   ];
 }
@@ -82,21 +80,11 @@ function loginsLeadToOneUser(
   );
 }
 
-interface Judged {
-  look: SessionLook;
-  session: UserSession;
-  since: number; // when what stands against it was acknowledged
-}
-
-function nobodyIsLetInAfterTheBound(evidence: Evidence): Invariant {
-  const judged = looksWithSession(evidence.accounts).flatMap(({ look, session, standing }) => {
-    const since = standing.refusedSince(look);
-    return since === undefined ? [] : [{ look, session, since }];
-  });
+function nobodyIsLetInAfterTheBound(accounts: AccountEvidence): Invariant {
   return invariant(
     `21. No session is let in ${boundMs / 1_000} s after it ended or its user was suspended`,
-    judged,
-    (one) => one.look.status !== 200 || isCutOff(evidence, one),
+    looksWithSession(accounts).filter(({ look, standing }) => standing.mustBeRefused(look)),
+    ({ look: { status } }) => status !== 200,
   );
 }
 
@@ -110,19 +98,20 @@ function nobodyIsRefusedWithoutReason(accounts: AccountEvidence): Invariant {
 
 function looksWithSession({ looks, sessions, changes }: AccountEvidence) {
   const changesOf = Map.groupBy(changes, ({ userId }) => userId);
-  const known = new Map(sessions.map((session) => {
-    const standing = standingOf(session, changesOf.get(session.userId) ?? []);
-    return [session.sessionId, { session, standing }];
-  }));
+  const standings = new Map(
+    sessions.map((session) => [
+      session.sessionId,
+      standingOf(session, changesOf.get(session.userId) ?? []),
+    ]),
+  );
   return looks.flatMap((look) => {
-    const found = known.get(look.sessionId);
-    return found ? [{ look, ...found }] : [];
+    const standing = standings.get(look.sessionId);
+    return standing ? [{ look, standing }] : [];
   });
 }
 
 interface Standing {
-  /** When that was acknowledged for which the look must be refused; undefined if it need not be. */
-  refusedSince(look: SessionLook): number | undefined;
+  mustBeRefused(look: SessionLook): boolean;
   mustBeLetIn(look: SessionLook): boolean;
 }
 
@@ -139,13 +128,12 @@ function standingOf({ sessionId, beganAt }: UserSession, changes: AccountChange[
       resume: changes.find(({ kind, sentAt }) => kind === "resume" && sentAt > suspend.sentAt),
     }));
   return {
-    refusedSince: ({ sentAt, answeredAt }) =>
+    mustBeRefused: ({ sentAt, answeredAt }) =>
       [
         ...ends,
         ...suspensions.filter(({ resume }) => answeredAt < (resume?.sentAt ?? Infinity))
           .map(({ suspend }) => suspend),
-      ].filter((change) => isDone(change) && change.answeredAt + boundMs <= sentAt)
-        .map((change) => change.answeredAt).sort((a, b) => a - b)[0],
+      ].some((change) => isDone(change) && change.answeredAt + boundMs <= sentAt),
     mustBeLetIn: ({ sentAt, answeredAt }) =>
       ends.every((change) => answeredAt < change.sentAt) &&
       suspensions.every(({ suspend, resume }) =>
@@ -153,30 +141,4 @@ function standingOf({ sessionId, beganAt }: UserSession, changes: AccountChange[
         (resume && isDone(resume) && sentAt > resume.answeredAt + boundMs)
       ),
   };
-}
-
-/** A gateway that could not reach the account service asks again after a second. */
-const breakerMs = 2_000;
-
-/**
- * A gateway that reads the stream but can't reach the account service uses what it knows. It can't know
- * a change that another replica of that service made and could not publish.
- */
-function isCutOff(
-  { injected }: Evidence,
-  { look: { gateway, answeredAt }, since }: Judged,
-): boolean {
-  const account = gateway.replace("gateway", "account");
-  const done = injected.filter(wasDone);
-  const asking = done.filter(({ fault: { target } }) =>
-    [account, `${gateway} > ${account}`, `${account} > database`, "account database"].includes(
-      target,
-    )
-  ).map(({ from, until }) => ({ from, until: until + breakerMs }));
-  return areExplainedBy(asking, since, answeredAt) &&
-    areExplainedBy(done.filter(keepsEvents), since, answeredAt);
-}
-
-function keepsEvents({ fault: { target, kind } }: Injected): boolean {
-  return kind !== "clock" && /^(nats|account-\d( > nats)?|gateway-\d > nats)$/.test(target);
 }

@@ -1,10 +1,7 @@
 // The checker notices each damage to the evidence about accounts and sessions.
-import assert from "node:assert/strict";
-import { check } from "./checker.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Harm, testHarms } from "./harms.ts";
-import type { Injected } from "./inject.ts";
-import { first, soundEvidence } from "./sound_evidence.ts";
+import { first } from "./sound_evidence.ts";
 
 const lookAt = ({ accounts }: Evidence, time: number) =>
   first(accounts.looks, ({ sentAt }) => sentAt === time);
@@ -178,28 +175,3 @@ const harms: Harm[] = [
   ],
 ];
 testHarms(harms);
-
-const fault = (kind: "cut" | "kill", target: string): Injected => ({
-  fault: { number: 1, kind, target, atMs: 0, forMs: 10, amount: 0 },
-  ...{ from: 40_005, until: 47_000, note: "" },
-});
-
-/** Whether the checker accepts that the first gateway lets an ended session in, under these faults. */
-function isExplained(...faults: Injected[]): boolean {
-  const evidence = soundEvidence();
-  lookAt(evidence, 47_000).status = 200;
-  evidence.injected.push(...faults);
-  return check(evidence).every(({ violations }) => violations === 0);
-}
-
-Deno.test("only both ways cut off explain that an ended session is let in", () => {
-  const [asking, events] = [
-    fault("cut", "gateway-1 > account-1"),
-    fault("cut", "account-2 > nats"),
-  ];
-  assert.ok(isExplained(asking, events));
-  assert.ok(!isExplained(asking));
-  assert.ok(!isExplained(events));
-  assert.ok(!isExplained(fault("cut", "gateway-2 > account-2"), events));
-  assert.ok(!isExplained(asking, fault("kill", "notification-2")));
-});

@@ -1,7 +1,6 @@
 // Sessions of the gateway without a login at an issuer, sealed as the gateway seals them.
 import { sessionBeginner } from "../../gateway/session/begin_session.ts";
 import { type Cookies, cookiesOf } from "../../gateway/session/cookies.ts";
-import { KnownAccounts } from "../../gateway/session/known_accounts.ts";
 import { Seals } from "../../gateway/session/seal.ts";
 import { SessionCookies } from "../../gateway/session/session.ts";
 import type { Settings } from "../servers/service_process.ts";
@@ -38,9 +37,8 @@ export async function sessionCookie(
   const begin = sessionBeginner({
     cookies,
     sessions: new SessionCookies(new Seals([bytes]), { idleMs: hour }),
-    known: new KnownAccounts({ ttlMs }),
     options: { ttlMs },
   });
-  const [cookie = ""] = (await begin({ ...user, version: 1 }, provider, sid)).split(";");
+  const [cookie = ""] = (await begin(user, provider, sid)).split(";");
   return cookie;
 }

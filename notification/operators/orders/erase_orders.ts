@@ -1,8 +1,11 @@
 import { keyPrefixOf } from "@kenri/proto/entitlement/aggregate_key.ts";
+import { matchmakingKeyPrefixOf } from "@kenri/proto/matchmaking/aggregate_key.ts";
 import { pointsKeyPrefixOf } from "@kenri/proto/points/aggregate_key.ts";
 import type { ErasedRows, Erasure } from "@kenri/shared/operators/erasure.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { sql } from "@kenri/shared/postgres/sql.ts";
+import { keyOf } from "../../key_of.ts";
+import { erasedPayload } from "../erased_payload.ts";
 
 // Erases a user from orders, from what was sent and answered for them, and from endpoints that are
 // for this user alone. Orders that were not sent yet are withdrawn, because a failing receiver may
@@ -99,6 +102,8 @@ async function eraseAnswers(tx: Transaction, userId: string): Promise<void> {
 
 // The payload of an order is an event in the form of a webhook. Only a key that begins with that of
 // the event names the user.
+const data = sql`(order_request_json->'payload'->'data')::jsonb`;
+
 async function erasePayloads(tx: Transaction, { userId, pseudonym }: Erasure): Promise<void> {
   await query(
     tx,
@@ -107,15 +112,12 @@ async function erasePayloads(tx: Transaction, { userId, pseudonym }: Erasure): P
     set user_id = ${pseudonym},
       request_digest = 'erased',
       order_request_json = jsonb_set(order_request_json::jsonb, '{payload,data}',
-        (order_request_json->'payload'->'data')::jsonb ||
-          jsonb_build_object('user_id', ${pseudonym}::text, 'source_id', 'erased')),
+        ${erasedPayload(data, pseudonym)}),
       aggregate_key = case
-        when starts_with(aggregate_key, endpoint_id || ':' || ${pointsKeyPrefixOf(userId)}) then
-          endpoint_id || ':' || ${pointsKeyPrefixOf(pseudonym)} ||
-            (order_request_json->'payload'->'data'->>'unit')
-        when starts_with(aggregate_key, endpoint_id || ':' || ${keyPrefixOf(userId)}) then
-          endpoint_id || ':' || aggregate_key_of(${pseudonym},
-            order_request_json->'payload'->'data'->>'stock_keeping_unit')
+        when starts_with(aggregate_key, endpoint_id || ':' || ${keyPrefixOf(userId)})
+          or starts_with(aggregate_key, endpoint_id || ':' || ${pointsKeyPrefixOf(userId)})
+          or starts_with(aggregate_key, endpoint_id || ':' || ${matchmakingKeyPrefixOf(userId)})
+        then endpoint_id || ':' || ${keyOf(data, sql`${pseudonym}`)}
         else aggregate_key end
     where user_id = ${userId}`,
   );

@@ -72,7 +72,8 @@ const retention: [rows: string, at: FaultPoint, insert: string, leaves: Counts][
     "ended sessions",
     statement("before", "delete from ended_sessions", 2),
     `insert into ended_sessions (session_id, user_id, ended_at, expires_at)
-     select gen_random_uuid(), gen_random_uuid(), now() - interval '2 days', now() ${many}`,
+     select gen_random_uuid(), gen_random_uuid(), now() - interval '2 days',
+       now() - interval '1 hour' ${many}`,
     { "ended sessions": 100 },
   ],
   [
