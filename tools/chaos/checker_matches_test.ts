@@ -86,6 +86,11 @@ const harms: [harm: string, found: RegExp, plant: (matches: Matches) => void][] 
     ({ stream }) => stream.push({ ...first(stream), event_id: "other", ticket_id: "casual-cid" }),
   ],
   [
+    "an event was published under another id",
+    /^23\. An event says/,
+    ({ stream }) => first(stream).event_id = "other",
+  ],
+  [
     "an event is twice in the stream",
     /^23\. A ticket/,
     ({ stream }) => stream.push({ ...first(stream), sequence: 3 }),

@@ -1,17 +1,19 @@
 // The evidence about the players of a small run, for tests that damage it: a match, a ticket that was
 // cancelled and one that expired, one that was wiped with Redis, and an event that was wiped with its
 // stream before it was received.
+import { eventIdOf } from "../../proto/matchmaking/event_id.ts";
 import type { Evidence } from "./evidence.ts";
 import type { MatchCall, MatchCallKind } from "./match_clients.ts";
 import type { MatchEvent, TicketRow } from "./invariants/match_tables.ts";
 
 const playerOf = (name: string) => `player-${name}`;
+const match = "3b1c9a54-7d2e-8f60-a1b2-c3d4e5f60718";
 const ticketOf = (name: string) => `casual-${name}`;
 
 function row(name: string, status: string, peer?: string): TicketRow {
   return {
     ...{ ticket_id: ticketOf(name), user_id: playerOf(name), mode: "casual", status },
-    match_id: peer === undefined ? null : "match-1",
+    match_id: peer === undefined ? null : match,
     peers: peer === undefined ? [] : [playerOf(peer)],
   };
 }
@@ -24,10 +26,9 @@ const eve = row("eve", "QUEUED"); // wiped
 const fay = row("fay", "EXPIRED"); // wiped, and its event was in the stream
 
 function event({ ticket_id, user_id, match_id, peers }: TicketRow): MatchEvent {
-  return {
-    ...{ event_id: `event of ${ticket_id}`, ticket_id, user_id, match_id, peer_user_ids: peers },
-    event_type: match_id === null ? "TicketExpired" : "MatchFound",
-  };
+  const event_type = match_id === null ? "TicketExpired" : "MatchFound";
+  const fields = { event_type, ticket_id, user_id, match_id };
+  return { ...fields, event_id: eventIdOf(fields), peer_user_ids: peers };
 }
 
 const inOrder = (...rows: TicketRow[]) =>

@@ -1,4 +1,5 @@
 // Tickets, matches and events must belong together, whatever was killed.
+import { eventIdOf } from "../../../proto/matchmaking/event_id.ts";
 import { type Invariant, invariant } from "./invariant.ts";
 import type { MatchEvent, MatchStore, StoredMatchEvent, TicketRow } from "./match_tables.ts";
 
@@ -61,9 +62,9 @@ function endsAreAnnounced({ stores, streams }: MatchTables): Invariant {
 function eventsAreOfTickets({ stores, streams }: MatchTables, tickets: TicketRow[]): Invariant {
   const ends = new Set(tickets.map(endOf));
   return invariant(
-    "23. An event says how a ticket has ended",
+    "23. An event says how a ticket has ended, and its id follows from that",
     [...streams.flat(), ...stores.flatMap(({ unpublished }) => unpublished)],
-    (event) => ends.has(contentOf(event)),
+    (event) => ends.has(contentOf(event)) && event.event_id === eventIdOf(event),
   );
 }
 
