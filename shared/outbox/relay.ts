@@ -32,6 +32,9 @@ export interface RelayParts<Row extends EventRow> {
   compared?: Compared;
   log: Log;
   abandon: AbortSignal;
+  // Called for each event that could not be published because NATS was unavailable, and for each
+  // connection that was lost.
+  observeOutage?(): void;
 }
 
 // The session, if any, in which the relay has found out what the stream has lost. Before that the outbox
@@ -72,6 +75,7 @@ export async function runRelay<Row extends EventRow>(
       } finally {
         compared.session = undefined;
       }
+      if (session.signal.aborted && !stop.aborted) parts.observeOutage?.();
     },
   }, stop);
 }
@@ -100,7 +104,11 @@ async function relayRound<Row extends EventRow>(
       name: "relay",
       ...options,
       claim: (limit, context) => source.claim(limit, context),
-      work: (row, traceparent) => publishRow(publishing, row, traceparent),
+      work: async (row, traceparent) => {
+        const outcome = await publishRow(publishing, row, traceparent);
+        if (outcome.kind === "unavailable") parts.observeOutage?.();
+        return outcome;
+      },
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
       stepOf: ({ content }) => ({

@@ -18,7 +18,7 @@ export class RedisUnavailable extends Error {
 
 // The first words of such answers.
 const states =
-  /^(LOADING|BUSY|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|MAXCLIENTS|ERR max number of clients)/;
+  /^(LOADING|BUSY|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|MAXCLIENTS|ERR max number of clients|ERR ACL failure in script)/;
 
 // Undefined if the call itself was wrong.
 export function refusalOf(error: unknown): RedisUnavailable | undefined {

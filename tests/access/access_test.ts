@@ -10,6 +10,7 @@ import { startEntitlement } from "../support/entitlement.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
 import { describedBy } from "../http/described.ts";
 import { changeHead, sendRaw } from "../http/raw_http.ts";
+import { type Matchmaking, startMatchmaking } from "../support/matchmaking.ts";
 import { orderSettings } from "../support/orders.ts";
 import { type Stack, startStack } from "../support/stack.ts";
 
@@ -25,14 +26,17 @@ const tokenWithout = (scope: Scope) =>
 let issuer: Issuer;
 let stack: Stack;
 let account: Account;
+let matchmaking: Matchmaking;
 Deno.test.beforeAll(async () => {
   issuer = await startIssuer();
   const settings = { ...tokens, ...issuer.settings };
   const notification = { ...settings, ...orderSettings({ url: "http://127.0.0.1:1" }) };
   stack = await startStack({ entitlement: settings, notification });
   account = await startAccount({ ...settings, ACCOUNT_DEBUG_ENABLED: "true" });
+  matchmaking = await startMatchmaking({ ...settings, MATCHMAKING_DEBUG_ENABLED: "true" });
 });
 Deno.test.afterAll(async () => {
+  await matchmaking[Symbol.asyncDispose]();
   await account[Symbol.asyncDispose]();
   await stack[Symbol.asyncDispose]();
   await issuer[Symbol.asyncDispose]();
@@ -47,7 +51,7 @@ interface Endpoint {
 
 async function endpoints(): Promise<Endpoint[]> {
   const { entitlement, notification } = stack;
-  const urls = [entitlement.url, notification.url, account.url];
+  const urls = [entitlement.url, notification.url, account.url, matchmaking.url];
   const found = await Promise.all(urls.map(async (url) => {
     const { operations } = await describedBy(url);
     return operations.map(({ path, method, described: { security } }) => (
@@ -90,6 +94,7 @@ const opened: [endpoint: RegExp, scope: Scope][] = [
     /^POST \/(debug\/account\/find|operations\/account\/(?!dead-letters|erase-user))/,
     "accounts:admin",
   ],
+  [/ \/v1\/matchmaking\//, "matchmaking:act-as"],
   [/ \/debug\/notification\/inbox\/\{user_id\}$/, "notifications:read"],
   [/ \/debug\//, "debug:read"],
   [/ \/operations\//, "operations:write"],
@@ -108,7 +113,7 @@ const isOfAccount = /^\/v1\/users\/\{user_id\}($|:|\/roles|\/audit|\/sessions)/;
 Deno.test("every endpoint answers callers with its scope, and refuses everybody else", async () => {
   const all = await endpoints();
   const expired = await issuer.sign({ sub: "ann", scope: scopes.join(" "), inSeconds: -60 });
-  assert.equal(all.length, 95, all.map(({ path }) => path).join("\n"));
+  assert.equal(all.length, 103, all.map(({ path }) => path).join("\n"));
   for (const endpoint of all) {
     const { path, method, scope } = endpoint;
     const what = `${method} ${path}`;

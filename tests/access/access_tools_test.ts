@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readConfig as readAccount } from "../../account/config.ts";
 import { readConfig as readEntitlement } from "../../entitlement/config.ts";
 import { readConfig as readGateway } from "../../gateway/config.ts";
+import { readConfig as readMatchmaking } from "../../matchmaking/config.ts";
 import { readConfig as readNotification } from "../../notification/config.ts";
 import { readConfig as readSender } from "../../sender/config.ts";
 import { scopes } from "../../proto/scopes.ts";
@@ -71,6 +72,7 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
     account: readAccount,
     entitlement: readEntitlement,
     gateway: readGateway,
+    matchmaking: readMatchmaking,
     notification: readNotification,
   };
   const folder = await Deno.makeTempDir();
@@ -87,7 +89,7 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
       [`${name.toUpperCase()}_DATABASE_URL`]: "postgres://role:secret@postgres:5432/name",
       [`${name.toUpperCase()}_DEBUG_ENABLED`]: "false",
     };
-    assert.equal(readConfig((variable) => given[variable]).access.tokens.length, 6);
+    assert.equal(readConfig((variable) => given[variable]).access.tokens.length, 7);
     assert.throws(() =>
       readConfig((variable) => variable === "ACCESS_TOKENS" ? undefined : given[variable])
     );
@@ -118,6 +120,7 @@ Deno.test("compose.yaml starts no service without credentials, and deploy/make-s
 const ofGateway = {
   account: ["accounts:resolve", "accounts:read", "accounts:write", "accounts:act-as"],
   entitlement: ["entitlements:read", "points:read"],
+  matchmaking: ["matchmaking:act-as"],
   notification: ["notifications:read"],
 };
 
@@ -142,6 +145,10 @@ Deno.test("deploy/make-secrets --add adds what a file of an older version lacks,
   assert.equal(entries[1]?.digest, digestOf(token));
   assert.equal((await run("deploy/make-secrets", "--add", file)).output, "");
   assert.equal(await Deno.readTextFile(file), text);
+  await Deno.writeTextFile(file, text.replace(/^\w*MATCHMAKING.*\n/gm, ""));
+  const [, entry = ""] = (await run("deploy/make-secrets", "--add", file)).output.split("\n");
+  assert.deepEqual(readEntries(entry).map(({ scopes }) => scopes), [ofGateway.matchmaking]);
+  assert.deepEqual(namesIn(await Deno.readTextFile(file)), namesIn(whole));
   await Deno.remove(folder, { recursive: true });
 });
 

@@ -4,7 +4,7 @@ import { createInbox, ErrorCode, type NatsConnection, NatsError } from "nats";
 import { names, startGuardedNats, type User, withUser } from "./nats_users.ts";
 
 const { stream, subject, durable, accountStream, accountSubject } = names;
-const { matchmakingStream, matchmakingDurable } = names;
+const { matchmakingStream, matchmakingSubject, matchmakingDurable } = names;
 
 const advisories = `${stream}-${durable}-max-deliveries`;
 // What no service but its owner may do with a stream, and what even the owner may not.
@@ -74,7 +74,7 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
       `$JS.API.CONSUMER.CREATE.${advisories}.${advisories}`,
       `$JS.ACK.${advisories}.other.1.1.1.1.0`,
       "_INBOX.entitlement.guessed",
-      "matchmaking.events",
+      matchmakingSubject,
       ...touching(matchmakingStream),
       `$JS.API.CONSUMER.CREATE.${matchmakingStream}.${matchmakingDurable}`,
       `$JS.ACK.${matchmakingStream}.other.1.1.1.1.0`,
@@ -115,9 +115,26 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
     ],
     subscribe: [...others, "account.>", subject, "points.events", "_INBOX.account.>"],
   },
+  matchmaking: {
+    publish: [
+      ...touching(matchmakingStream),
+      ...touching(stream),
+      ...elsewhere,
+      subject,
+      accountSubject,
+      `${matchmakingSubject}.other`,
+      `$JS.API.STREAM.INFO.${stream}`,
+      `$JS.API.STREAM.MSG.GET.${matchmakingStream}`,
+      `$JS.API.CONSUMER.INFO.${matchmakingStream}.${matchmakingDurable}`,
+      `$JS.API.CONSUMER.MSG.NEXT.${matchmakingStream}.${matchmakingDurable}`,
+      `$JS.ACK.${matchmakingStream}.${matchmakingDurable}.1.1.1.1.0`,
+    ],
+    subscribe: [...others, "matchmaking.>", matchmakingSubject, subject, "_INBOX.account.>"],
+  },
   provision: {
     publish: [
       subject,
+      matchmakingSubject,
       `${subject}.check`,
       `$JS.API.STREAM.PURGE.${stream}`,
       `$JS.API.STREAM.DELETE.${stream}`,
@@ -136,8 +153,16 @@ const forbidden: Record<Exclude<User, "operator">, Record<"publish" | "subscribe
 for (const [user, { publish, subscribe }] of Object.entries(forbidden)) {
   Deno.test(`the user ${user} is refused everything else`, async () => {
     await using nats = await startGuardedNats();
-    const publishers: Record<string, string> = { entitlement: subject, account: accountSubject };
-    const streams = { [stream]: subject, [accountStream]: accountSubject };
+    const publishers: Record<string, string> = {
+      entitlement: subject,
+      account: accountSubject,
+      matchmaking: matchmakingSubject,
+    };
+    const streams = {
+      [stream]: subject,
+      [accountStream]: accountSubject,
+      [matchmakingStream]: matchmakingSubject,
+    };
     await withUser("operator", nats, async (connection) => {
       const manager = await connection.jetstreamManager();
       for (const [name, subject] of Object.entries(streams)) {

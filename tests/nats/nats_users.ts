@@ -16,6 +16,7 @@ export type User =
   | "account"
   | "entitlement"
   | "gateway"
+  | "matchmaking"
   | "notification"
   | "provision"
   | "operator";
@@ -41,6 +42,7 @@ export const names = {
   accountStream: "account-events",
   accountSubject: "account.events",
   matchmakingStream: "matchmaking-events",
+  matchmakingSubject: "matchmaking.events",
   matchmakingDurable: "notification-matchmaking-consumer",
 };
 

@@ -5,6 +5,7 @@ import { usersFile } from "../../tools/provision/users.ts";
 import { post, startAccount } from "../support/account.ts";
 import { call, grant } from "../support/api.ts";
 import { logIn, me, startGateway } from "../support/gateway.ts";
+import { joined, startMatchmaking } from "../support/matchmaking.ts";
 import { freshBoth } from "../support/places.ts";
 import { ask } from "../support/entitlement.ts";
 import {
@@ -123,6 +124,34 @@ Deno.test("account and the gateway work with these users: events, watermarks, a 
     assert.equal(await refusalsOf(service), 0);
   }
   assert.equal(await gateway.stop(), 0);
+});
+
+Deno.test("matchmaking works with its user, and notification hears of it, also after a restart of NATS", async () => {
+  await using nats = await startGuardedNats();
+  await provisionOn(nats);
+  await using place = await freshBoth(nats.url);
+  await using notification = await start("notification", place, nats);
+  const ofMatches = { stream: names.matchmakingStream, subject: names.matchmakingSubject };
+  const settings = { NATS_URL: urlFor("matchmaking", nats), MATCHMAKING_TICKET_TTL: "8s" };
+  await using matchmaking = await startMatchmaking(settings, ofMatches);
+  const sent = (type: string) =>
+    countRows(
+      place.owners.notification,
+      `notifications where status = 'SENT' and type = '${type}'`,
+    );
+  await joined(matchmaking, "lonely", { mode: "rank" });
+  for (const matches of [1, 2]) {
+    for (const user of ["ann", "bob"]) await joined(matchmaking, user);
+    await until("both are notified", async () => await sent("MatchFound") === 2 * matches);
+    if (matches === 2) continue;
+    await nats.stop();
+    await nats.start();
+  }
+  await until("the expired one is notified", async () => await sent("TicketExpired") === 1);
+  for (const service of [matchmaking.service, notification]) {
+    await until("it is ready", async () => (await call(`${service.url}/readyz`)).status === 200);
+    assert.equal(await refusalsOf(service), 0);
+  }
 });
 
 Deno.test("an advisory about another stream is kept without a copy, and delays nothing", async () => {

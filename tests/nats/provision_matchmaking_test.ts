@@ -24,6 +24,7 @@ import {
   startGuardedNats,
   startWithUser,
   urlFor,
+  withUser,
 } from "./nats_users.ts";
 
 const { NOTIFICATION_MATCHMAKING_ENABLED: _, ...disabled } = nameSettings;
@@ -32,8 +33,12 @@ Deno.test("notification works without the stream of matchmaking, and names the c
   await using nats = await startGuardedNats();
   const settings = { ...disabled, NATS_URL: urlFor("provision", nats) };
   await provision(provisionConfig(settings), () => {});
-  const made = (await infoOf(nats)).map(({ config }) => config.name);
-  assert.ok(made.includes(names.stream) && !made.join().includes("matchmaking"), made.join());
+  const made = (await infoOf(nats)).map(({ config }) => config.name).join();
+  assert.ok(made.includes(names.stream) && !made.includes("notification-matchmaking"), made);
+  await withUser("operator", nats, async (connection) => {
+    const { streams } = await connection.jetstreamManager();
+    await streams.delete(names.matchmakingStream); // which was made for matchmaking itself
+  });
 
   await using place = await freshBoth(nats.url);
   await using entitlement = await startWithUser("entitlement", place, nats);

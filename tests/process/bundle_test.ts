@@ -9,7 +9,9 @@ import { variable } from "../faults/crash/fault_point.ts";
 import { entryPoint, imageCommand } from "./image.ts";
 import { read } from "../support/pages.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
-import { deleteStream, freshStreamNames, natsUrl } from "../support/streams.ts";
+import { joined, ticket } from "../support/matchmaking.ts";
+import { freshRedis } from "../support/redis.ts";
+import { deleteStream, freshStreamNames, natsUrl, readStream } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { countRows } from "../../tools/servers/asking.ts";
 import { freePort } from "../../tools/servers/free_port.ts";
@@ -51,6 +53,7 @@ Deno.test("the bundles migrate and carry a change to its notification, without a
   }
   await deleteStream(natsUrl, place.stream);
   await logInWithBundles(folder.path);
+  await matchWithBundle(folder.path);
 });
 
 // The libraries of the login, the files of the page and the names of two services are in the bundles.
@@ -86,6 +89,30 @@ async function logInWithBundles(folder: string): Promise<void> {
     assert.ok(status === 200 && text.length > 500, `${path}: ${status} ${text}`);
   }
   assert.deepEqual([await gateway.stop(), await account.stop()], [0, 0]);
+  await deleteStream(natsUrl, stream);
+}
+
+// The scripts of Redis are in the bundle, and the library that sends them.
+async function matchWithBundle(folder: string): Promise<void> {
+  await using redis = await freshRedis();
+  const { stream, subject } = freshStreamNames();
+  await using matchmaking = await startService("matchmaking", {
+    DENO_DIR: `${folder}/empty-cache`,
+    MATCHMAKING_NATS_STREAM: stream,
+    MATCHMAKING_NATS_SUBJECT: subject,
+    NATS_URL: natsUrl,
+    REDIS_URL: redis.url,
+  }, programIn(folder));
+  await until("it is ready", async () => (await fetch(`${matchmaking.url}/readyz`)).ok);
+  const ann = await joined(matchmaking, "ann");
+  await joined(matchmaking, "bob");
+  const { json } = await ticket(matchmaking, "ann", ann, "?wait=10s");
+  assert.deepEqual([json.status, json.matched?.peer_user_ids], ["MATCHED", ["bob"]]);
+  await until(
+    "both events are published",
+    async () => (await readStream(natsUrl, stream)).length === 2,
+  );
+  assert.equal(await matchmaking.stop(), 0);
   await deleteStream(natsUrl, stream);
 }
 

@@ -16,7 +16,12 @@ import { until } from "../../tools/servers/wait.ts";
 import { root } from "../../tools/root.ts";
 
 const settings: Settings = Object.assign(
-  { NATS_URL: "nats://127.0.0.1:14222", SENDER_TOKEN: "s".repeat(32), ...ofGateway() },
+  {
+    NATS_URL: "nats://127.0.0.1:14222",
+    REDIS_URL: "redis://127.0.0.1:16379",
+    SENDER_TOKEN: "s".repeat(32),
+    ...ofGateway(),
+  },
   ...Object.values<Service>(services).map(({ name, dev }): Settings => ({
     ...dev?.settings,
     [`${environmentName(name)}_DATABASE_URL`]: `postgres://kenri:secret@127.0.0.1:15432/${name}`,
@@ -118,8 +123,9 @@ function ofGateway(): Settings {
 }
 
 for (const service of serviceNames) {
-  const { outside, database }: Service = services[service];
-  const ofOthers = outside || database ? [] : [["connect", "127.0.0.1", "15432"]];
+  const { outside, database, usesRedis }: Service = services[service];
+  const notUsed = [...database ? [] : ["15432"], ...usesRedis ? [] : ["16379"]];
+  const ofOthers = outside ? [] : notUsed.map((port) => ["connect", "127.0.0.1", port]);
   const servers = serversOf(service);
   const asked = [...kinds, ...outside ? [] : ["net"]].map((name) => ["request", name]);
   const own = [...allowed, ["getEnv", `${environmentName(service)}_HTTP_PORT`]];

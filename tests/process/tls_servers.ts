@@ -1,8 +1,10 @@
-// PostgreSQL and NATS with TLS and the certificates of a test.
+// PostgreSQL, NATS and Redis with TLS and the certificates of a test.
 import { type NatsServer, startNats } from "../../tools/servers/nats.ts";
 import { type PostgresServer, startPostgres } from "../../tools/servers/postgres.ts";
 import { makeTempFolder, unprivilegedUser } from "../../tools/servers/other_user.ts";
 import { newPassword } from "../../tools/servers/password.ts";
+import { freePort } from "../../tools/servers/free_port.ts";
+import { type RedisServer, startRedis } from "../../tools/servers/redis.ts";
 import type { Certificate } from "./certificates.ts";
 
 export interface TlsServer<Server> extends AsyncDisposable {
@@ -50,6 +52,27 @@ export async function startTlsNats(options: Options): Promise<TlsServer<NatsServ
     } }`,
   });
   return together(server, files);
+}
+
+export interface TlsRedis extends TlsServer<RedisServer> {
+  /** With TLS; `host` is an address or a name. */
+  urlAt(host: string): string;
+}
+
+/** The test itself connects without TLS, to another port. */
+export async function startTlsRedis(options: Options): Promise<TlsRedis> {
+  const files = await makeFiles(options);
+  const port = freePort();
+  const server = await startRedis({
+    settings: `tls-port ${port}
+tls-cert-file ${files.path}/cert
+tls-key-file ${files.path}/key
+tls-auth-clients ${options.clientAuthority ? "yes" : "no"}
+${options.clientAuthority ? `tls-ca-cert-file ${files.path}/authority` : ""}`,
+  });
+  const urlAt = (host: string) =>
+    server.url.replace("redis:", "rediss:").replace(`127.0.0.1:${server.port}`, `${host}:${port}`);
+  return { ...together(server, files), urlAt };
 }
 
 interface Files extends AsyncDisposable {

@@ -36,7 +36,7 @@ for (const [name, service] of Object.entries<Any>(services)) {
     const withoutUser = ["prometheus", "grafana", "traces", "keycloak"];
     if (name === "nats-volume") assert.equal(service.network_mode, "none");
     else if (!withoutUser.includes(name)) {
-      assert.match(service.user, /^(65532:65532|postgres)$/);
+      assert.match(service.user, /^(65532:65532|postgres|redis)$/);
     }
     for (const volume of service.volumes ?? []) {
       if (/^[./]/.test(volume)) assert.match(volume, /^\.\/deploy\/.*:ro$/);
@@ -47,7 +47,7 @@ for (const [name, service] of Object.entries<Any>(services)) {
 
   Deno.test(`the container ${name} can be reached only from this machine, or not at all`, () => {
     for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:/);
-    if (["postgres", "nats", "migrate", "provision"].includes(name)) {
+    if (["postgres", "nats", "redis", "migrate", "provision"].includes(name)) {
       assert.equal(service.ports, undefined);
     }
     assert.notEqual(service.network_mode, "host");
@@ -60,7 +60,7 @@ Deno.test("the servers are in a network without internet access, with the progra
     services[name].networks?.includes("servers")
   );
   const theirs = ours.filter((name) => !programs[name].program.outside);
-  assert.deepEqual(there.sort(), ["nats", "postgres", ...theirs].sort());
+  assert.deepEqual(there.sort(), ["nats", "postgres", "redis", ...theirs].sort());
 });
 
 Deno.test("the program that may reach the world is with its only caller, and never with a server", () => {
@@ -89,9 +89,11 @@ Deno.test("each program gets only its own passwords, and none is in the file", (
     assert.deepEqual(given(service.name), [
       ...(service.database ? [`${prefix}_PASSWORD`] : []),
       ...(service.usesNats ? [`${prefix}_NATS_PASSWORD`] : []),
+      ...(service.usesRedis ? [`${prefix}_REDIS_PASSWORD`] : []),
     ]);
   }
   assert.deepEqual(given("postgres"), ["OWNER_PASSWORD"]);
+  assert.deepEqual(given("redis"), ["MATCHMAKING_REDIS_PASSWORD", "OPERATOR_REDIS_PASSWORD"]);
   const sealing = Object.keys(services).filter((name) =>
     services[name].environment?.ENTITLEMENT_SEAL_KEY
   );
@@ -103,6 +105,26 @@ Deno.test("each program gets only its own passwords, and none is in the file", (
   assert.deepEqual(given("provision"), ["PROVISION_NATS_PASSWORD"]);
   assert.ok(!given("migrate").some((name) => name.includes("NATS")));
   assert.doesNotMatch(text, /:\/\/\w+:[^$\s"]+@/);
+});
+
+Deno.test("Redis keeps its data, refuses more instead of dropping any, and has memory for a copy", () => {
+  const { redis } = services;
+  const settings = Object.fromEntries(
+    read("deploy/redis.conf").split("\n").map((line) => line.split(" ")).filter(([name]) =>
+      name && name !== "#"
+    ),
+  );
+  assert.deepEqual(settings, {
+    port: "6379",
+    appendonly: "yes",
+    appendfsync: "everysec",
+    save: '""',
+    maxmemory: "384mb",
+    "maxmemory-policy": "noeviction",
+  });
+  assert.ok(2 * parseInt(settings["maxmemory"] ?? "") < 1024 && redis.mem_limit === "1g");
+  assert.equal(redis.volumes[0], "redis:/data");
+  assert.deepEqual(services.matchmaking.depends_on.redis, { condition: "service_healthy" });
 });
 
 Deno.test("Keycloak is the gateway's issuer under one address for browsers and for the gateway", () => {

@@ -31,15 +31,17 @@ Deno.test("selectors match the intended pods, and no others", () => {
       selector: spec.selector,
     })),
   ];
-  assert.equal(targets.length, 2 * (serviceNames.length + 1)); // and NATS
+  assert.equal(targets.length, 2 * (serviceNames.length + 1) + 1); // and NATS, and the Service of Redis
   for (const { name, selector } of targets) {
     const found = workloads.filter((workload) => selects(selector, labelsOf(workload)));
     assert.deepEqual(found.map(({ metadata }) => metadata.name), [name]);
   }
 });
 
-Deno.test("every service can lose a pod to an eviction and stay available", () => {
+Deno.test("everything but Redis can lose a pod to an eviction and stay available", () => {
   for (const { metadata, spec } of ofKind("Deployment", "StatefulSet")) {
+    // A budget for a single pod would keep its node from being drained.
+    if (metadata.name === "redis") continue;
     const budget = named("PodDisruptionBudget", metadata.name).spec;
     assert.ok(spec.replicas >= 2 && budget.minAvailable >= 1, metadata.name);
     assert.ok(budget.minAvailable < spec.replicas, metadata.name);
@@ -83,20 +85,22 @@ Deno.test("the network policy allows only what is needed, and only the services 
     workload.metadata.name,
     [ports(workload, "ingress"), ports(workload, "egress")],
   ]));
-  const fromCallers = [8000, 8080, 8081, 8082];
+  const fromCallers = [8000, 8080, 8081, 8082, 8083];
   const fromMonitoring = [...fromCallers, 8084];
-  const behind = [8080, 8081, 8082];
+  const behind = [8080, 8081, 8082, 8083];
   const sorted = (...ports: number[]) => ports.sort((a, b) => a - b);
   const asked = sorted(...fromCallers, ...fromMonitoring, ...behind);
   assert.deepEqual(found, {
     account: [asked, [53, 53, 4222, 5432]],
     entitlement: [asked, [53, 53, 4222, 5432]],
     gateway: [sorted(...fromCallers, ...fromMonitoring), [53, 53, 443, 4222, ...behind]],
+    matchmaking: [asked, [53, 53, 4222, 6379]],
     notification: [asked, [53, 53, 4222, 5432, 8084]],
     sender: [sorted(...fromMonitoring, 8084), [53, 53, 443, 8443]],
     migrate: [[], [53, 53, 5432]],
     provision: [[], [53, 53, 4222]],
     nats: [[4222, 6222], [53, 53, 6222]],
+    redis: [[6379], [53, 53]],
   });
   const denied = policies.find(({ ingress, egress }) => !ingress && !egress);
   assert.deepEqual(denied, { podSelector: {}, policyTypes: ["Ingress", "Egress"] });
@@ -107,6 +111,7 @@ Deno.test("the network policy allows only what is needed, and only the services 
   const users = Object.values<Service>(services).filter(({ usesNats }) => usesNats);
   const clientNames = [...users.map(({ name }) => name), "provision"];
   assert.deepEqual(heard.map(({ metadata }) => metadata.name).sort(), clientNames.sort());
+  assert.deepEqual(whoFrom(named("NetworkPolicy", "redis").spec.ingress[0]), ["matchmaking"]);
 });
 
 Deno.test("the sender may reach what is public, and only notification may call it", () => {
@@ -121,7 +126,7 @@ Deno.test("the gateway may reach what is public and the services behind it, whic
   const selected = (rule: Any) =>
     workloads.filter((workload) => selects(rule, labelsOf(workload)))
       .map(({ metadata }) => metadata.name).sort();
-  const behind = ["account", "entitlement", "notification"];
+  const behind = ["account", "entitlement", "matchmaking", "notification"];
   assert.deepEqual(inward.to.flatMap(({ podSelector }: Any) => selected(podSelector)), behind);
   const { podSelector, ingress } = named("NetworkPolicy", "from-gateway").spec;
   assert.deepEqual(selected(podSelector), behind);

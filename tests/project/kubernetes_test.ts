@@ -18,6 +18,8 @@ import { type Any, containerOf, folder, guide, named, workloads } from "./manife
 // The url that the guide puts into the secrets.
 const natsUrls = /--from-literal=url='(nats:.*)'/.exec(guide)?.[1] ?? "";
 
+const redisUrl = /--from-literal=url='(redis:.*)'/.exec(guide)?.[1] ?? "";
+
 const databaseUrl = /--from-literal=url='(postgres:.*)'/.exec(guide)?.[1] ?? "";
 
 const secrets: Record<string, string> = {
@@ -27,11 +29,19 @@ const secrets: Record<string, string> = {
   "session-keys": "k".repeat(43),
   "client-secret": "s".repeat(32),
   ...Object.fromEntries(
-    ["account", "entitlement", "notification"].map((name) => [`${name}-token`, "t".repeat(32)]),
+    ["account", "entitlement", "matchmaking", "notification"].map((
+      name,
+    ) => [`${name}-token`, "t".repeat(32)]),
   ),
   url: databaseUrl,
   ...Object.fromEntries(withDatabase(services).map(({ name }) => [`${name}-url`, databaseUrl])),
   tokens: `shop sha256:${"0".repeat(64)} entitlements:write`,
+};
+
+const urls: Record<string, string> = {
+  NATS_URL: natsUrls,
+  NATS_PROVISION_URL: natsUrls,
+  REDIS_URL: redisUrl,
 };
 
 // The container's environment, with made-up values for secrets.
@@ -40,10 +50,7 @@ function environmentOf(workload: Any): Record<string, string> {
   const maps = envFrom.map(({ configMapRef }: Any) => named("ConfigMap", configMapRef.name).data);
   const own = env.map(({ name, value, valueFrom }: Any) => [
     name,
-    value ??
-      (name === "NATS_URL" || name === "NATS_PROVISION_URL"
-        ? natsUrls
-        : secrets[valueFrom.secretKeyRef.key]),
+    value ?? urls[name] ?? secrets[valueFrom.secretKeyRef.key],
   ]);
   return Object.assign({}, ...maps, Object.fromEntries(own));
 }
@@ -109,6 +116,24 @@ Deno.test("NATS has the users of deploy/nats-users.conf, and each service the ur
       assert.equal(valueFrom.secretKeyRef.name, `${name}-nats`);
     }
   }
+});
+
+Deno.test("Redis has the settings and users of deploy/, and only matchmaking has a url of it", () => {
+  const { data } = named("ConfigMap", "redis");
+  const redis = named("StatefulSet", "redis");
+  for (const name of ["redis.conf", "redis.sh"]) {
+    assert.equal(data[name], Deno.readTextFileSync(new URL(`../../deploy/${name}`, folder)));
+  }
+  const passwords = [...data["redis.sh"].matchAll(/>\$(\w+)/g)].map(([, name]) => name);
+  assert.deepEqual(passwords, containerOf(redis).env.map(({ name }: Any) => name));
+  const { containerPort } = containerOf(redis).ports[0];
+  assert.equal(new URL(redisUrl).host, `redis:${containerPort}`);
+  assert.match(data["redis.conf"], new RegExp(`^port ${containerPort}$`, "m"));
+  assert.equal(containerOf(redis).workingDir, containerOf(redis).volumeMounts[0].mountPath);
+  const having = workloads.filter((one) =>
+    JSON.stringify(containerOf(one).env).includes("REDIS_URL")
+  );
+  assert.deepEqual(having.map(({ metadata }) => metadata.name), ["matchmaking"]);
 });
 
 Deno.test("the streams are made as the services want them", () => {

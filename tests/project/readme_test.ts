@@ -9,6 +9,7 @@ import { withClient } from "../support/databases.ts";
 import { dataFolder, type Dev, startDev } from "./dev.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { chromium, inTab, startBrowser } from "../support/browser.ts";
+import { joined, ticket } from "../support/matchmaking.ts";
 import { logInAs, untilSays } from "../support/people.ts";
 import { startIssuer } from "../../tools/issuer/issuer.ts";
 import { programs, serviceNames } from "../../tools/services.ts";
@@ -161,7 +162,7 @@ Deno.test("the README's settings are enough to migrate and to run the services o
   await withClient(servers.postgres.url, async (admin) => {
     await admin.query("create role owner superuser login password 'secret'");
   });
-  const { postgres, nats } = servers;
+  const { postgres, nats, redis } = servers;
   await using issuer = await startIssuer({ clientId: "kenri", clientSecret: "secret" });
   const ports = Object.fromEntries(serviceNames.map((name) => [name, freePort()]));
   const here = (text: string) =>
@@ -169,15 +170,17 @@ Deno.test("the README's settings are enough to migrate and to run the services o
       (text, name) => text.replaceAll(`:${programs[name].program.http?.port}`, `:${ports[name]}`),
       text.replaceAll("https://login.example.com", issuer.url)
         .replaceAll("127.0.0.1:5432", `127.0.0.1:${postgres.port}`)
-        .replaceAll("nats://127.0.0.1:4222", nats.url),
+        .replaceAll("nats://127.0.0.1:4222", nats.url)
+        .replaceAll("redis://127.0.0.1:6379", redis.url),
     );
-  const needed = ["export NATS_URL", "export SENDER_TOKEN", "export GATEWAY_ISSUER"];
-  const lines = here(needed.map(blockWith).join("")).trim().split("\n");
+  const needed = ["NATS_URL", "SENDER_TOKEN", "GATEWAY_ISSUER", "REDIS_URL"];
+  const lines = here(needed.map((name) => blockWith(`export ${name}`)).join("")).trim().split("\n");
   const commands = lines.filter((line) => line.startsWith("deno task"));
   const exports = lines.filter((line) => !commands.includes(line)).join("\n");
   const tasks = commands.map((line) => line.split(" ")[2]?.trim() ?? "");
   assert.deepEqual(tasks, [
     ...["migrate", "entitlement", "notification", "sender", "migrate", "account", "gateway"],
+    "matchmaking",
   ]);
   const token = `export SENDER_TOKEN="$KENRI_TOKEN" NOTIFICATION_SENDER_TOKEN="$KENRI_TOKEN"`;
   const run = (task: string) =>
@@ -210,12 +213,10 @@ Deno.test("the README's settings are enough to migrate and to run the services o
       return inbox.json.notifications[0]?.status === "SENT";
     });
     const endpoints = `${url(ports["notification"])}/v1/endpoints`;
-    const { status, text } = await command(
-      endpoints,
-      { url: "https://example.com/hook" },
-      undefined,
-    );
+    const endpoint = { url: "https://example.com/hook" };
+    const { status, text } = await command(endpoints, endpoint, undefined);
     assert.equal(status, 201, text.replaceAll(/whsec_[^"]*/g, ""));
+    await match(url(ports["matchmaking"]), url(ports["notification"]));
     const login = await call(`${url(ports["gateway"])}/login`, { redirect: "manual" });
     assert.ok(login.headers.get("Location")?.startsWith(`${issuer.url}/auth?`));
   } finally {
@@ -224,3 +225,14 @@ Deno.test("the README's settings are enough to migrate and to run the services o
     assert.deepEqual(new Set(ended.map(({ code }) => code)), new Set([0]));
   }
 });
+
+async function match(matchmaking: string, notification: string): Promise<void> {
+  const service = { url: matchmaking };
+  const ann = await joined(service, "ann");
+  await joined(service, "bob");
+  assert.equal((await ticket(service, "ann", ann, "?wait=10s")).json.status, "MATCHED");
+  await until("the match arrives", async () => {
+    const inbox = await call(`${notification}/debug/notification/inbox/ann`);
+    return inbox.json.notifications[0]?.type === "MatchFound";
+  });
+}
