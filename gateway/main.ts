@@ -52,6 +52,7 @@ await runService(program, readConfig, (config, { log, stop }) => {
     known,
     login: {
       ...{ issuer: new Issuer(config.issuer, log), seals, cookies, account, publicUrl, rates, log },
+      ...{ sessions, known },
       beginSession: sessionBeginner({ cookies, sessions, options }),
       sessionMs: options.ttlMs,
       trustedProxies: config.trustedProxies,

@@ -12,6 +12,7 @@ import { statusOfCode } from "./errors.ts";
 import { getRoute, getTicket } from "./get_ticket.ts";
 import { join, joinRoute, type TicketRules } from "./join.ts";
 import type { Rings } from "./match_tickets.ts";
+import { addOperatorRoutes, type OperatorParts } from "./operators/routes.ts";
 
 export interface AppParts {
   redis: RedisLink;
@@ -20,12 +21,15 @@ export interface AppParts {
   rings: Rings;
   modes: readonly string[];
   rules: TicketRules;
+  operators: OperatorParts | undefined; // undefined unless debug is enabled
   checks: Checks;
   authenticator: Authenticator;
   log: Log;
 }
 
-export function matchmakingApp({ checks, authenticator, log, ...parts }: AppParts): OpenAPIHono {
+export function matchmakingApp(
+  { operators, checks, authenticator, log, ...parts }: AppParts,
+): OpenAPIHono {
   const app = createApp({
     title: "Kenri matchmaking",
     tags: [{ name: "Tickets", description: "Users who wait for a match." }],
@@ -37,5 +41,6 @@ export function matchmakingApp({ checks, authenticator, log, ...parts }: AppPart
   addRoute(app, joinRoute, join(parts));
   addRoute(app, getRoute, getTicket(parts));
   addRoute(app, cancelRoute, cancel(parts));
+  if (operators) addOperatorRoutes(app, operators);
   return app;
 }

@@ -5,6 +5,7 @@ export interface ModeKeys {
   expiring: string;
   events: string;
   dead: string; // events that could not be published
+  operations: string; // what operators have changed
   changes: string; // a channel
   buckets: string;
 }
@@ -17,6 +18,7 @@ export function keysOf(mode: string): ModeKeys {
     expiring: inMode(mode, "expiring"),
     events: inMode(mode, "events"),
     dead: inMode(mode, "dead"),
+    operations: inMode(mode, "operations"),
     changes: inMode(mode, "changes"),
     buckets: inMode(mode, "buckets"),
   };

@@ -1,16 +1,20 @@
+import { addConsole } from "@kenri/shared/console/console.tsx";
+import { deadScripts } from "@kenri/shared/outbox/stream/dead_entries.ts";
 import type { StreamRow } from "@kenri/shared/outbox/stream/stream_source.ts";
 import { sourceScripts } from "@kenri/shared/outbox/stream/stream_source.ts";
 import { runService } from "@kenri/shared/process/service.ts";
 import { closeAll, openAccess, openNats, openRedis } from "@kenri/shared/process/service_parts.ts";
 import { aborted } from "@kenri/shared/process/signals.ts";
 import { Handover } from "@kenri/shared/queue/handover.ts";
-import { collectFromStream } from "@kenri/shared/telemetry/collected.ts";
+import { collectFromRedis } from "@kenri/shared/telemetry/redis_figures.ts";
 import { matchmakingApp } from "./app.ts";
 import { Changes } from "./changes.ts";
 import { readConfig } from "./config.ts";
 import { readFigures, toFigures } from "./figures.ts";
 import { keysOf } from "./keys.ts";
 import { matchTickets, Rings } from "./match_tickets.ts";
+import { matchmakingConsole } from "./operators/console.tsx";
+import { storedIn } from "./operators/stored.ts";
 import { program } from "./program.ts";
 import { publishEvents } from "./publish_events.ts";
 import { scripts } from "./scripts/scripts.ts";
@@ -18,7 +22,7 @@ import { scripts } from "./scripts/scripts.ts";
 await runService(program, readConfig, (config, { log, abandon }) => {
   const { modes, matching, outbox, stream } = config;
   const store = openRedis(program, config, log, {
-    scripts: [...Object.values(scripts), ...sourceScripts],
+    scripts: [...Object.values(scripts), ...sourceScripts, ...deadScripts],
     confirmedBy: config.durable ? "MATCHMAKING_DURABLE" : undefined,
   });
   const nats = openNats(program, config, log, { needsNats: true });
@@ -30,12 +34,19 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   for (const mode of modes) {
     redis.subscribe(keysOf(mode).changes, (message) => changes.announced(message));
   }
-  collectFromStream(async () => toFigures(await readFigures(redis, modes)));
+  const { perUser } = config.rules;
+  collectFromRedis(redis, async () => toFigures(await readFigures({ redis, modes, perUser })));
+  const stored = storedIn({ redis, change, modes, perUser, leaseMs: outbox.leaseMs });
+  const { natsIsAvailable } = nats;
   const app = matchmakingApp({
     ...config,
     ...{ redis, change, changes, rings, authenticator, log },
+    operators: config.debug ? { stored, wakeRelay: toRelay.wake, natsIsAvailable } : undefined,
     checks: { ...store.checks, ...nats.checks },
   });
+  const console = config.debug
+    ? [addConsole(app, authenticator, matchmakingConsole, config.consolePeers)]
+    : [];
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
@@ -57,6 +68,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
       ...store.loops,
       ...(matching.enabled ? modes.map(matchingOf) : []),
       relay,
+      ...console,
       { name: "waits", run: (signal) => aborted(signal).then(() => changes.close()) },
     ],
     close: () => closeAll(nats, store),

@@ -13,8 +13,18 @@ const timeToMatch = histogram(
   [...shortSeconds, 30, 60, 120, 300],
 ).labels();
 
+const pairingDelay = histogram(
+  "mm_pairing_delay_seconds",
+  "time from when the second of two users has joined to their match, by the clock of Redis",
+  shortSeconds,
+).labels();
+
+// How long the tickets waited. The two of a match follow each other.
 export function observeMatched(waitsMs: number[]): void {
   for (const ms of waitsMs) timeToMatch.observe(ms / 1_000);
+  for (let at = 0; at + 1 < waitsMs.length; at += 2) {
+    pairingDelay.observe(Math.min(waitsMs[at] as number, waitsMs[at + 1] as number) / 1_000);
+  }
   ends.matched.inc(waitsMs.length / 2);
 }
 
@@ -51,6 +61,20 @@ export const oldestAge = collectedGauge(
 export const eventsWaiting = collectedGauge(
   "mm_events_waiting",
   "events in Redis that are not published yet",
+);
+
+export const eventsAge = collectedGauge(
+  "mm_events_age_seconds",
+  "how long the oldest event has waited to be published; 0 if none waits",
+);
+export const deadEvents = collectedGauge(
+  "mm_events_dead_current",
+  "events that could not be published and were given up",
+);
+export const pairableAge = collectedGauge(
+  "mm_pairable_age_seconds",
+  "how long two users have waited who could be matched with each other; 0 if there are none",
+  ["mode"],
 );
 
 export const publishDelay = histogram(

@@ -1,5 +1,6 @@
 import type { Service } from "@kenri/shared/process/program.ts";
 import { settings } from "./derived.ts";
+import { looks } from "./operators/looks.ts";
 
 export const program: Service = {
   name: "matchmaking",
@@ -8,4 +9,5 @@ export const program: Service = {
   usesRedis: true,
   settings,
   metricPrefix: "mm_",
+  looks,
 };

@@ -15,7 +15,7 @@ import type { Handover } from "@kenri/shared/queue/handover.ts";
 import type { MakeChange } from "@kenri/shared/redis/confirmed.ts";
 import type { RedisLink } from "@kenri/shared/redis/redis_link.ts";
 import { keysOf, modeOfKey } from "./keys.ts";
-import { publishDelay } from "./metrics.ts";
+import { countDependencyError, publishDelay } from "./metrics.ts";
 
 export interface PublishParts {
   redis: RedisLink;
@@ -45,8 +45,9 @@ export async function publishEvents(
       publishDelay.observe((waitedMs + ackedAt - claimedAt) / 1_000),
   });
   const types = eventTypes(options.stream);
+  const observeOutage = () => countDependencyError("nats");
   await redis.connects(stop);
-  await runRelay({ ...parts, openSource }, { ...options, types }, stop);
+  await runRelay({ ...parts, openSource, observeOutage }, { ...options, types }, stop);
 }
 
 export function eventTypes({ subjects: [subject] }: Pick<WantedStream, "subjects">): EventTypes {

@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { addRoute } from "@kenri/shared/http/route.ts";
+import { operationsIn } from "@kenri/shared/operators/operation_log.ts";
 import { addDeadLetterRoutes } from "@kenri/shared/operators/routes.ts";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
@@ -24,7 +25,7 @@ export function addOperatorRoutes(
   addRoute(app, statusRoute, status(database, tables, natsIsAvailable));
   addRoute(app, eventsRoute, timeline(database));
   addRoute(app, findRoute, findAccounts(database));
-  addDeadLetterRoutes(app, "account", database, tables);
+  addDeadLetterRoutes(app, "account", operationsIn(database), tables);
   addChangeRoutes(app, database, toRelay);
   addRoute(app, eraseRoute, eraseUser(database, toRelay.wake));
 }

@@ -2,6 +2,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import { addRoute } from "@kenri/shared/http/route.ts";
 import { eraseUserRoute } from "@kenri/shared/operators/erasure.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
+import { operationsIn } from "@kenri/shared/operators/operation_log.ts";
 import { addDeadLetterRoutes } from "@kenri/shared/operators/routes.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
 import { deadEvents } from "./dead_events.ts";
@@ -40,7 +41,7 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   ];
   addRoute(app, statusRoute, status(database, tables, natsIsAvailable));
   addRoute(app, eventsRoute, timeline(database));
-  addDeadLetterRoutes(app, "entitlement", database, tables);
+  addDeadLetterRoutes(app, "entitlement", operationsIn(database), tables);
   addRoute(app, reconciliationRoute, reconciliation(database));
   addRoute(app, verifyAuditRoute, verifyAudit(database));
   addRoute(app, strayRowsRoute, strayRows(database));

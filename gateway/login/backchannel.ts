@@ -7,7 +7,7 @@ import type { Handler } from "hono";
 import { jwtVerify } from "jose";
 import { apiError, type ErrorCode } from "../errors.ts";
 import { issuerSessionOf } from "../session/begin_session.ts";
-import { type Issuer, issuerUnavailable } from "./issuer.ts";
+import { issuerUnavailable, type Verification } from "./issuer.ts";
 import type { LoginParts } from "./routes.ts";
 
 // The issuer says that a session there has ended (OpenID Connect Back-Channel Logout 1.0).
@@ -59,8 +59,10 @@ type LogoutClaims = z.output<typeof claimsSchema>;
 export function logoutByIssuer({ issuer, account, sessionMs }: LoginParts): Handler {
   return async (context) => {
     const fields = await readFields(context.req.raw);
-    const { iss, sub, sid } = await verified(fields.get("logout_token") ?? "", issuer);
-    const one = sid === undefined
+    const verification = await issuer.verification();
+    const { iss, sub, sid } = await verified(fields.get("logout_token") ?? "", verification);
+    // An issuer that does not name its sessions in ID tokens can't end one of them here.
+    const one = sid === undefined || !verification.namesSessions
       ? undefined
       : { sessionId: issuerSessionOf(iss, sid), expiresAtMs: Date.now() + sessionMs };
     await account.endSessionsOf({ provider: iss, subject: sub }, one);
@@ -74,8 +76,10 @@ const maxAge = "5 minutes";
 const leewaySeconds = 30;
 const types = new Set(["logout+jwt", "application/logout+jwt", "jwt", undefined]);
 
-async function verified(token: string, issuer: Issuer): Promise<LogoutClaims> {
-  const { keys, ...expected } = await issuer.verification();
+async function verified(
+  token: string,
+  { keys, expected }: Verification,
+): Promise<LogoutClaims> {
   try {
     const { payload, protectedHeader } = await jwtVerify(token, keys.find, {
       ...expected,

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { slotOf } from "@kenri/shared/access/admit.ts";
+import { ApiError } from "@kenri/shared/http/errors.ts";
 import { errorAnswer } from "@kenri/shared/http/fields.ts";
 import type { ScopedRoute } from "@kenri/shared/http/openapi.ts";
 import type { Context, Handler } from "hono";
@@ -56,6 +57,7 @@ export function endLogin(parts: LoginParts): Handler {
       if (user.account_status !== "ACTIVE") {
         throw apiError("ACCOUNT_INACTIVE", "the account is suspended");
       }
+      await endOther(context, user.user_id, parts);
       const cookie = await beginSession(user, identity.provider, sid);
       loginsBy.completed.inc();
       return redirectTo(returnTo, cookie);
@@ -66,6 +68,25 @@ export function endLogin(parts: LoginParts): Handler {
       return redirectTo("/login?error");
     }
   };
+}
+
+// An answer of a request that is still on its way may renew the cookie of the user who was logged in here
+// before, and so undo the login of another one.
+async function endOther(
+  context: Context,
+  userId: string,
+  { cookies, sessions, account, known }: LoginParts,
+): Promise<void> {
+  const cookie = readCookie(context, cookies.session);
+  const before = cookie === undefined ? undefined : await sessions.open(cookie);
+  if (!before || before.userId === userId) return;
+  try {
+    await account.endSession(before);
+  } catch (error) {
+    const isGone = error instanceof ApiError && error.code === "ACCOUNT_NOT_FOUND";
+    if (!isGone) throw error;
+  }
+  known.end(before.sessionId, before.expiresAtMs);
 }
 
 // The address is made of our own url, because a request may name any host.

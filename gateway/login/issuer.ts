@@ -22,6 +22,12 @@ export interface Secrets {
 
 export type Claims = openid.IDToken;
 
+export interface Verification {
+  expected: { issuer: string; audience: string };
+  keys: IssuerKeys;
+  namesSessions: boolean;
+}
+
 interface Known {
   metadata: openid.ServerMetadata;
   keys: IssuerKeys; // for logout tokens; a login fetches the keys itself
@@ -78,12 +84,16 @@ export class Issuer {
     });
   }
 
-  /** What logout tokens are verified with. */
-  async verification(): Promise<{ issuer: string; audience: string; keys: IssuerKeys }> {
+  /** What logout tokens are verified with, and whether ID tokens name the sessions that those may name. */
+  async verification(): Promise<Verification> {
     const { metadata, keys } = await this.#find().catch((error) => {
       throw this.#judged("begin", error);
     });
-    return { issuer: metadata.issuer, audience: this.#options.clientId, keys };
+    return {
+      expected: { issuer: metadata.issuer, audience: this.#options.clientId },
+      keys,
+      namesSessions: metadata["backchannel_logout_session_supported"] === true,
+    };
   }
 
   // Each login has a configuration of its own, and with it no keys of an earlier one: a new key of the

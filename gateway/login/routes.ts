@@ -5,7 +5,9 @@ import type { AccountClient } from "../account_client.ts";
 import type { BeginSession } from "../session/begin_session.ts";
 import type { Rates } from "../rate.ts";
 import type { Cookies } from "../session/cookies.ts";
+import type { KnownAccounts } from "../session/known_accounts.ts";
 import type { Seals } from "../session/seal.ts";
+import type { SessionCookies } from "../session/session.ts";
 import { backchannelRoute, logoutByIssuer } from "./backchannel.ts";
 import { callbackRoute, endLogin } from "./callback.ts";
 import { counted } from "./counted.ts";
@@ -17,7 +19,9 @@ export interface LoginParts {
   issuer: Issuer;
   seals: Seals;
   cookies: Cookies;
-  account: Pick<AccountClient, "resolve" | "endSessionsOf">;
+  account: Pick<AccountClient, "resolve" | "endSession" | "endSessionsOf">;
+  sessions: SessionCookies;
+  known: KnownAccounts;
   beginSession: BeginSession;
   publicUrl: string;
   sessionMs: number; // how long a session lasts at most

@@ -23,12 +23,11 @@ export class CsrfTokens {
     return this.#tokensOf(session)[0] ?? "";
   }
 
-  // Throws CSRF_REJECTED. A browser says where a request comes from; a client that is no browser sends
-  // only the token.
+  // Throws CSRF_REJECTED. Every browser says in one of these headers where an unsafe request comes from.
   verify({ headers }: Request, session: SessionId, publicUrl: string): void {
     const site = headers.get("Sec-Fetch-Site");
     const origin = headers.get("Origin");
-    const isOurs = site !== null ? site === "same-origin" : origin === null || origin === publicUrl;
+    const isOurs = site !== null ? site === "same-origin" : origin === publicUrl;
     if (!isOurs) throw rejected("the request comes from another site");
     const given = Buffer.from(headers.get("X-CSRF-Token") ?? "");
     const isValid = this.#tokensOf(session).some((token) =>

@@ -1,5 +1,6 @@
 import { scriptOf } from "@kenri/shared/redis/script.ts";
 import cancel from "./cancel.lua" with { type: "text" };
+import erase from "./erase.lua" with { type: "text" };
 import expire from "./expire.lua" with { type: "text" };
 import join from "./join.lua" with { type: "text" };
 import pair from "./pair.lua" with { type: "text" };
@@ -15,4 +16,5 @@ export const scripts = {
   cancel: named("cancel", cancel),
   pair: named("pair", pair),
   expire: named("expire", expire),
+  erase: named("erase", erase),
 };

@@ -5,6 +5,7 @@ import { deadMessages } from "@kenri/shared/inbox/dead_messages.ts";
 import type { NatsLink } from "@kenri/shared/nats/link.ts";
 import type { Database } from "@kenri/shared/postgres/postgres.ts";
 import type { Wakeup } from "@kenri/shared/process/signals.ts";
+import { operationsIn } from "@kenri/shared/operators/operation_log.ts";
 import { addDeadLetterRoutes } from "@kenri/shared/operators/routes.ts";
 import { deadDeliveries } from "../dead_letters/dead_deliveries.ts";
 import { type EventInboxes, natsDeadLetters } from "../consume_events.ts";
@@ -40,6 +41,6 @@ export function addOperatorRoutes(app: OpenAPIHono, parts: OperatorParts): void 
   addRoute(app, attemptsRoute, listAttempts(database));
   addRoute(app, endpointsRoute, listEndpoints(database));
   addRoute(app, replayOfRoute, replayOf(database, wakeOrders));
-  addDeadLetterRoutes(app, "notification", database, tables);
+  addDeadLetterRoutes(app, "notification", operationsIn(database), tables);
   addRoute(app, eraseUserRoute("notification"), eraseUser(database, inboxes[0].decode));
 }

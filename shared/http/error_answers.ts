@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { isNotAdmitted, isUnavailable } from "../postgres/postgres.ts";
 import type { Log } from "../process/log.ts";
 import { BatchFull } from "../queue/batch.ts";
+import { RedisUnavailable } from "../redis/errors.ts";
 import { ApiError, unavailable } from "./errors.ts";
 import { tooManyWaiting } from "./limits.ts";
 
@@ -41,5 +42,6 @@ function knownError(error: unknown): ApiError | undefined {
   if (isUnavailable(error) || isNotAdmitted(error)) {
     return unavailable("the database can't be reached, try again with the same Idempotency-Key");
   }
+  if (error instanceof RedisUnavailable) return unavailable("Redis can't be reached, try again");
   return undefined;
 }

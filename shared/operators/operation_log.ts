@@ -42,29 +42,32 @@ export function operationsRoute(service: string): ScopedRoute {
   });
 }
 
-export function listOperations(database: Database): Handler {
+/** The newest first, of those before an operation, if one is given. */
+export type FindOperations = (
+  before: string | undefined,
+  limit: number,
+) => Promise<OperationRecord[]>;
+
+export function listOperations(find: FindOperations): Handler {
   return async ({ req }) => {
     const { limit, cursor } = valid(listRequest.safeParse(req.query()));
     const [before] = readCursor(cursor, z.tuple([z.uuid()])) ?? [];
-    const found = await findOperations(database, before, limit + 1);
+    const found = await find(before, limit + 1);
     const { rows, next_cursor } = pageOf(found, limit, ({ operation_id }) => [operation_id]);
     return Response.json({ operations: rows, next_cursor });
   };
 }
 
 // The ids begin with the time, so their order is that of the operations.
-function findOperations(
-  database: Database,
-  before: string | undefined,
-  limit: number,
-): Promise<OperationRecord[]> {
-  return query<OperationRecord>(
-    database,
-    `select operation_id, ${utc("done_at")} as done_at, kind, layer, who, reason, items
-     from operations
-     where operation_id < $1
-     order by operation_id desc
-     limit $2`,
-    [before ?? lastId, limit],
-  );
+export function operationsIn(database: Database): FindOperations {
+  return (before, limit) =>
+    query<OperationRecord>(
+      database,
+      `select operation_id, ${utc("done_at")} as done_at, kind, layer, who, reason, items
+       from operations
+       where operation_id < $1
+       order by operation_id desc
+       limit $2`,
+      [before ?? lastId, limit],
+    );
 }

@@ -17,7 +17,7 @@ export const statusFields = {
   errors: z.array(countSchema),
 };
 
-const rowFields = {
+export const rowFields = {
   aggregate_key: z.string(),
   status: z.string(),
   created_at: z.string(),
@@ -29,7 +29,7 @@ const rowFields = {
 };
 
 export type WaitingRow = z.infer<z.ZodObject<typeof rowFields>> & {
-  event_id?: string;
+  event_id?: string | undefined;
   reservation_id?: string;
   order_id?: string;
   version?: number;

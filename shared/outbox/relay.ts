@@ -31,6 +31,9 @@ export interface RelayParts<Row extends EventRow> {
   toRelay: Handover<Row>;
   log: Log;
   abandon: AbortSignal;
+  // Called for each event that could not be published because NATS was unavailable, and for each
+  // connection that was lost.
+  observeOutage?(): void;
 }
 
 const watchMs = 5_000;
@@ -59,6 +62,7 @@ export async function runRelay<Row extends EventRow>(
       works();
       const createdAt = `${info.created}`;
       await relayRound(parts, options, session, { source, manager, generation, createdAt });
+      if (session.signal.aborted && !stop.aborted) parts.observeOutage?.();
     },
   }, stop);
 }
@@ -87,7 +91,11 @@ async function relayRound<Row extends EventRow>(
       name: "relay",
       ...options,
       claim: (limit, context) => source.claim(limit, context),
-      work: (row, traceparent) => publishRow(publishing, row, traceparent),
+      work: async (row, traceparent) => {
+        const outcome = await publishRow(publishing, row, traceparent);
+        if (outcome.kind === "unavailable") parts.observeOutage?.();
+        return outcome;
+      },
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
       stepOf: ({ content }) => ({

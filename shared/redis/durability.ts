@@ -4,7 +4,35 @@ import { StartRefused } from "../process/start_refused.ts";
 
 type Ask = (args: string[]) => Promise<unknown>;
 
+export interface Durability {
+  version: string | null;
+  append_only: boolean; // whether it keeps a file of all changes
+  fsync: "always" | "everysec" | "no" | null; // null if it does not tell
+}
+
 const confirming = [7, 2]; // WAITAOF is there since this version
+
+export async function readDurability(ask: Ask): Promise<Durability> {
+  const info = `${await ask(["INFO", "server"])}${await ask(["INFO", "persistence"])}`;
+  const policy = await ask(["CONFIG", "GET", "appendfsync"]).catch(() => undefined);
+  const [, fsync] = /appendfsync\W+(always|everysec|no)/.exec(JSON.stringify(policy) ?? "") ?? [];
+  return {
+    version: /^redis_version:(\S+)/m.exec(info)?.[1] ?? null,
+    append_only: /^aof_enabled:1/m.test(info),
+    fsync: (fsync ?? null) as Durability["fsync"],
+  };
+}
+
+// Undefined if it loses nothing that it has answered.
+export function canLose({ append_only, fsync }: Durability): string | undefined {
+  if (!append_only) {
+    return "Redis has no append-only file, so all its data is lost when it ends";
+  }
+  if (fsync === "always") return undefined;
+  return fsync === "no"
+    ? "Redis leaves it to the system when its file is on the disk, so it can lose half a minute"
+    : "Redis writes its file to the disk once a second, so it can lose the last second";
+}
 
 // Throws StartRefused if a confirmation is wanted that the server can't give. Otherwise it says in one
 // line what the server can lose when it ends.
@@ -13,27 +41,17 @@ export async function checkDurability(
   confirmedBy: string | undefined, // the setting that wants confirmations
   warn: (line: string) => void,
 ): Promise<void> {
-  const info = `${await ask(["INFO", "server"])}${await ask(["INFO", "persistence"])}`;
-  const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? "of unknown version";
-  const hasAof = /^aof_enabled:1/m.test(info);
+  const durability = await readDurability(ask);
+  const version = durability.version ?? "of unknown version";
   if (confirmedBy && isOlder(version)) {
     const wanted = confirming.join(".");
     throw new StartRefused(`${confirmedBy} needs Redis ${wanted} or newer, and this is ${version}`);
   }
-  if (confirmedBy && !hasAof) {
+  if (confirmedBy && !durability.append_only) {
     throw new StartRefused(`${confirmedBy} needs appendonly to be yes in Redis`);
   }
-  if (!hasAof) {
-    return warn("Redis has no append-only file, so all its data is lost when it ends");
-  }
-  const policy = await ask(["CONFIG", "GET", "appendfsync"]).catch(() => undefined);
-  const [, known] = /appendfsync\W+(always|everysec|no)/.exec(JSON.stringify(policy) ?? "") ?? [];
-  if (confirmedBy || known === "always") return;
-  warn(
-    known === "no"
-      ? "Redis leaves it to the system when its file is on the disk, so it can lose half a minute"
-      : "Redis writes its file to the disk once a second, so it can lose the last second",
-  );
+  const lost = canLose(durability);
+  if (lost !== undefined && !confirmedBy) warn(lost);
 }
 
 function isOlder(version: string): boolean {

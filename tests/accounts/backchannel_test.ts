@@ -74,6 +74,20 @@ Deno.test("a logout token without a session ends all that the user began", async
   assert.equal((await announce(stack.url, unknown)).status, 200);
 });
 
+Deno.test("an issuer that need not name its sessions in ID tokens ends all that the user began", async () => {
+  await using stack = await startLoginStack();
+  await stack.issuer.faults({
+    at: { discovery: { json: { backchannel_logout_session_supported: null } } },
+    idToken: { claims: { sid: null } },
+  });
+  const browser = new Browser();
+  await browser.logIn(stack.url);
+  const { claims, ...how } = goodToken(stack);
+  const token = await stack.issuer.sign({ ...how, claims: { ...claims, sid: "s-1" } });
+  assert.equal((await announce(stack.url, token)).status, 200);
+  await until("it has ended", async () => await browser.me(stack.url) === 401, 2_000);
+});
+
 Deno.test("a logout token that can't be believed ends nothing", async () => {
   await using stack = await startLoginStack();
   const browser = new Browser();

@@ -41,7 +41,7 @@ async function afterPause(stack: LoginStack): Promise<void> {
   });
 }
 
-Deno.test("an issuer that can't be found out about: 503, and logins work as soon as it does", async () => {
+Deno.test("G-101: an issuer that can't be found out about: 503, and logins work as soon as it does", async () => {
   await using stack = await startLoginStack();
   const metadata: Record<string, Fault> = {
     "another issuer": { json: { issuer: "https://other.example" } },
@@ -72,7 +72,7 @@ Deno.test("an issuer that can't be found out about: 503, and logins work as soon
   assert.ok(lines.includes("The issuer answers again"), lines.join("\n"));
 });
 
-Deno.test("an issuer that fails in the middle of a login: 503 and no session", async () => {
+Deno.test("G-101: an issuer that fails in the middle of a login: 503 and no session", async () => {
   await using stack = await startLoginStack();
   for (const endpoint of ["token", "keys"] satisfies Endpoint[]) {
     for (const [what, fault] of Object.entries(outages)) {
@@ -93,7 +93,7 @@ Deno.test("an issuer that fails in the middle of a login: 503 and no session", a
   assert.ok(!/secret|code=|eyJ/.test(log), log);
 });
 
-Deno.test("an issuer that hangs is waited for no longer than the deadline of a login", async () => {
+Deno.test("G-101: an issuer that hangs is waited for no longer than the deadline of a login", async () => {
   await using stack = await startLoginStack();
   for (const endpoint of ["token", "keys"] satisfies Endpoint[]) {
     const browser = new Browser();
@@ -110,7 +110,7 @@ Deno.test("an issuer that hangs is waited for no longer than the deadline of a l
   assert.equal((await new Browser().logIn(stack.url)).location, `${stack.url}/`);
 });
 
-Deno.test("an issuer that is not there: 503, and logins work as soon as it is", async () => {
+Deno.test("G-101: an issuer that is not there: 503, and logins work as soon as it is", async () => {
   const port = freePort();
   const secret = crypto.randomUUID();
   await using stack = await startLoginStack({ GATEWAY_CLIENT_SECRET: secret });
@@ -127,7 +127,7 @@ Deno.test("an issuer that is not there: 503, and logins work as soon as it is", 
   });
 });
 
-Deno.test("keys that rotate are accepted at once, because each login fetches them", async () => {
+Deno.test("G-101: keys that rotate are accepted at once, because each login fetches them", async () => {
   await using stack = await startLoginStack();
   const browser = new Browser();
   const callback = await browser.callback(stack.url);

@@ -71,7 +71,8 @@ async function use(
   let token = "";
   const ask = async (method: string, path: string): Promise<Answer> => {
     const { url } = replicas[Math.floor(Math.random() * replicas.length)] as ServiceProcess;
-    const headers = { Cookie: all.cookie, "X-CSRF-Token": token };
+    const proof = { "X-CSRF-Token": token, "Sec-Fetch-Site": "same-origin" };
+    const headers = { Cookie: all.cookie, ...proof };
     const answer = await call(url + path, { method, headers });
     const [renewed] = answer.headers.get("Set-Cookie")?.split(";") ?? [];
     if (renewed) all.cookie = renewed;

@@ -1,6 +1,7 @@
 // G-101 by plain HTTP: who has logged in at the issuer has a session, and nobody else gets one.
 import assert from "node:assert/strict";
 import type { Fault } from "../../tools/issuer/faults.ts";
+import { me } from "../support/gateway.ts";
 import { Browser, startLoginStack } from "../support/login.ts";
 import { scrapeOf } from "../support/metrics.ts";
 
@@ -57,6 +58,27 @@ Deno.test("an issuer may say only at its user info what a user's name is, or not
     );
     assert.deepEqual(stored, [{ display_name: name }], user);
   }
+});
+
+Deno.test("who logs in as another user ends the session of the one before", async () => {
+  await using stack = await startLoginStack();
+  const [browser, issuers] = [new Browser(), new Browser()];
+  await browser.logIn(stack.url);
+  const before = { cookie: `kenri=${browser.cookie("kenri")}` };
+  const logInBob = async () => { // at the issuer the first one is forgotten
+    const back = await issuers.logInAt(await browser.begin(stack.url), "bob");
+    assert.equal((await browser.open(back)).status, 302);
+  };
+  await logInBob();
+  assert.equal(
+    (await me(stack.gateway, before)).status,
+    401,
+    "what answers late brings nobody back",
+  );
+  assert.equal(await browser.me(stack.url), 200);
+  const bobs = { cookie: `kenri=${browser.cookie("kenri")}` };
+  await logInBob();
+  assert.equal((await me(stack.gateway, bobs)).status, 200, "another session of the same user");
 });
 
 Deno.test("each login is counted once, by how it ended", async () => {

@@ -14,7 +14,7 @@ const join = { party_size: 1, attributes: { region: "eu" }, idempotency_key: "k-
 function unsafe(behind: Behind, method: string, path: string, body?: unknown, more = {}) {
   return behind.ask(path, {
     method,
-    headers: { "X-CSRF-Token": behind.csrf, "Content-Type": "application/json", ...more },
+    headers: { ...behind.csrf, "Content-Type": "application/json", ...more },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
 }

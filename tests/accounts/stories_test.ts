@@ -67,7 +67,8 @@ async function enter(name: string): Promise<Person> {
   const Cookie = browser.cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
   const me = await call(`${login.url}/v1/me`, { headers: { Cookie } });
   const { user_id: userId, csrf_token } = me.json;
-  const headers = { Cookie, "X-CSRF-Token": csrf_token, "Content-Type": "application/json" };
+  const proof = { "X-CSRF-Token": csrf_token, Origin: login.url };
+  const headers = { Cookie, ...proof, "Content-Type": "application/json" };
   return {
     userId,
     ask: (path, init = {}, more = {}) =>

@@ -27,7 +27,7 @@ Deno.test("G-103: with NATS, the last request is let in at most 100 ms after the
     delays.push((await race(world, suspend, 1_500)).answeredMs);
   }
   delays.sort((a, b) => a - b);
-  // On a machine that does other work, one round may be delayed by that.
+  // The slowest round does not count: on a machine that does other work, one may be delayed by that.
   assert.ok((delays.at(-2) ?? Infinity) <= withinMs, `${delays} ms`);
 });
 

@@ -5,6 +5,7 @@ import { listed as parcel } from "./parcel_looks.ts";
 import { type ParcelService, startParcels } from "./parcel_service.ts";
 import * as programs from "../../services.ts";
 import type { Looks } from "../../shared/operators/looks.ts";
+import { startMatchmaking } from "../support/matchmaking.ts";
 import { startAccount } from "../support/account.ts";
 import { startGateway } from "../support/gateway.ts";
 import { call, grant } from "../support/api.ts";
@@ -205,11 +206,10 @@ Deno.test("each service answers the routes that it declares, and no two the same
   await using parcels = await startParcels();
   await using account = await startAccount({ ACCOUNT_DEBUG_ENABLED: "true" });
   await using gateway = await startGateway(account, { GATEWAY_DEBUG_ENABLED: "true" });
+  await using matchmaking = await startMatchmaking({ MATCHMAKING_DEBUG_ENABLED: "true" });
   const urls: Record<string, string> = {
-    account: account.url,
-    entitlement: stack.entitlement.url,
-    gateway: gateway.url,
-    notification: stack.notification.url,
+    ...{ account: account.url, gateway: gateway.url, matchmaking: matchmaking.url },
+    ...{ entitlement: stack.entitlement.url, notification: stack.notification.url },
     parcel: parcels.url,
   };
   const all = [...Object.values<{ name: string; looks?: Looks }>(programs), parcel]

@@ -16,6 +16,7 @@ import {
   recordErasure,
 } from "../../shared/operators/erasure.ts";
 import type { Operation } from "../../shared/operators/operations.ts";
+import { operationsIn } from "../../shared/operators/operation_log.ts";
 import { addDeadLetterRoutes } from "../../shared/operators/routes.ts";
 import { deadLayer } from "../../shared/operators/send_back.ts";
 import { serviceStatusRoute, statusFields, waitingRows } from "../../shared/operators/status.ts";
@@ -152,7 +153,7 @@ function parcelApp(database: Database, peers: NamedPage[]) {
     const ids = asked.by === "event_id" ? asked.value : await eventsOf(database, asked.value);
     return Response.json({ events: await findTimelines(database, ids) });
   });
-  addDeadLetterRoutes(app, "parcel", database, layers);
+  addDeadLetterRoutes(app, "parcel", operationsIn(database), layers);
   addRoute(app, eraseUserRoute("parcel"), eraseUserWith((erasure) => erase(database, erasure)));
   addConsole(app, authenticator, parcelConsole, peers);
   return app;

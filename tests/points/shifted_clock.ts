@@ -6,7 +6,7 @@ import {
   type Settings,
   startService,
 } from "../../tools/servers/service_process.ts";
-import { runArguments } from "../../tools/services.ts";
+import { runArguments, type ServiceName } from "../../tools/services.ts";
 import { preloading } from "../support/preload.ts";
 
 const variable = "KENRI_TEST_CLOCK_SHIFT_MS";
@@ -15,8 +15,9 @@ const preload = fileURLToPath(new URL("shift_clock.ts", import.meta.url));
 export function startShifted(
   settings: Settings,
   { ms, when }: { ms: number; when: "at once" | "later" },
+  service: ServiceName = "entitlement",
 ): Promise<ServiceProcess> {
-  return startService("entitlement", {
+  return startService(service, {
     ...settings,
     [variable]: JSON.stringify({ ms, when }),
   }, {

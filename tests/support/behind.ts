@@ -5,7 +5,7 @@ import type { Behaviour, Received, Receiver } from "../../tools/receiver/receive
 import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
 import { type Account, startAccount } from "./account.ts";
 import { type Answer, call } from "./api.ts";
-import { type LoggedIn, logIn, me, startGateway } from "./gateway.ts";
+import { csrf, type LoggedIn, logIn, startGateway } from "./gateway.ts";
 
 export interface Behind {
   gateway: ServiceProcess;
@@ -15,7 +15,7 @@ export interface Behind {
   notification: Receiver;
   matchmaking: Receiver;
   user: LoggedIn;
-  csrf: string;
+  csrf: Record<string, string>; // the headers of an unsafe request
   [Symbol.asyncDispose](): Promise<void>;
   /** As the user of the session. */
   ask(path: string, init?: RequestInit): Promise<Answer>;
@@ -55,10 +55,10 @@ export async function startBehind(
     ...more,
   });
   started.defer(() => gateway.kill().then(() => {}));
-  const csrf = (await me(gateway, user)).json.csrf_token;
+  const proof = await csrf(gateway, user);
   const parts = started.move();
   return {
-    ...{ gateway, real, account, entitlement, notification, matchmaking, user, csrf },
+    ...{ gateway, real, account, entitlement, notification, matchmaking, user, csrf: proof },
     ask: (path, init = {}) =>
       call(gateway.url + path, {
         ...init,

@@ -67,12 +67,13 @@ export function me({ url }: { url: string }, { cookie }: { cookie: string }): Pr
   return call(`${url}/v1/me`, { headers: { Cookie: cookie } });
 }
 
-/** The header that proves to the gateway that a request is not made by another site. */
+/** The headers that prove to the gateway that a request is not made by another site. */
 export async function csrf(
   gateway: { url: string },
   visitor: { cookie: string },
-): Promise<{ "X-CSRF-Token": string }> {
-  return { "X-CSRF-Token": (await me(gateway, visitor)).json.csrf_token };
+): Promise<{ "X-CSRF-Token": string; "Sec-Fetch-Site": string }> {
+  const { json } = await me(gateway, visitor);
+  return { "X-CSRF-Token": json.csrf_token, "Sec-Fetch-Site": "same-origin" };
 }
 
 export function logOut(

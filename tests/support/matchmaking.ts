@@ -1,5 +1,9 @@
 // The matchmaking service with a logical database of Redis and stream names of its own.
 import {
+  decodeMatchmakingEvent,
+  type MatchmakingEventFields,
+} from "../../proto/matchmaking/decode.ts";
+import {
   type ServiceProcess,
   type Settings,
   startService,
@@ -7,7 +11,7 @@ import {
 import { until } from "../../tools/servers/wait.ts";
 import { type Answer, call } from "./api.ts";
 import { freshRedis, redisCommand } from "./redis.ts";
-import { freshStreamNames, natsUrl, type StreamNames } from "./streams.ts";
+import { freshStreamNames, natsUrl, readStream, type StreamNames } from "./streams.ts";
 
 export interface Matchmaking extends StreamNames, AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
@@ -50,11 +54,12 @@ export async function startReplica(
   { settings }: Pick<Matchmaking, "settings">,
 ): Promise<ServiceProcess> {
   const service = await startService("matchmaking", settings);
-  await until("matchmaking is ready", async () => {
-    const { status } = await call(`${service.url}/readyz`);
-    return status === 200;
-  });
+  await untilReady(service);
   return service;
+}
+
+export async function untilReady({ url }: { url: string }): Promise<void> {
+  await until("matchmaking is ready", async () => (await call(`${url}/readyz`)).status === 200);
 }
 
 interface Join {
@@ -99,4 +104,39 @@ export function cancel({ url }: { url: string }, user: string, id: string): Prom
     method: "DELETE",
     headers: { "X-User-Id": user },
   });
+}
+
+/** The events in the stream, in its order. */
+export async function published(
+  { settings, stream }: Pick<Matchmaking, "settings" | "stream">,
+): Promise<MatchmakingEventFields[]> {
+  const stored = await readStream(settings["NATS_URL"] ?? natsUrl, stream);
+  return stored.map(({ data }) => decodeMatchmakingEvent(data));
+}
+
+/** Waits until so many events are published, and none waits in Redis. */
+export async function untilPublished(
+  service: Pick<Matchmaking, "settings" | "stream" | "redis">,
+  count: number,
+): Promise<MatchmakingEventFields[]> {
+  let events: MatchmakingEventFields[] = [];
+  await until(`${count} events are published and none waits`, async () => {
+    const waiting = await Promise.all(
+      ["casual", "rank"].map((mode) => service.redis("XLEN", `mm:{${mode}}:events`)),
+    );
+    if (waiting.some((count) => count !== 0)) return false;
+    events = await published(service);
+    return events.length >= count;
+  });
+  return events;
+}
+
+/** Its time to wait is over, as if it had joined a minute ago. */
+export async function age(
+  { redis }: Pick<Matchmaking, "redis">,
+  id: string,
+  mode = "casual",
+): Promise<void> {
+  await redis("HSET", `mm:{${mode}}:ticket:${id}`, "expires_ms", "1");
+  await redis("ZADD", `mm:{${mode}}:expiring`, "1", id);
 }

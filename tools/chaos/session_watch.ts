@@ -67,7 +67,7 @@ export class Watch {
 
   logout(): HttpRequest {
     const token = csrf.of(this.session);
-    const headers = { Cookie: this.#cookie, "X-CSRF-Token": token };
+    const headers = { Cookie: this.#cookie, "X-CSRF-Token": token, Origin: gatewayUrl };
     return { path: "/logout", init: { method: "POST", headers } };
   }
 

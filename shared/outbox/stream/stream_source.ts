@@ -45,7 +45,7 @@ const scripts = {
 };
 export const sourceScripts: Script[] = Object.values(scripts);
 
-const waiting = "waiting";
+export const waitingConsumer = "waiting"; // has what waits for another attempt
 const deadKept = 10_000;
 
 export function streamSource(parts: StreamParts): OpenSource<StreamRow> {
@@ -107,7 +107,7 @@ async function claimFrom(
     key: null,
     token: `${consumer} ${times}`,
     attempts: times - 1,
-    takenOver: before !== "" && before !== waiting,
+    takenOver: before !== "" && before !== waitingConsumer,
     stream,
     entry,
     claimedAt,
@@ -129,7 +129,7 @@ function readEvent(read: () => Pick<EventRow, "id" | "content">): Pick<EventRow,
   }
 }
 
-function fieldsOf(list: string[]): Fields {
+export function fieldsOf(list: string[]): Fields {
   const pairs = list.flatMap((name, at) => at % 2 === 0 ? [[name, list[at + 1] ?? ""]] : []);
   return Object.fromEntries(pairs);
 }
@@ -145,7 +145,7 @@ async function settleIn(
   const failed = settled.flatMap((one) => one.kind === "failed" ? [one] : []);
   const back = settled.flatMap((one) =>
     one.kind === "retry" || one.kind === "released"
-      ? [{ ...one, idleMs: idleUntil(source, one.delayMs ?? 0), to: waiting }]
+      ? [{ ...one, idleMs: idleUntil(source, one.delayMs ?? 0), to: waitingConsumer }]
       : []
   );
   const owned = await Promise.all([
