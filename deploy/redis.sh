@@ -11,7 +11,7 @@ include $(dirname "$0")/redis.conf
 user default reset
 user matchmaking reset on >$MATCHMAKING_REDIS_PASSWORD ~mm:* &mm:* \
   +ping +info +config|get +time +waitaof +multi +exec +script|load +eval +evalsha +publish +subscribe \
-  +exists +get +set +incr +pexpire +pttl +hset +hdel +hmget +sadd +srem +smembers \
+  +exists +del +get +set +incr +pexpire +pttl +hset +hdel +hget +hmget +sadd +srem +smembers \
   +zadd +zrem +zcard +zrange +zpopmin +xadd +xack +xdel +xlen +xrange +xpending +xclaim +xreadgroup \
   +xgroup|create +xgroup|delconsumer +xinfo|consumers
 user operator reset on >$OPERATOR_REDIS_PASSWORD ~* &* +@all
