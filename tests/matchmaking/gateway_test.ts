@@ -1,22 +1,24 @@
 // Matchmaking through the gateway: each answer of the service reaches the person whose session it is.
 import assert from "node:assert/strict";
+import type { Settings } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { type Answer, assertError, call } from "../support/api.ts";
 import { type Behind, json, startBehind } from "../support/behind.ts";
 import { csrf, type LoggedIn, logIn } from "../support/gateway.ts";
-import { type Matchmaker, startMatchmaker } from "../support/matchmaker.ts";
+import { type Matchmaking, startMatchmaking, ticket } from "../support/matchmaking.ts";
+import { ownRedis } from "../support/redis.ts";
 
 interface Place extends AsyncDisposable {
   behind: Behind;
-  matchmaker: Matchmaker;
+  matchmaking: Matchmaking;
 }
 
-async function startPlace(): Promise<Place> {
+async function startPlace(settings: Settings = {}): Promise<Place> {
   await using parts = new AsyncDisposableStack();
-  const matchmaker = parts.use(await startMatchmaker());
-  const behind = parts.use(await startBehind({ GATEWAY_MATCHMAKING_URL: matchmaker.url }));
+  const matchmaking = parts.use(await startMatchmaking(settings));
+  const behind = parts.use(await startBehind({ GATEWAY_MATCHMAKING_URL: matchmaking.url }));
   const moved = parts.move();
-  return { behind, matchmaker, [Symbol.asyncDispose]: () => moved.disposeAsync() };
+  return { behind, matchmaking, [Symbol.asyncDispose]: () => moved.disposeAsync() };
 }
 
 /** Requests of one person; `user` is that of the place unless another one is given. */
@@ -63,6 +65,23 @@ Deno.test("two people are matched with each other, and a wait ends at that momen
   assert.deepEqual(profile.json.matchmaking, ofAnn);
 });
 
+Deno.test("a wait that a person leaves takes no place at the service any more", async () => {
+  await using place = await startPlace({ HTTP_REQUESTS_AT_ONCE: "2" });
+  const { user, join } = await personAt(place);
+  const { ticket_id } = (await join("casual", "a")).json;
+  const path = `/v1/matchmaking/tickets/${ticket_id}?wait=60s`;
+  const leave = new AbortController();
+  const waits = [1, 2, 3].map(() => place.behind.ask(path, { signal: leave.signal }));
+  const refused = await Promise.race(waits);
+  assertError(refused, 502, "MATCHMAKING_BAD_GATEWAY"); // both places are taken
+  leave.abort();
+  await Promise.allSettled(waits);
+  await until("there is a place", async () => {
+    const answer = await ticket(place.matchmaking, user.userId, ticket_id, "?wait=1s");
+    return answer.status === 200;
+  });
+});
+
 Deno.test("a join that is not possible is refused with the code and the reason", async () => {
   await using place = await startPlace();
   const { join } = await personAt(place);
@@ -101,18 +120,19 @@ Deno.test("a ticket is cancelled any number of times, and only by its user", asy
 });
 
 Deno.test("a service that says that it is unavailable is believed, and asked again soon", async () => {
-  await using place = await startPlace();
+  await using redis = await ownRedis();
+  await using place = await startPlace({ REDIS_URL: redis.url });
   const { join, send } = await personAt(place);
   const { ticket_id } = (await join("casual", "a")).json;
-  place.matchmaker.setDown(true);
+  await redis.stop();
   for (let i = 0; i < 6; i++) {
     const answer = await (i % 2 ? join("casual", "a") : send("GET", `/tickets/${ticket_id}`));
     assertError(answer, 503, "MATCHMAKING_UNAVAILABLE");
     const seconds = Number(answer.headers.get("Retry-After"));
     assert.ok(i < 5 ? seconds === 1 : seconds >= 1 && seconds <= 5, `${i}: ${seconds} s`);
   }
-  place.matchmaker.setDown(false);
-  await until("it is asked again", async () => (await join("casual", "a")).status === 200, 10_000);
+  await redis.start();
+  await until("it is asked again", async () => (await join("casual", "a")).status === 200);
   assert.equal((await join("casual", "a")).json.ticket_id, ticket_id);
 });
 

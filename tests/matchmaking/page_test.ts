@@ -2,51 +2,18 @@
 // KENRI_WRITE_DOCS=true writes the screenshots of docs/accounts.md.
 import assert from "node:assert/strict";
 import { until } from "../../tools/servers/wait.ts";
-import { inBrowser, type Tab } from "../support/browser.ts";
+import { inBrowser } from "../support/browser.ts";
 import { chromiumStack } from "../support/chromium_stack.ts";
 import { lowContrasts } from "../support/contrasts.ts";
-import { type Matchmaker, startMatchmaker } from "../support/matchmaker.ts";
+import { age, untilReady } from "../support/matchmaking.ts";
 import { scrapeOf, valueOf } from "../support/metrics.ts";
 import { shoot } from "../support/screenshots.ts";
-import {
-  logInAs,
-  pagesOf,
-  type People,
-  startPeople,
-  textById,
-  textOf,
-  untilSays,
-  untilShown,
-} from "../support/people.ts";
+import { logInAs, pagesOf, textById, textOf, untilSays, untilShown } from "../support/people.ts";
+import { cancel, find, looking, startPlayers, ticketsOf, waitingTicketOf } from "./players.ts";
 
-interface Place extends People {
-  matchmaker: Matchmaker;
-}
-
-const people = chromiumStack(async (): Promise<Place> => {
-  await using parts = new AsyncDisposableStack();
-  const matchmaker = parts.use(await startMatchmaker());
-  const place = parts.use(
-    await startPeople({
-      GATEWAY_MATCHMAKING_URL: matchmaker.url,
-      GATEWAY_NOTIFICATION_URL: matchmaker.url,
-    }),
-  );
-  const moved = parts.move();
-  return { ...place, matchmaker, [Symbol.asyncDispose]: () => moved.disposeAsync() };
-});
-
+const people = chromiumStack(startPlayers);
 const withTab = pagesOf(people);
-
-const find = (tab: Tab, mode = "casual") =>
-  tab.evaluate(`(() => {
-    document.getElementById("mode").value = "${mode}";
-    document.querySelector("#join button").click();
-  })()`);
-const cancel = (tab: Tab) => tab.evaluate(`document.getElementById("cancel-match").click()`);
-const ofUser = (userId: string) =>
-  people.stack.matchmaker.tickets.filter(({ user_id }) => user_id === userId);
-const looking = /Looking for a match: casual\s+0:\d\d\s+Cancel/;
+const ticketCount = async (userId: string) => (await ticketsOf(people.stack, userId)).length;
 
 inBrowser("two people who look for a match on two pages find each other", async () => {
   await withTab(async (one) => {
@@ -56,7 +23,7 @@ inBrowser("two people who look for a match on two pages find each other", async 
         await logInAs(other, people.stack, "bob"),
       ];
       await find(one);
-      await untilSays(one, looking);
+      await untilSays(one, looking());
       assert.equal(await textById(one, "match-state"), "Looking for a match: casual");
       await find(other);
       for (const [tab, peer] of [[one, bob], [other, ann]] as const) {
@@ -64,7 +31,7 @@ inBrowser("two people who look for a match on two pages find each other", async 
         assert.equal(await textById(tab, "matched-with"), peer);
         await untilSays(tab, /Notifications\s+(New )?You were matched to play casual/);
       }
-      assert.deepEqual([ann, bob].map((user) => ofUser(user).length), [1, 1]);
+      for (const user of [ann, bob]) assert.equal(await ticketCount(user), 1);
       assert.match(await textOf(one), /Find a match/, "and can go on");
     });
   });
@@ -73,28 +40,26 @@ inBrowser("two people who look for a match on two pages find each other", async 
 inBrowser(
   "a search goes on after a reload, and a page that is left waits no more",
   async () => {
-    const { url, matchmaker } = people.stack;
+    const { url, before, matchmaking } = people.stack;
     await withTab(async (tab) => {
       const user = await logInAs(tab, people.stack, "reloader");
       await find(tab, "rank");
-      await untilSays(tab, /Looking for a match: rank/);
-      const waits = () =>
-        matchmaker.receiver.received.filter(({ path }) =>
-          path === `/v1/matchmaking/tickets/${ofUser(user)[0]?.ticket_id}?wait=25s`
-        ).length;
+      await untilSays(tab, looking("rank"));
+      const { id } = await waitingTicketOf(people.stack, user);
+      const waits = () => before.arrived(`/v1/matchmaking/tickets/${id}?wait=25s`).length;
       const left = async () =>
         valueOf(await scrapeOf({ url }), "kenri_ask_duration_seconds_count", {
           ...{ service: "matchmaking", outcome: "left" },
         }) ?? 0;
-      const before = await left();
+      const leftBefore = await left();
       await until("it waits", () => waits() === 1);
       await tab.goto(url);
       await untilSays(tab, /Looking for a match: rank/);
       await until("it waits again", () => waits() === 2);
-      assert.equal(ofUser(user).length, 1);
+      assert.equal(await ticketCount(user), 1);
       await tab.goto("about:blank");
-      await until("no wait goes on behind", async () => await left() === before + 2);
-      matchmaker.end(user, "EXPIRED");
+      await until("no wait goes on behind", async () => await left() === leftBefore + 2);
+      await age(matchmaking, id, "rank");
       await tab.goto(url);
       await untilSays(tab, /Nobody was found in time\. Please try again\./);
       await untilSays(tab, /Nobody was found in time to play rank/);
@@ -103,27 +68,28 @@ inBrowser(
 );
 
 inBrowser("every end of a search is said, and each click is a search of its own", async () => {
-  const { matchmaker } = people.stack;
+  const { matchmaking } = people.stack;
   await withTab(async (tab) => {
     const user = await logInAs(tab, people.stack, "unlucky.one");
     await find(tab);
-    await untilSays(tab, looking);
+    await untilSays(tab, looking());
     await cancel(tab);
     await untilSays(tab, /You stopped looking\./);
     await find(tab);
-    await untilSays(tab, looking);
-    matchmaker.end(user, "INVALID");
+    await untilSays(tab, looking());
+    const broken = await waitingTicketOf(people.stack, user);
+    await matchmaking.redis("HDEL", broken.key, "expires_ms");
     await untilSays(tab, /Something went wrong on our side\. Please try again\./);
     await find(tab);
-    await untilSays(tab, looking);
+    await untilSays(tab, looking());
     const beside = await tab.openBeside();
     await beside.goto(people.stack.url);
     await untilSays(beside, /Find a match/);
     await find(beside);
     await untilSays(beside, /already looking for this match, in another tab/);
     assert.match(await textOf(beside), /Find a match/);
-    const keys = ofUser(user).map(({ key }) => key);
-    assert.equal(new Set(keys).size, 3);
+    const tickets = await ticketsOf(people.stack, user);
+    assert.equal(new Set(tickets.map(({ idempotencyKey }) => idempotencyKey)).size, 3);
     await cancel(tab);
     await untilSays(tab, /You stopped looking\./);
   });
@@ -132,23 +98,24 @@ inBrowser("every end of a search is said, and each click is a search of its own"
 inBrowser(
   "while matchmaking is away the card says so, and each click makes one ticket",
   async () => {
-    const { matchmaker } = people.stack;
+    const { before, matchmaking, redis } = people.stack;
     const away = /Matchmaking is not available at the moment\. Please try again\./;
     await withTab(async (tab) => {
       const user = await logInAs(tab, people.stack, "patient");
-      matchmaker.setDown(true);
+      await redis.stop();
       await find(tab);
       await untilSays(tab, away);
       await untilSays(tab, /\nLive\n/);
-      matchmaker.setDown(false);
-      matchmaker.setLosing(true);
+      await redis.start();
+      await untilReady(matchmaking);
+      before.losesAnswers = true;
       await find(tab);
-      await until("it was joined", () => ofUser(user).length === 1);
+      await until("it was joined", async () => await ticketCount(user) === 1);
       await untilSays(tab, away);
-      matchmaker.setLosing(false);
+      before.losesAnswers = false;
       await find(tab);
-      await untilSays(tab, looking);
-      assert.equal(ofUser(user).length, 1);
+      await untilSays(tab, looking());
+      assert.equal(await ticketCount(user), 1);
       await cancel(tab);
       await untilSays(tab, /You stopped looking\./);
     });
@@ -158,17 +125,20 @@ inBrowser(
 inBrowser(
   "a search that is under way survives an outage, and is seen at once after it",
   async () => {
-    const { matchmaker } = people.stack;
+    const { before, redis } = people.stack;
     await withTab(async (tab) => {
       const user = await logInAs(tab, people.stack, "more.patient");
       await find(tab);
-      await untilSays(tab, looking);
-      await matchmaker.receiver.stop(); // the wait is cut
-      await untilSays(tab, /Matchmaking does not answer at the moment\. Trying again\./);
-      await matchmaker.receiver.start();
-      await until("it is fine", async () => !/does not answer/.test(await textOf(tab)), 12_000);
-      assert.match(await textOf(tab), looking);
-      assert.equal(ofUser(user).length, 1);
+      await untilSays(tab, looking());
+      // The service and then its Redis: the first cuts the wait.
+      for (const server of [before, redis]) {
+        await server.stop();
+        await untilSays(tab, /Matchmaking does not answer at the moment\. Trying again\./);
+        await server.start();
+        await until("it is fine", async () => !/does not answer/.test(await textOf(tab)));
+        assert.match(await textOf(tab), looking());
+      }
+      assert.equal(await ticketCount(user), 1);
       await tab.setOffline(true);
       await cancel(tab);
       await untilSays(tab, /Not cancelled: there is no connection\./);
@@ -185,7 +155,7 @@ inBrowser("a match is found and cancelled with the keyboard alone", async () => 
     await tab.evaluate(`document.getElementById("mode").focus()`);
     await tab.press("Tab");
     await tab.press("Enter");
-    await untilSays(tab, looking);
+    await untilSays(tab, looking());
     assert.equal(await tab.evaluate("document.activeElement.innerText"), "Match");
     await tab.press("Tab");
     assert.equal(await tab.evaluate("document.activeElement.innerText"), "Cancel");
@@ -199,11 +169,13 @@ inBrowser("when the session ends, nothing of a search stays in the tab", async (
   await withTab(async (tab) => {
     const user = await logInAs(tab, people.stack, "shared.computer");
     await find(tab);
-    await untilSays(tab, looking);
+    await untilSays(tab, looking());
     await tab.evaluate(`document.getElementById("log-out").click()`);
     await untilSays(tab, /You are logged out here/);
     assert.equal(await tab.evaluate("sessionStorage.length"), 0);
-    assert.deepEqual(ofUser(user).map(({ status }) => status), ["CANCELLED"]);
+    assert.deepEqual((await ticketsOf(people.stack, user)).map(({ status }) => status), [
+      "CANCELLED",
+    ]);
     await tab.leave(() => tab.evaluate(`document.querySelector("a[href^='/login']").click()`));
     await untilShown(tab, "in"); // the issuer remembers the user
     assert.doesNotMatch(await textOf(tab), /Looking for|You stopped looking/);
@@ -221,7 +193,7 @@ inBrowser("the card fits a phone and both colour schemes, also while it waits", 
       };
       await assertReadable();
       await find(tab);
-      await untilSays(tab, looking);
+      await untilSays(tab, looking());
       await assertReadable();
       await cancel(tab);
       await untilSays(tab, /You stopped looking\./);
@@ -236,7 +208,7 @@ inBrowser("the screenshot of the card is small, and shows a match", async () => 
     await withTab(async (other) => {
       await logInAs(tab, people.stack, "chie");
       await find(tab);
-      await untilSays(tab, looking);
+      await untilSays(tab, looking());
       await logInAs(other, people.stack, "dan");
       await find(other);
       await untilSays(tab, /Match found: casual/);

@@ -1,11 +1,11 @@
 // A gateway with an account service that can be made to misbehave, and receivers in place of the
 // other services behind it.
-import { startReceiver } from "../../tools/receiver/receiver.ts";
-import type { Behaviour, Received, Receiver } from "../../tools/receiver/receiver.ts";
+import { type Behaviour, type Receiver, startReceiver } from "../../tools/receiver/receiver.ts";
 import type { ServiceProcess, Settings } from "../../tools/servers/service_process.ts";
 import { type Account, startAccount } from "./account.ts";
 import { type Answer, call } from "./api.ts";
 import { csrf, type LoggedIn, logIn, startGateway } from "./gateway.ts";
+import { startPassing } from "./passing.ts";
 
 export interface Behind {
   gateway: ServiceProcess;
@@ -33,14 +33,7 @@ export async function startBehind(
 ): Promise<Behind> {
   await using started = new AsyncDisposableStack();
   const real = started.use(await startAccount());
-  const account = started.use(await startReceiver());
-  const passing = new Set<Promise<Behaviour>>(); // the gateway may have given up on some of them
-  started.defer(async () => void await Promise.allSettled(passing));
-  account.behave((request) => {
-    const answer = pass(real, request);
-    passing.add(answer);
-    return answer.finally(() => passing.delete(answer));
-  });
+  const account = started.use(await startPassing(real));
   const [entitlement, notification, matchmaking] = await Promise.all([
     startReceiver(),
     startReceiver(),
@@ -65,21 +58,5 @@ export async function startBehind(
         headers: user.as({ ...init.headers as Record<string, string> }),
       }),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
-  };
-}
-
-async function pass({ url }: Account, request: Received): Promise<Behaviour> {
-  const { method, path, headers, body } = request;
-  headers.delete("Content-Length");
-  headers.delete("Host");
-  const response = await fetch(url + path, { method, headers, ...(body ? { body } : {}) });
-  const kept = ["Content-Type", "ETag", "X-Trace-Id"].flatMap((name): [string, string][] => {
-    const value = response.headers.get(name);
-    return value === null ? [] : [[name, value]];
-  });
-  return {
-    status: response.status,
-    headers: Object.fromEntries(kept),
-    body: await response.text(),
   };
 }

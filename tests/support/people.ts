@@ -18,12 +18,13 @@ export interface People extends AsyncDisposable {
   stack: Stack;
 }
 
-/** Settings in `more` are for the gateway. */
-export async function startPeople(more: Settings = {}): Promise<People> {
+export async function startPeople(
+  more: { gateway?: Settings; notification?: Settings } = {},
+): Promise<People> {
   await using parts = new AsyncDisposableStack();
   const issuer = parts.use(await startIssuer());
   const account = parts.use(await startAccount());
-  const stack = parts.use(await startStack());
+  const stack = parts.use(await startStack(more));
   const port = freePort();
   const url = `http://127.0.0.1:${port}`;
   const settings = {
@@ -34,7 +35,7 @@ export async function startPeople(more: Settings = {}): Promise<People> {
     GATEWAY_ENTITLEMENT_URL: stack.entitlement.url,
     GATEWAY_NOTIFICATION_URL: stack.notification.url,
     GATEWAY_RATE_LOGIN: "1000", // all tests of a file come from one address
-    ...more,
+    ...more.gateway,
   };
   parts.use(await startGateway(account, { ...settings, GATEWAY_HTTP_PORT: `${port}` }));
   const other = parts.use(await startGateway(account, settings));
