@@ -33,7 +33,7 @@ export const schema = z.object({
     "tickets-per-user": number({ min: 1, max: 100 }).prefault("1").describe(
       "Tickets of one user that may wait in a mode at the same time",
     ),
-    "bucket": text().max(64).optional().describe(
+    "bucket": text().max(64, "must have at most 64 characters").optional().describe(
       "Attribute, such as `region`, that must be the same text in both tickets of a match",
     ),
     "worker-enabled": flag().prefault("true").describe(

@@ -46,6 +46,11 @@ export const ofVersions = [
   "tests/database/retention_test.ts",
   "tests/process/wrong_settings_test.ts",
   "tests/relay/stream_start_test.ts",
+  "tests/matchmaking/durability_test.ts",
+  "tests/matchmaking/cluster_test.ts",
+  "tests/matchmaking/crashes_test.ts",
+  "tests/redis/redis_link_test.ts",
+  "tests/relay/stream_source_test.ts",
   "tools/servers/password_test.ts",
   "tools/servers/redis_test.ts",
 ];

@@ -56,6 +56,20 @@ Deno.test("M-101: two users join: one match, each is the other's peer, both are 
   assert.equal(await counted(service, "matched"), 1);
 });
 
+Deno.test("M-101: who waits for a match hears of it at once", async () => {
+  await using service = await startMatchmaking();
+  const tookMs: number[] = [];
+  for (let round = 0; round < 4; round++) {
+    const ann = await joined(service, `ann-${round}`);
+    const waiting = ticket(service, `ann-${round}`, ann, "?wait=30s");
+    await joined(service, `bob-${round}`);
+    const began = performance.now();
+    assert.equal((await waiting).json.status, "MATCHED");
+    tookMs.push(performance.now() - began);
+  }
+  assert.ok(Math.min(...tookMs) < 1_000, `${tookMs} ms`);
+});
+
 Deno.test("M-103: a user is never matched with themselves, whatever keys they use", async () => {
   await using service = await startMatchmaking({ MATCHMAKING_TICKETS_PER_USER: "3" });
   const own = [];
@@ -94,6 +108,11 @@ Deno.test("M-105: an expired ticket is readable, counted and published; one that
   assert.equal((await cancel(service, "ann", ann)).json.status, "EXPIRED", "it is read again");
   const bob = await joined(service, "bob");
   assert.equal((await ticket(service, "bob", bob, "?wait=2s")).json.status, "QUEUED");
+  assert.equal(
+    await service.redis("ZSCORE", "mm:{casual}:queue", bob),
+    await service.redis("HGET", `mm:{casual}:ticket:${bob}`, "created_ms"),
+    "it keeps its place in the queue",
+  );
   const cem = await joined(service, "cem");
   assert.equal((await ticket(service, "cem", cem, "?wait=10s")).json.status, "MATCHED");
   assert.equal((await ticket(service, "bob", bob)).json.status, "MATCHED");

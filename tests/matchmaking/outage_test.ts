@@ -11,7 +11,6 @@ import {
   joined,
   type Matchmaking,
   startMatchmaking,
-  startReplica,
   ticket,
   untilPublished,
   untilReady,
@@ -110,33 +109,6 @@ Deno.test("a request that waits for a match when Redis ends gets 503 and not an 
   });
   await redis.kill();
   assertUnavailable(await waiting);
-});
-
-Deno.test("a full Redis refuses joins with 503 and stores nothing of them, and those who wait are matched", async () => {
-  await using redis = await ownRedis();
-  await using service = await startMatchmaking({
-    REDIS_URL: redis.url,
-    MATCHMAKING_WORKER_ENABLED: "false",
-  });
-  const ids = { ann: await joined(service, "ann"), bob: await joined(service, "bob") };
-  const keys = await service.redis("DBSIZE");
-  await service.redis("CONFIG", "SET", "maxmemory", "1mb");
-  for (let n = 0; n < 5; n++) assertUnavailable(await join(service, `new-${n}`));
-  assert.equal(await service.redis("DBSIZE"), keys);
-  assert.equal(await service.redis("ZCARD", "mm:{casual}:queue"), 2);
-  for (const [user, id] of Object.entries(ids)) {
-    assert.equal((await ticket(service, user, id)).json.status, "QUEUED");
-  }
-  await service.redis("CONFIG", "SET", "maxmemory", "0");
-  await using worker = await startReplica({
-    settings: { ...service.settings, MATCHMAKING_WORKER_ENABLED: "true" },
-  });
-  for (const [user, id] of Object.entries(ids)) {
-    assert.equal((await ticket(worker, user, id, "?wait=10s")).json.status, "MATCHED");
-  }
-  await joined(service, "new-0");
-  const errors = service.service.log.filter(({ level }) => level === "error");
-  assert.deepEqual(errors, []);
 });
 
 Deno.test("a full Redis loses no ticket that a worker has in its hands", async () => {

@@ -9,7 +9,7 @@ import { variable } from "../faults/crash/fault_point.ts";
 import { entryPoint, imageCommand } from "./image.ts";
 import { read } from "../support/pages.ts";
 import { type Settings, startService } from "../../tools/servers/service_process.ts";
-import { joined, ticket } from "../support/matchmaking.ts";
+import { joined, ticket, untilReady } from "../support/matchmaking.ts";
 import { freshRedis } from "../support/redis.ts";
 import { deleteStream, freshStreamNames, natsUrl, readStream } from "../support/streams.ts";
 import { until } from "../../tools/servers/wait.ts";
@@ -103,7 +103,7 @@ async function matchWithBundle(folder: string): Promise<void> {
     NATS_URL: natsUrl,
     REDIS_URL: redis.url,
   }, programIn(folder));
-  await until("it is ready", async () => (await fetch(`${matchmaking.url}/readyz`)).ok);
+  await untilReady(matchmaking);
   const ann = await joined(matchmaking, "ann");
   await joined(matchmaking, "bob");
   const { json } = await ticket(matchmaking, "ann", ann, "?wait=10s");

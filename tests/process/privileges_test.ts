@@ -18,7 +18,7 @@ import { root } from "../../tools/root.ts";
 const settings: Settings = Object.assign(
   {
     NATS_URL: "nats://127.0.0.1:14222",
-    REDIS_URL: "redis://127.0.0.1:16379",
+    REDIS_URL: "redis://127.0.0.1:15379",
     SENDER_TOKEN: "s".repeat(32),
     ...ofGateway(),
   },
@@ -124,7 +124,7 @@ function ofGateway(): Settings {
 
 for (const service of serviceNames) {
   const { outside, database, usesRedis }: Service = services[service];
-  const notUsed = [...database ? [] : ["15432"], ...usesRedis ? [] : ["16379"]];
+  const notUsed = [...database ? [] : ["15432"], ...usesRedis ? [] : ["15379"]];
   const ofOthers = outside ? [] : notUsed.map((port) => ["connect", "127.0.0.1", port]);
   const servers = serversOf(service);
   const asked = [...kinds, ...outside ? [] : ["net"]].map((name) => ["request", name]);

@@ -36,8 +36,21 @@ const wrong: Record<string, Settings> = {
     NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: "fail-",
     NATS_URL: "nats:secret",
   },
+  matchmaking: {
+    REDIS_URL: "http://:secret@127.0.0.1",
+    MATCHMAKING_MODES: "casual,casual",
+    MATCHMAKING_TICKET_TTL: "0s",
+    MATCHMAKING_TICKETS_PER_USER: "0",
+    MATCHMAKING_WORKER_BATCH_SIZE: "1",
+    MATCHMAKING_BUCKET: " ",
+    MATCHMAKING_DURABLE: "yes",
+    MATCHMAKING_NATS_SUBJECT: "matchmaking.>",
+    MATCHMAKING_OUTBOX_LEASE: "0s",
+    NATS_URL: "nats:secret",
+  },
 };
 const alsoNamed = {
+  matchmaking: [],
   entitlement: [],
   notification: [
     "NOTIFICATION_NATS_SUBJECT",

@@ -198,7 +198,7 @@ Deno.test("consumers that have ended are forgotten, but not those that still hav
   await using at = await place();
   await at.add(a, "1");
   await claim(at.open());
-  await claim(at.open());
+  await at.redis("XGROUP", "CREATECONSUMER", a, group, "ended");
   const consumers = async () =>
     (await at.redis("XINFO", "CONSUMERS", a, group) as unknown[]).length;
   assert.equal(await consumers(), 2);
