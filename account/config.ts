@@ -1,3 +1,4 @@
+import { type ConsoleConfig, consoles } from "@kenri/shared/console/settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import {
   database,
@@ -34,6 +35,7 @@ export const schema = z.object({
   ...streamSettings,
   ...nats.settings(),
   ...service.settings("account", program.port),
+  ...consoles.settings("account"),
 }).check(
   ...database.checks("account"),
   ...nats.checks(),
@@ -41,7 +43,7 @@ export const schema = z.object({
   ...service.checks("account"),
 );
 
-export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {
+export interface Config extends ServiceConfig, ConsoleConfig, DatabaseConfig, NatsConfig {
   stream: WantedStream;
   outbox: WorkerConfig & { enabled: boolean };
   retention: RetentionConfig & RetentionOptions;
@@ -51,6 +53,7 @@ export function readConfig(read: (name: string) => string | undefined = environm
   const settings = parseSettings(schema, read);
   return {
     ...service.config("account", settings),
+    ...consoles.config(settings["account.console.peer-url"]),
     ...database.config("account", settings),
     ...nats.config(settings),
     stream: streamOfEvents(settings),

@@ -1,5 +1,6 @@
 import { addConsole } from "@kenri/shared/console/console.tsx";
 import type { OutboxRow } from "@kenri/shared/outbox/outbox_table.ts";
+import type { Compared } from "@kenri/shared/outbox/relay.ts";
 import { publishWatermarks } from "@kenri/shared/outbox/watermark.ts";
 import { retentionLoops } from "@kenri/shared/process/retention.ts";
 import { runService } from "@kenri/shared/process/service.ts";
@@ -32,15 +33,20 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const console = config.debug
     ? [addConsole(app, authenticator, accountConsole, config.consolePeers)]
     : [];
+  const compared: Compared = {};
   const relay = {
     name: "relay",
     run: (signal: AbortSignal) =>
-      publishEvents({ database, link, toRelay, log, abandon }, { ...outbox, stream }, signal),
+      publishEvents(
+        { database, link, toRelay, compared, log, abandon },
+        { ...outbox, stream },
+        signal,
+      ),
   };
   const watermark = {
     name: "watermark",
     run: (signal: AbortSignal) =>
-      publishWatermarks({ database, link, outbox: outboxTable, log }, stream, signal),
+      publishWatermarks({ database, link, outbox: outboxTable, compared, log }, stream, signal),
   };
   return {
     app,

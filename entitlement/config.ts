@@ -1,3 +1,4 @@
+import { type ConsoleConfig, consoles } from "@kenri/shared/console/settings.ts";
 import {
   database,
   type DatabaseConfig,
@@ -78,6 +79,7 @@ export const schema = z.object({
   ...streamSettings,
   ...nats.settings(),
   ...service.settings("entitlement", program.port),
+  ...consoles.settings("entitlement"),
 }).check(
   ...database.checks("entitlement"),
   ...nats.checks(),
@@ -87,7 +89,7 @@ export const schema = z.object({
   notSame("entitlement.points.subject", "entitlement.nats.subject"),
 );
 
-export interface Config extends ServiceConfig, DatabaseConfig, NatsConfig {
+export interface Config extends ServiceConfig, ConsoleConfig, DatabaseConfig, NatsConfig {
   stream: StreamOfEvents;
   sealKeys: string[]; // the first one seals, all of them verify
   commit: CommitOptions;
@@ -104,6 +106,7 @@ export function readConfig(
   const settings = parseSettings(schema, read);
   return {
     ...service.config("entitlement", settings),
+    ...consoles.config(settings["entitlement.console.peer-url"]),
     ...database.config("entitlement", settings),
     ...nats.config(settings),
     stream: streamOfEvents(settings),

@@ -1,3 +1,4 @@
+import { type ConsoleConfig, consoles } from "@kenri/shared/console/settings.ts";
 import type { WantedStream } from "@kenri/shared/nats/streams.ts";
 import {
   nats,
@@ -49,6 +50,7 @@ export const schema = z.object({
     ),
   }),
   ...worker.settings("matchmaking.outbox"),
+  ...consoles.settings("matchmaking"),
   ...streamSettings,
   ...redis.settings(),
   ...nats.settings(),
@@ -74,7 +76,7 @@ function modes() {
   });
 }
 
-export interface Config extends ServiceConfig, NatsConfig, RedisConfig {
+export interface Config extends ServiceConfig, NatsConfig, RedisConfig, ConsoleConfig {
   modes: string[];
   rules: TicketRules;
   matching: MatchingOptions & { enabled: boolean };
@@ -94,6 +96,7 @@ export function readConfig(read: (name: string) => string | undefined = environm
   };
   return {
     ...service.config("matchmaking", settings),
+    ...consoles.config(settings["matchmaking.console.peer-url"]),
     ...redis.config(settings),
     ...nats.config(settings),
     modes: settings["matchmaking.modes"],

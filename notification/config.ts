@@ -1,3 +1,4 @@
+import { type ConsoleConfig, consoles } from "@kenri/shared/console/settings.ts";
 import {
   database,
   type DatabaseConfig,
@@ -70,6 +71,7 @@ export const schema = z.object({
   ...streamSettings,
   ...nats.settings(),
   ...service.settings("notification", program.port),
+  ...consoles.settings("notification"),
 }).check(
   ...database.checks("notification"),
   ...nats.checks(),
@@ -86,7 +88,13 @@ export const schema = z.object({
 );
 
 export interface Config
-  extends ServiceConfig, DatabaseConfig, NatsConfig, NotificationStreams, OrdersConfig {
+  extends
+    ServiceConfig,
+    ConsoleConfig,
+    DatabaseConfig,
+    NatsConfig,
+    NotificationStreams,
+    OrdersConfig {
   delivery: DeliveryOptions;
   predecessorWaitMs: number;
   failingUserIdPrefix: string;
@@ -99,6 +107,7 @@ export function readConfig(
   const settings = parseSettings(schema, read);
   return {
     ...service.config("notification", settings),
+    ...consoles.config(settings["notification.console.peer-url"]),
     ...database.config("notification", settings),
     ...nats.config(settings),
     ...streamsOf(settings),

@@ -48,7 +48,8 @@ interface Done {
 }
 
 // One service after the other: if one has an event on its way, the next ones are left as they are. The
-// one that lets users in comes first, and says how the others write the id.
+// one that lets users in comes first, and says how the others write the id; then those that make events
+// of what users do, before those that receive the events.
 async function eraseInEach(services: Service[], fields: ErasureBody): Promise<Done> {
   const done: Done = { operation_id: undefined, waiting: 0, rows: {} };
   let { user_id } = fields;

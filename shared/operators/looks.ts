@@ -11,8 +11,8 @@ export interface Looks<Status extends ServiceStatus = ServiceStatus> {
   status?: StatusLooks<Status>; // it has /debug/NAME/status
   timeline?: TimelineLooks; // it has /debug/NAME/timeline
   deadLetters?: Layers; // it has /debug/NAME/dead-letters and what sends them back
-  // It has /operations/NAME/erase-user. The one that lets users in is the first to erase them, so that
-  // they get nothing new while the others do.
+  // It has /operations/NAME/erase-user. The ones that let users in, or make events of what users do,
+  // are the first to erase them, so that users get nothing new while the others do.
   erasesUsers?: boolean | "first";
   logsOperations?: boolean; // it has /debug/NAME/operations
   commands?: Readonly<Record<string, OwnCommand>>; // of ops, besides those of its queues

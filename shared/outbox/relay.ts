@@ -29,11 +29,18 @@ export interface RelayParts<Row extends EventRow> {
   openSource: OpenSource<Row>;
   link: NatsLink;
   toRelay: Handover<Row>;
+  compared?: Compared;
   log: Log;
   abandon: AbortSignal;
   // Called for each event that could not be published because NATS was unavailable, and for each
   // connection that was lost.
   observeOutage?(): void;
+}
+
+// The session, if any, in which the relay has found out what the stream has lost. Before that the outbox
+// says that events are published which a new stream does not have.
+export interface Compared {
+  session?: Session | undefined;
 }
 
 const watchMs = 5_000;
@@ -61,7 +68,13 @@ export async function runRelay<Row extends EventRow>(
       const generation = await source.loss?.compare(server, options.stream.name) ?? 0;
       works();
       const createdAt = `${info.created}`;
-      await relayRound(parts, options, session, { source, manager, generation, createdAt });
+      const { compared = {} } = parts;
+      compared.session = session;
+      try {
+        await relayRound(parts, options, session, { source, manager, generation, createdAt });
+      } finally {
+        compared.session = undefined;
+      }
       if (session.signal.aborted && !stop.aborted) parts.observeOutage?.();
     },
   }, stop);

@@ -7,6 +7,7 @@ import type { Log } from "../process/log.ts";
 import { reasonOf } from "../process/reason.ts";
 import { pause } from "../process/signals.ts";
 import type { OutboxTable } from "./outbox_table.ts";
+import type { Compared } from "./relay.ts";
 
 // A watermark says that the stream has every event that was committed up to a moment ago. It is a
 // message without content, once a second. A service that decides by the events it has received knows
@@ -19,11 +20,12 @@ export interface WatermarkParts {
   database: Database;
   outbox: OutboxTable;
   link: NatsLink;
+  compared: Compared; // by the relay of this process
   log: Log;
 }
 
 export async function publishWatermarks(
-  { database, outbox, link, log }: WatermarkParts,
+  { database, outbox, link, compared, log }: WatermarkParts,
   { subjects }: WantedStream,
   stop: AbortSignal,
 ): Promise<void> {
@@ -31,7 +33,8 @@ export async function publishWatermarks(
   while (!stop.aborted) {
     await pause(intervalMs, stop);
     const session = link.current;
-    if (stop.aborted || !session) continue;
+    // A new stream may lack what is marked as published, until the relay has noticed.
+    if (stop.aborted || !session || compared.session !== session) continue;
     try {
       const askedAt = performance.now();
       const isCurrentThen = await isCurrent(database, outbox);

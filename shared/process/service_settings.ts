@@ -21,18 +21,7 @@ import { type WorkerOptions, workerOptions, workerSettings } from "../queue/work
 import { logSettings, type UserIds } from "./log.ts";
 import type { RedisServer } from "../redis/redis_link.ts";
 import { databaseUrl, natsUrls, redisUrl } from "./server_urls.ts";
-import {
-  count,
-  duration,
-  flag,
-  host,
-  maxTimerMs,
-  type NamedPage,
-  number,
-  pageUrls,
-  port,
-  text,
-} from "./setting_kinds.ts";
+import { count, duration, flag, host, maxTimerMs, number, port, text } from "./setting_kinds.ts";
 import { notAbove, type Prefixed, prefixed, unprefixed } from "./settings.ts";
 
 // The settings of a service by what it has: every service has `serviceSettings`, and those of a
@@ -72,9 +61,6 @@ const ownSettings = (httpPort: number) => ({
   "debug.enabled": flag().prefault("false").describe(
     "Whether operators can inspect and change data, with the scopes for it",
   ),
-  "console.peer-url": pageUrls().optional().describe(
-    "Consoles of other services, for links: a URL, or several as `name=URL`, separated by commas",
-  ),
 });
 
 type OwnSettings = ReturnType<typeof ownSettings>;
@@ -95,7 +81,6 @@ export interface ServiceConfig {
   access: AccessOptions;
   rate: RateOptions | undefined;
   debug: boolean;
-  consolePeers: NamedPage[]; // the consoles of other services, for links
   logUserIds: UserIds;
   shutdownGraceMs: number;
 }
@@ -114,7 +99,6 @@ function serviceConfig<Service extends string>(
     access: accessOptions(settings),
     rate: rateOf(settings),
     debug: own["debug.enabled"],
-    consolePeers: own["console.peer-url"] ?? [],
     logUserIds: settings["log.user-ids"],
     shutdownGraceMs: settings["shutdown.grace"],
   };

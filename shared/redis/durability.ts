@@ -50,6 +50,9 @@ export async function checkDurability(
   if (confirmedBy && !durability.append_only) {
     throw new StartRefused(`${confirmedBy} needs appendonly to be yes in Redis`);
   }
+  if (confirmedBy && durability.fsync === "no") {
+    throw new StartRefused(`${confirmedBy} needs appendfsync to be always or everysec in Redis`);
+  }
   const lost = canLose(durability);
   if (lost !== undefined && !confirmedBy) warn(lost);
 }

@@ -4,15 +4,16 @@ import { reasonOf } from "../process/reason.ts";
 // Redis is down, starting, full or too slow, or it does not let us in. The same call may succeed later.
 export class RedisUnavailable extends Error {
   override readonly name = "RedisUnavailable";
-  // It did not answer at all, so the connection is of no use.
-  readonly isSilent: boolean;
+  // The connection is of no use: nothing is answered, or a replica is at its other end, and the next
+  // connection may lead to the server that takes changes.
+  readonly endsConnection: boolean;
 
   constructor(
     message: string,
-    { isSilent = false, cause }: { isSilent?: boolean; cause?: unknown } = {},
+    { endsConnection = false, cause }: { endsConnection?: boolean; cause?: unknown } = {},
   ) {
     super(message, { cause });
-    this.isSilent = isSilent;
+    this.endsConnection = endsConnection;
   }
 }
 
@@ -25,5 +26,9 @@ export function refusalOf(error: unknown): RedisUnavailable | undefined {
   if (error instanceof RedisUnavailable) return error;
   const reason = reasonOf(error);
   if (!(error instanceof ErrorReply)) return new RedisUnavailable(reason, { cause: error });
-  return states.test(reason) ? new RedisUnavailable(reason, { cause: error }) : undefined;
+  if (!states.test(reason)) return undefined;
+  return new RedisUnavailable(reason, {
+    endsConnection: reason.startsWith("READONLY"),
+    cause: error,
+  });
 }

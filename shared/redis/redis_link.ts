@@ -128,7 +128,7 @@ export class RedisLink {
       const refusal = refusalOf(error);
       if (!refusal) throw error;
       failed.inc();
-      if (refusal.isSilent) this.#drop(client);
+      if (refusal.endsConnection) this.#drop(client);
       throw refusal;
     }
   }
@@ -156,6 +156,9 @@ export class RedisLink {
   async #prepare(client: Client): Promise<void> {
     await client.connect();
     const ask = (args: string[]) => client.sendCommand(args);
+    if (/^role:slave/m.test(`${await ask(["INFO", "replication"])}`)) {
+      throw new Error("the server is a replica, which takes no changes");
+    }
     await checkDurability(ask, this.#options.confirmedBy, (line) => {
       if (!this.#isDurabilityKnown) this.#log.warn(line);
     });
@@ -202,7 +205,8 @@ function newClient({ url, tls, name }: LinkOptions) {
 async function withinTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new RedisUnavailable("Redis did not answer in time", { isSilent: true })),
+    () =>
+      late.reject(new RedisUnavailable("Redis did not answer in time", { endsConnection: true })),
     answerMs,
   );
   try {

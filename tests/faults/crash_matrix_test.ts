@@ -5,6 +5,8 @@ import { accountPoints } from "./crash/account_points.ts";
 import { openAccounts } from "./crash/account_stage.ts";
 import { changePoints } from "./crash/change_points.ts";
 import { deliveryPoints } from "./crash/delivery_points.ts";
+import { matchPoints } from "./crash/match_points.ts";
+import { openMatches } from "./crash/match_stage.ts";
 import { migrationPoints } from "./crash/migration_points.ts";
 import { orderPoints } from "./crash/order_points.ts";
 import { openOrders } from "./crash/order_stage.ts";
@@ -40,6 +42,10 @@ for (const point of orderPoints) {
 
 for (const point of accountPoints) {
   Deno.test(`A-105: account dies ${point.dies}`, () => playOut(point, openAccounts));
+}
+
+for (const point of matchPoints) {
+  Deno.test(`M-108: matchmaking dies ${point.dies}`, () => playOut(point, openMatches));
 }
 
 for (const point of migrationPoints) {

@@ -75,7 +75,15 @@ Deno.test("the runbook links only to sections that exist", () => {
 });
 
 Deno.test("the log messages that are given as signals are in the sources", () => {
-  const sources = ["account", "entitlement", "gateway", "notification", "shared", "migrations"]
+  const sources = [
+    "account",
+    "entitlement",
+    "gateway",
+    "matchmaking",
+    "notification",
+    "shared",
+    "migrations",
+  ]
     .flatMap((folder) =>
       readdirSync(new URL(`../../${folder}`, import.meta.url), { recursive: true })
         .filter((name) => `${name}`.endsWith(".ts"))

@@ -6,6 +6,7 @@ import {
   type Settings,
   startService,
 } from "../../tools/servers/service_process.ts";
+import { startMatchmaking } from "../support/matchmaking.ts";
 import { deleteStream, natsUrl } from "../support/streams.ts";
 import { serve } from "../support/fake_service.ts";
 import { requiredSettings } from "../../tools/load/stage.ts";
@@ -30,6 +31,27 @@ Deno.test("the demo shows all kinds of requests, and every change arrives", asyn
     !output.includes("\x1b") && !output.includes("\r"),
     "It is plain where there is no terminal",
   );
+});
+
+Deno.test("in the demo players find each other, give up or stay alone, and are told so", async () => {
+  await using matchmaking = await startMatchmaking({ MATCHMAKING_TICKET_TTL: "5s" });
+  await using stack = await startStack({
+    NOTIFICATION_MATCHMAKING_ENABLED: "true",
+    NOTIFICATION_MATCHMAKING_STREAM: matchmaking.stream,
+    NOTIFICATION_MATCHMAKING_SUBJECT: matchmaking.subject,
+  });
+  const few = ["--changes", "20", "--rate", "20"];
+  const { code, output } = await demo(stack, ...few, "--matchmaking", matchmaking.url);
+  assert.equal(code, 0, output);
+  assert.match(output, /player → ivo-\w+ +plays with kai-\w+\n/);
+  assert.match(output, /player → jun-\w+ +gave up\n/);
+  assert.match(output, /player → max-\w+ +found nobody in time\n/);
+  assert.match(output, /players: 4 found somebody, 1 gave up, 1 stayed alone\n/);
+  assert.doesNotMatch(output, /got no notification/);
+
+  const without = await demo(stack, ...few);
+  assert.equal(without.code, 0, without.output);
+  assert.match(without.output, /^No games: No matchmaking answers at /m);
 });
 
 Deno.test("the demo fails when something does not arrive", async () => {
@@ -121,7 +143,7 @@ async function demo({ entitlement, notification }: Stack, ...args: string[]) {
     args: [
       ...["run", "--allow-all", `${root}tools/demo/demo.ts`],
       ...["--entitlement", entitlement.url, "--notification", notification.url],
-      ...["--account", "http://127.0.0.1:9", ...args],
+      ...["--account", "http://127.0.0.1:9", "--matchmaking", "http://127.0.0.1:9", ...args],
     ],
     env: { NO_COLOR: "1" },
     stdin: "null",

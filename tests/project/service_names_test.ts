@@ -8,6 +8,8 @@ const left: Record<string, string> = {
   "deno.json": "recover and redeliver are commands of one service",
   "client/": "it is the client of one service's API",
   "notification/program.ts": "it consumes the stream of the other service, and names it for dev",
+  "notification/stream_settings.ts": "the settings of the stream of another service",
+  "notification/backlog.ts": "the label of a metric about that stream",
   "notification/orders/": "it sends through another service",
   "notification/errors.ts": "the code for a missing setting of the other service",
   "sender/": "it sends for one service only",
@@ -16,6 +18,7 @@ const left: Record<string, string> = {
   "entitlement/metrics.ts": "the help of a metric of the reconciliation",
   "entitlement/migrations/0004_operations.sql": "applied, so it must not change",
   "shared/queue/statements.sql": "`deno task queue:statements` writes it",
+  "tools/server_tests.ts": "a folder of tests has the name of its service",
   "tools/load/": "it stages the flow from a change to its notification",
   "tools/bench/": "each figure is about the work of one service",
   "tools/chaos/": "its invariants are the promises of one flow",
@@ -52,7 +55,7 @@ async function* filesIn(folder: string): AsyncGenerator<string> {
 }
 
 // Also ordinary words: of these only a setting, a folder or a text counts.
-const words = ["sender", "account", "gateway"];
+const words = ["sender", "account", "gateway", "matchmaking"];
 const patternOf = (name: string) =>
   words.includes(name) ? `(?<="|/|\`)${name}(?=["/.\`])` : `${name}(?![a-z]\\w*)`;
 

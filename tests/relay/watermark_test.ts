@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { outbox } from "../../entitlement/outbox.ts";
 import { NatsLink } from "../../shared/nats/link.ts";
 import { watermarkSubject } from "../../shared/nats/watermark_subject.ts";
+import type { Compared } from "../../shared/outbox/relay.ts";
 import { publishWatermarks } from "../../shared/outbox/watermark.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { pause } from "../../shared/process/signals.ts";
@@ -19,7 +20,7 @@ import { collectingLog, freshPlace } from "../support/relays.ts";
 type Place = Pick<FreshPlace, "natsUrl" | "serviceUrl" | "subject">;
 
 /** Publishes watermarks as a replica does, and hears them as another service does. */
-async function startWatermarks({ natsUrl, serviceUrl, subject }: Place) {
+async function startWatermarks({ natsUrl, serviceUrl, subject }: Place, mayCompare = true) {
   const database = openDatabase(serviceUrl, "watermark");
   const { log, lines } = collectingLog();
   const link = new NatsLink({ urls: natsUrl }, "watermark", log);
@@ -30,13 +31,16 @@ async function startWatermarks({ natsUrl, serviceUrl, subject }: Place) {
     duplicateWindowMs: 1,
     replicas: 1,
   };
-  const connecting = keepConnected(link, stopping.signal);
-  const running = publishWatermarks({ database, outbox, link, log }, stream, stopping.signal);
+  const compared: Compared & { isAllowed: boolean } = { isAllowed: mayCompare };
+  const connecting = keepConnected(link, compared, stopping.signal);
+  const parts = { database, outbox, link, compared, log };
+  const running = publishWatermarks(parts, stream, stopping.signal);
   const connection = await connectTo(natsUrl, { waitOnFirstConnect: true });
   let heard = 0;
   connection.subscribe(watermarkSubject(subject), { callback: () => void heard++ });
   return {
     lines,
+    compare: () => compared.isAllowed = true,
     heardWithin: async (ms: number) => {
       const before = heard;
       await new Promise((over) => setTimeout(over, ms));
@@ -58,8 +62,16 @@ async function startWatermarks({ natsUrl, serviceUrl, subject }: Place) {
 }
 
 /** As the relay does. */
-async function keepConnected(link: NatsLink, stop: AbortSignal): Promise<void> {
-  for await (const { signal } of link.sessions(stop)) await pause(3_600_000, signal);
+async function keepConnected(
+  link: NatsLink,
+  compared: Compared & { isAllowed: boolean },
+  stop: AbortSignal,
+): Promise<void> {
+  for await (const session of link.sessions(stop)) {
+    while (!compared.isAllowed && !session.signal.aborted) await pause(50, session.signal);
+    compared.session = session;
+    await pause(3_600_000, session.signal);
+  }
 }
 
 const setAll = ({ ownerUrl }: { ownerUrl: string }, columns: string) =>
@@ -98,6 +110,14 @@ Deno.test("no watermark is published while an event waits, in whatever state, an
   await watermarks.isHeard();
   await setAll(place, "status = 'PENDING', published_at = null"); // republished: the stream lost it
   await isSilent(watermarks);
+});
+
+Deno.test("no watermark is published before the relay has compared the stream of a new connection", async () => {
+  await using place = await freshPlace();
+  await using watermarks = await startWatermarks(place, false);
+  await isSilent(watermarks);
+  watermarks.compare();
+  await watermarks.isHeard();
 });
 
 Deno.test("no watermark is published while an event has failed for good", async () => {

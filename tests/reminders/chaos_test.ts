@@ -8,6 +8,7 @@ import { planOf, targetsOf, textOf } from "../../tools/chaos/plan.ts";
 import { databaseUrl, leaseMs, serviceUser } from "../../tools/chaos/replica_settings.ts";
 import { startStack } from "../../tools/chaos/stack.ts";
 import type { ChaosService } from "../../tools/chaos/system.ts";
+import { Wipes } from "../../tools/chaos/wipes.ts";
 import { RepeatingClient } from "../../tools/load/repeating_client.ts";
 import { withPlanted } from "../../tools/planted.ts";
 import { ask } from "../../tools/servers/asking.ts";
@@ -62,7 +63,8 @@ Deno.test("every reminder is counted once, whatever is killed, frozen, cut off o
   const plan = planOf({ seed: 3, minutes, kinds, targets: targetsOf([reminders]) });
   const stopping = new AbortController();
   const load = startLoad(stack.clientUrls(program.name), stopping.signal);
-  const { done } = injectFaults(plan, stack, noMessages, stopping.signal, () => {});
+  const parts = { stack, messages: noMessages, wipes: new Wipes() };
+  const { done } = injectFaults(plan, parts, stopping.signal, () => {});
   await Promise.all([done, pause(minutes * 60_000)]);
   await endAllFaults(stack);
 

@@ -16,6 +16,7 @@ export const notification = 'job="notification",instance="n1"';
 export const sender = 'job="sender",instance="s1"';
 export const account = 'job="account",instance="a1"';
 export const gateway = 'job="gateway",instance="g1"';
+export const matchmaking = 'job="matchmaking",instance="m1"';
 export const list = `${entitlement},route="/v1/users/{user_id}/entitlements"`;
 
 export type Series = Record<string, string>;
@@ -71,6 +72,10 @@ export const carriedOut = (le: string, all: number, inTime: number): Series =>
   figures("entitlement_reservation_lateness_seconds", entitlement, le, all, inTime);
 export const sent = (le: string, all: number, inTime: number): Series =>
   figures("notification_delivery_e2e_delay_seconds", notification, le, all, inTime);
+export const pairings = (le: string, all: number, inTime: number): Series =>
+  figures("mm_pairing_delay_seconds", matchmaking, le, all, inTime);
+export const ended = (result: string): string =>
+  `mm_match_total{${matchmaking},result="${result}"}`;
 export const claims = (le: string, inTime: number): Series =>
   figures("kenri_worker_phase_seconds", `${entitlement},phase="claim"`, le, 10, inTime);
 
@@ -79,16 +84,18 @@ export const healthy: Series = {
     [`kenri_database_up{${labels}}`, always(1)],
     [`kenri_database_pool_waiting{${labels}}`, always(0)],
   ])),
-  ...Object.fromEntries([entitlement, notification, account, gateway].flatMap((labels) => [
-    [`up{${labels}}`, always(1)],
-    [`kenri_nats_connected{${labels}}`, always(1)],
-    [`kenri_nats_unprovisioned_current{${labels}}`, always(0)],
-    [`kenri_nats_connections_total{${labels}}`, always(1)],
-    [`kenri_event_loop_lag_seconds{${labels}}`, always(0.01)],
-    [`kenri_worker_lease_lost_total{${labels}}`, always(0)],
-    [`process_start_time_seconds{${labels}}`, always(1)],
-    [`process_resident_memory_bytes{${labels}}`, always(150e6)],
-  ])),
+  ...Object.fromEntries(
+    [entitlement, notification, account, gateway, matchmaking].flatMap((labels) => [
+      [`up{${labels}}`, always(1)],
+      [`kenri_nats_connected{${labels}}`, always(1)],
+      [`kenri_nats_unprovisioned_current{${labels}}`, always(0)],
+      [`kenri_nats_connections_total{${labels}}`, always(1)],
+      [`kenri_event_loop_lag_seconds{${labels}}`, always(0.01)],
+      [`kenri_worker_lease_lost_total{${labels}}`, always(0)],
+      [`process_start_time_seconds{${labels}}`, always(1)],
+      [`process_resident_memory_bytes{${labels}}`, always(150e6)],
+    ]),
+  ),
   [`up{${sender}}`]: always(1),
   [commands("applied")]: perSecond(10),
   [`kenri_batch_waiting_current{${entitlement},batch="changes"}`]: always(50),
@@ -121,6 +128,17 @@ export const healthy: Series = {
   [`kenri_breaker_open{${gateway},service="account"}`]: always(0),
   [`account_outbox_backlog_age_seconds{${account}}`]: always(0),
   [`account_outbox_failed_current{${account}}`]: always(0),
+  [`kenri_redis_up{${matchmaking}}`]: always(1),
+  [`kenri_redis_append_only{${matchmaking}}`]: always(1),
+  [`kenri_redis_errors_total{${matchmaking}}`]: always(3),
+  [`mm_events_age_seconds{${matchmaking}}`]: always(0.1),
+  [`mm_events_waiting{${matchmaking}}`]: always(20),
+  [`mm_events_dead_current{${matchmaking}}`]: always(0),
+  [`mm_pairable_age_seconds{${matchmaking},mode="casual"}`]: always(0.1),
+  [`mm_pairable_age_seconds{${matchmaking},mode="rank"}`]: always(0),
+  ...pairings("1", 10, 10),
+  [ended("matched")]: perSecond(10),
+  [ended("invalid")]: always(3),
   [`notification_backlog_age_seconds{${notification}}`]: always(0),
   [pending("entitlements")]: always(3),
   [pending("points")]: always(3),

@@ -24,6 +24,7 @@ import {
   type Series,
 } from "./alert_figures.ts";
 import { eventScenarios } from "./event_alert_scenarios.ts";
+import { matchScenarios } from "./match_alert_scenarios.ts";
 import { orderScenarios } from "./order_alert_scenarios.ts";
 import { peopleScenarios } from "./people_alert_scenarios.ts";
 
@@ -183,4 +184,5 @@ export const scenarios: Record<string, Scenario> = {
   ...eventScenarios,
   ...orderScenarios,
   ...peopleScenarios,
+  ...matchScenarios,
 };

@@ -15,7 +15,15 @@ import { alerts, promtoolOn, records } from "./promtool.ts";
 
 const metrics = new Map(
   metricsBelow(
-    ...["Entitlement", "Notification", "Sender", "Account", "Gateway", "Asking other services"],
+    ...[
+      "Entitlement",
+      "Notification",
+      "Sender",
+      "Account",
+      "Gateway",
+      "Matchmaking",
+      "Asking other services",
+    ],
     ...["Orders and endpoints", "All services"],
   ).map((metric) => [metric.name, metric]),
 );

@@ -8,6 +8,8 @@ import { leaksIn } from "../planted.ts";
 import { accountChecks } from "./account_checks.ts";
 import { failingUser, type SentRequest } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
+import { matchChecks } from "./match_checks.ts";
+import { playerUser } from "./match_clients.ts";
 import { poisonUser } from "./messages.ts";
 import {
   endpointsComeBack,
@@ -24,14 +26,14 @@ import {
 } from "./run_invariants.ts";
 
 export function check(evidence: Evidence): Invariant[] {
-  const tables = withoutPoison(evidence.tables);
+  const tables = withoutOthers(evidence.tables);
   const { requests } = evidence;
   return [
     ...invariantsOf(
       tables,
       answeredOf(requests),
       evidence.log.sends.filter(isOfClients),
-      evidence.received.filter(({ body }) => !body.includes(`"${poisonUser}`)),
+      evidence.received.filter(({ body }) => others.every((other) => !body.includes(`"${other}`))),
     ),
     everyRequestWasAnswered(requests),
     versionsFollowAnswers(requests),
@@ -50,30 +52,34 @@ export function check(evidence: Evidence): Invariant[] {
     poisonIsKept(evidence),
     eventsAreNotGivenUp(evidence),
     ...accountChecks(evidence),
+    ...matchChecks(evidence),
     servicesEndWhenAsked(evidence),
     healsInTime(evidence),
     noSecretIsShown(evidence),
   ];
 }
 
-/** A message of an unknown type is stored, but it belongs to no change. */
-function withoutPoison(tables: AllTables): AllTables {
-  const poisoned = new Set(
+/** A message of an unknown type is stored, but it belongs to no change; nor does the end of a ticket. */
+const others = [poisonUser, playerUser];
+
+function withoutOthers(tables: AllTables): AllTables {
+  const theirs = new Set(
     tables.notifications.filter((row) => !isOfClients(row)).map(({ event_id }) => event_id),
   );
   return {
     ...tables,
     notifications: tables.notifications.filter(isOfClients),
-    processed: tables.processed.filter((id) => !poisoned.has(id)),
+    processed: tables.processed.filter((id) => !theirs.has(id)),
     eventTypes: tables.eventTypes.filter(isOfClients),
-    orders: tables.orders.filter(({ event_id }) => !poisoned.has(event_id ?? "")),
+    orders: tables.orders.filter(({ event_id }) => !theirs.has(event_id ?? "")),
     ledger: tables.ledger.filter(({ idempotency_key }) =>
-      !poisoned.has(idempotency_key.split(":")[0] ?? "")
+      !theirs.has(idempotency_key.split(":")[0] ?? "")
     ),
   };
 }
 
-const isOfClients = ({ user_id }: { user_id: string }) => !user_id.startsWith(poisonUser);
+const isOfClients = ({ user_id }: { user_id: string }) =>
+  others.every((other) => !user_id.startsWith(other));
 
 function answeredOf(requests: SentRequest[]): Answered[] {
   return requests.flatMap(({ request, answer }) => answer ? [{ request, answer }] : []);

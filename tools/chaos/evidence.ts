@@ -3,22 +3,28 @@
 import { ask } from "../servers/asking.ts";
 import type { Receipt } from "./invariants/order_invariants.ts";
 import type { AccountTables } from "./invariants/account_tables.ts";
+import { readMatchEvents, readMatchStore } from "./invariants/match_tables.ts";
 import type { AllTables } from "./invariants/tables.ts";
 import type { AccountEvidence } from "./account_clients.ts";
 import type { SentRequest } from "./clients.ts";
 import type { Healing } from "./heal.ts";
 import type { Injected } from "./inject.ts";
+import type { MatchEvidence, MatchNotification } from "./match_checks.ts";
+import { playerUser } from "./match_clients.ts";
 import { marker, type Poison } from "./messages.ts";
 import type { Run } from "./replica.ts";
 import type { ServiceLog } from "./service_log.ts";
 import type { Stack } from "./stack.ts";
 import type { Stall } from "./stalls.ts";
+import { matchStream } from "./replica_settings.ts";
+import type { Wipes } from "./wipes.ts";
 
 export interface Evidence {
   requests: SentRequest[];
   tables: AllTables;
   accounts: AccountEvidence;
   accountTables: AccountTables;
+  matches: MatchEvidence;
   givenUp: GivenUp[];
   log: ServiceLog;
   injected: Injected[];
@@ -47,6 +53,25 @@ export function readGivenUp(notificationUrl: string): Promise<GivenUp[]> {
      from notification_nats_dlq`,
     [marker],
   );
+}
+
+export async function readMatches(
+  stack: Stack,
+  { calls }: Pick<MatchEvidence, "calls">,
+  { stores, streams }: Wipes,
+): Promise<MatchEvidence> {
+  return {
+    calls,
+    store: await readMatchStore(stack.redis.server.url),
+    stream: await readMatchEvents(stack.nats.server.url, matchStream),
+    wipedStores: stores,
+    wipedStreams: streams,
+    notifications: await ask<MatchNotification>(
+      stack.ownerUrl("notification"),
+      "select event_id, user_id, type, status from notifications where starts_with(user_id, $1)",
+      [playerUser],
+    ),
+  };
 }
 
 export async function readSaid(stack: Stack): Promise<Evidence["said"]> {

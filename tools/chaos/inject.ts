@@ -4,7 +4,9 @@ import type { Server } from "../servers/server.ts";
 import { type Fault, placeOf, textOf } from "./plan.ts";
 import type { Condition } from "./proxy.ts";
 import type { Replica } from "./replica.ts";
+import { freeze } from "./freeze.ts";
 import type { OnDisk, Stack } from "./stack.ts";
+import type { Wipes } from "./wipes.ts";
 
 /** A fault as it was carried out. */
 export interface Injected {
@@ -17,6 +19,13 @@ export interface Injected {
 
 export function wasDone({ note }: Injected): boolean {
   return !note.startsWith("left out");
+}
+
+/** What faults need besides the stack. */
+export interface FaultParts {
+  stack: Stack;
+  messages: StreamFaults;
+  wipes: Wipes;
 }
 
 /** Faults of the messages in the stream. */
@@ -33,8 +42,7 @@ export interface Injection {
 
 export function injectFaults(
   plan: Fault[],
-  stack: Stack,
-  messages: StreamFaults,
+  parts: FaultParts,
   stop: AbortSignal,
   say: (line: string) => void,
 ): Injection {
@@ -48,7 +56,7 @@ export function injectFaults(
     injected.push(one);
     say(textOf(fault));
     one.note = await unlessBusy(busy, placeOf(fault), async () => {
-      return await injectOne(fault, stack, messages, stop) ?? "";
+      return await injectOne(fault, parts, stop) ?? "";
     });
     one.until = Date.now();
     if (one.note) say(`     fault ${fault.number}: ${one.note}`);
@@ -76,8 +84,7 @@ async function unlessBusy(
 /** Returns a note if the fault was left out or something was special about it. */
 function injectOne(
   fault: Fault,
-  stack: Stack,
-  messages: StreamFaults,
+  { stack, messages, wipes }: FaultParts,
   stop: AbortSignal,
 ): Promise<string | void> {
   const { kind, target, forMs, amount } = fault;
@@ -97,9 +104,17 @@ function injectOne(
     case "nats-kill":
       return killServer(stack.nats, lasting);
     case "nats-wipe":
-      return killServer(stack.nats, lasting, () => stack.nats.server.wipe());
+      return killServer(stack.nats, lasting, () => wipes.wipeNats(stack.nats.server));
     case "nats-full":
       return fillDisk(stack.nats, lasting);
+    case "redis-kill":
+      return killServer(stack.redis, lasting);
+    case "redis-stall":
+      return freeze(stack.redis.server.pid, forMs);
+    case "redis-restart":
+      return restartServer(stack.redis, lasting);
+    case "redis-wipe":
+      return killServer(stack.redis, lasting, () => wipes.wipeRedis(stack.redis.server));
     case "cut":
       return disturb(stack, target, { kind: "cut" }, lasting);
     case "stall":
@@ -161,6 +176,15 @@ async function killServer(
 ): Promise<void> {
   await server.kill();
   await meanwhile();
+  await lasting();
+  await server.start();
+}
+
+async function restartServer(
+  { server }: OnDisk<Server>,
+  lasting: () => Promise<void>,
+): Promise<void> {
+  await server.stop();
   await lasting();
   await server.start();
 }

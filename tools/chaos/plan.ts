@@ -31,7 +31,7 @@ export function targetsOf(services: Linked[]): Targets {
 
 /** A replica uses the sender, and asks the account service, of its own number. */
 export function linkOf(replica: string, server: ChaosService["servers"][0]): string {
-  const isShared = server === "database" || server === "nats";
+  const isShared = ["database", "nats", "redis"].includes(server);
   return `${replica} > ${isShared ? server : replica.replace(/.*(?=-)/, server)}`;
 }
 
@@ -43,12 +43,14 @@ export function databaseOf({ name }: Pick<ChaosService, "name">): string {
   return `${name} database`;
 }
 
+const singles = ["nats", "redis", "stream"] as const;
+
 interface Shape {
   /** How many times it is in each deck of faults. */
   cards: number;
   /** The part of the target that can have only one fault at a time. */
   part: "process" | "clock" | "server" | "link" | "stream";
-  target: keyof Targets | "nats" | "stream";
+  target: keyof Targets | typeof singles[number];
   seconds: [min: number, max: number];
   /** The number of messages, hours, or milliseconds of delay. */
   amount?: [min: number, max: number];
@@ -65,6 +67,10 @@ const shapes = {
   "nats-kill": { cards: 2, part: "server", target: "nats", seconds: [0, 6] },
   "nats-wipe": { cards: 1, part: "server", target: "nats", seconds: [0, 3] },
   "nats-full": { cards: 1, part: "server", target: "nats", seconds: [3, 8] },
+  "redis-kill": { cards: 2, part: "server", target: "redis", seconds: [0, 6] },
+  "redis-stall": { cards: 2, part: "server", target: "redis", seconds: [2, 9] },
+  "redis-restart": { cards: 1, part: "server", target: "redis", seconds: [0, 3] },
+  "redis-wipe": { cards: 1, part: "server", target: "redis", seconds: [0, 3] },
   "cut": { cards: 3, part: "link", target: "link", seconds: [0, 4] },
   "stall": { cards: 2, part: "link", target: "link", seconds: [2, 14] },
   "mute": { cards: 3, part: "link", target: "link", seconds: [1, 6] },
@@ -147,11 +153,14 @@ function draw(
   const { target, seconds: [min, max], amount = [0, 0] }: Shape = shapes[kind];
   return {
     kind,
-    target: random.pick(target === "nats" || target === "stream" ? [target] : targets[target]),
+    target: random.pick(isSingle(target) ? [target] : targets[target]),
     forMs: random.int(min * 1_000, max * 1_000),
     amount: random.int(amount[0], amount[1]),
   };
 }
+
+const isSingle = (target: Shape["target"]): target is typeof singles[number] =>
+  singles.some((one) => one === target);
 
 export function textOf({ number, kind, target, atMs, forMs, amount }: Fault): string {
   const from = (atMs / 1_000).toFixed(1).padStart(7);

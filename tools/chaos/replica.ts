@@ -1,5 +1,6 @@
 // One replica of a service: a process that is started again when it ends, as an orchestrator would do.
 import type { Ports } from "./replica_settings.ts";
+import { freeze } from "./freeze.ts";
 import type { ChaosService } from "./system.ts";
 
 export interface Run {
@@ -87,13 +88,10 @@ export class Replica {
     } catch { /* It ended this moment. */ }
   }
 
-  /** Another process ends the freeze, so that no replica stays frozen if this process is killed. */
   async freeze(forMs: number): Promise<void> {
     const run = this.runs.at(-1);
     if (!run || run.until) return;
-    const script = 'kill -STOP "$0" && sleep "$1"; kill -CONT "$0"';
-    const args = ["-c", script, String(run.pid), String(forMs / 1_000)];
-    await new Deno.Command("sh", { args, stdout: "null", stderr: "null" }).output();
+    await freeze(run.pid, forMs);
   }
 
   async answers(path: "/livez" | "/readyz"): Promise<boolean> {

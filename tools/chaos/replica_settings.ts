@@ -9,9 +9,11 @@ export const stream = "entitlement-events";
 export const subject = "entitlement.events";
 export const pointsSubject = pointsSubjectOf({ stream });
 
-export type KenriService = FlowService | "sender" | "account" | "gateway";
+export type KenriService = FlowService | "sender" | "account" | "gateway" | "matchmaking";
 
 export const accountStream = "account-events";
+export const matchStream = "matchmaking-events";
+export const matchDurable = "notification-matchmaking-consumer";
 /** Where browsers would reach the gateways. */
 export const gatewayUrl = "http://127.0.0.1:8000";
 
@@ -46,6 +48,9 @@ export function settingsOf(service: KenriService, ports: Ports): Record<string, 
   }
   const natsUrl = withPlanted(`nats://127.0.0.1:${ports.to("nats")}`, "kenri");
   if (service === "gateway") return { ...own, ...gatewaySettings(ports), NATS_URL: natsUrl };
+  if (service === "matchmaking") {
+    return { ...own, ...matchSettings, NATS_URL: natsUrl, REDIS_URL: redisUrl(ports.to("redis")) };
+  }
   const serviceUrl = databaseUrl(ports.to("database"), service, serviceUser(service));
   if (service === "account") {
     return {
@@ -80,9 +85,22 @@ export function settingsOf(service: KenriService, ports: Ports): Record<string, 
     NOTIFICATION_DELIVERY_FAILURE_INJECTION_USER_ID_PREFIX: failingUser,
     // No outage is that long, so the order of sends must hold through all of them.
     NOTIFICATION_DELIVERY_PREDECESSOR_WAIT: "1h",
+    NOTIFICATION_MATCHMAKING_ENABLED: "true",
     ...orderSettings(ports),
   };
 }
+
+export const redisUrl = (port: number): string =>
+  withPlanted(`redis://127.0.0.1:${port}`, "default");
+
+const matchSettings = {
+  MATCHMAKING_OUTBOX_LEASE: `${leaseMs}ms`,
+  MATCHMAKING_OUTBOX_POLL_INTERVAL: "200ms",
+  MATCHMAKING_TICKET_TTL: "3s",
+  // No run is that long, so every ticket can be read, and every key is known, at its end.
+  MATCHMAKING_RESULT_TTL: "3h",
+  MATCHMAKING_IDEMPOTENCY_TTL: "3h",
+};
 
 function gatewaySettings(ports: Ports): Record<string, string> {
   return {

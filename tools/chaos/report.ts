@@ -33,6 +33,10 @@ export interface Figures {
   "sessions": number;
   "let in": number;
   "kept out": number;
+  tickets: number;
+  matches: number;
+  "wiped tickets": number;
+  "wiped events": number;
   "events sent again": number;
   poison: number;
   "poison kept": number;
@@ -100,6 +104,7 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
       sessions: accounts.sessions.length,
       "let in": accounts.looks.filter(({ status }) => status === 200).length,
       "kept out": accounts.looks.filter(({ status }) => status === 401 || status === 403).length,
+      ...figuresOf(evidence.matches),
       "events sent again": run.sentAgain,
       poison: poison.length,
       "poison kept": new Set(evidence.givenUp.map(({ poison }) => poison ?? "")).size,
@@ -114,6 +119,20 @@ export function reportOf(run: EndedRun, invariants: Invariant[]): Report {
 /** A run without acknowledged changes shows nothing. */
 export function isGood({ healed, figures }: Report): boolean {
   return healed && figures.violations === 0 && figures.acknowledged > 0;
+}
+
+function figuresOf(
+  { store, wipedStores, wipedStreams, notifications }: Evidence["matches"],
+): Pick<Figures, "tickets" | "matches" | "wiped tickets" | "wiped events"> {
+  const tickets = [...wipedStores, store].flatMap((one) => one.tickets);
+  const told = new Set(notifications.map(({ event_id }) => event_id));
+  const events = wipedStreams.flatMap((one) => one.events);
+  return {
+    tickets: tickets.length,
+    matches: new Set(tickets.flatMap(({ match_id }) => match_id ?? [])).size,
+    "wiped tickets": tickets.length - store.tickets.length,
+    "wiped events": events.filter(({ event_id }) => !told.has(event_id)).length,
+  };
 }
 
 /** Acknowledged changes without an audit row or a notification, and those with two. */

@@ -2,25 +2,35 @@
 import { pause } from "../../shared/process/signals.ts";
 import { countRows } from "../servers/asking.ts";
 import { durable, pointsDurable } from "../load/stage.ts";
+import { readMatchStore } from "./invariants/match_tables.ts";
 import { readAccountTables } from "./invariants/account_tables.ts";
 import type { OwnerUrls } from "./invariants/invariants.ts";
 import { readAllTables, unrest } from "./invariants/tables.ts";
 import { type AccountLoad, startAccountLoad } from "./account_clients.ts";
 import { check } from "./checker.ts";
 import { type Load, startLoad } from "./clients.ts";
-import { type Evidence, readGivenUp, readSaid } from "./evidence.ts";
+import { type Evidence, readGivenUp, readMatches, readSaid } from "./evidence.ts";
 import { type Healing, unread, untilHealed } from "./heal.ts";
 import { endAllFaults, injectFaults } from "./inject.ts";
+import { type MatchLoad, startMatchLoad } from "./match_clients.ts";
 import { Messages, type Poison } from "./messages.ts";
 import { planOf, type PlanOptions, targetsOf, textOf } from "./plan.ts";
 import { isGood, type Report, reportOf, textOfFigures, textOfInvariants } from "./report.ts";
 import { plainReceiver } from "./receivers.ts";
-import { accountStream, pointsSubject, stream, subject } from "./replica_settings.ts";
+import {
+  accountStream,
+  matchDurable,
+  matchStream,
+  pointsSubject,
+  stream,
+  subject,
+} from "./replica_settings.ts";
 import { readServiceLog } from "./service_log.ts";
 import { type Stack, startStack } from "./stack.ts";
 import { type Stall, watchStalls } from "./stalls.ts";
 import { kenri } from "./system.ts";
 import { timelinesOf } from "./timeline.ts";
+import { Wipes } from "./wipes.ts";
 
 export interface RunOptions extends Omit<PlanOptions, "targets"> {
   changesPerSecond: number;
@@ -52,11 +62,11 @@ export async function run(options: RunOptions): Promise<Report> {
   const stopWatching = watchStalls((stall) => stalls.push(stall), Date.now);
   await stack.receivers.register(stack.replica("notification-1").url);
   const messages = new Messages(stack.nats.server.url, seed);
-  const { load, accounts } = startLoads(stack, options);
+  const { load, accounts, players } = startLoads(stack, options);
+  const wipes = new Wipes();
   const { injected, done } = injectFaults(
     plan,
-    stack,
-    messages,
+    { stack, messages, wipes },
     stop,
     quiet ? () => {} : say,
   );
@@ -66,7 +76,7 @@ export async function run(options: RunOptions): Promise<Report> {
 
   say("All faults are over");
   await endAllFaults(stack);
-  const healing = await heal(stack, [load, accounts], messages.poison, owners);
+  const healing = await heal(stack, [load, accounts, players], messages.poison, owners);
   const tables = await readAllTables(owners.entitlement, owners.notification);
   const said = await readSaid(stack);
   await Promise.all(stack.replicas.map((replica) => replica.end("SIGTERM")));
@@ -79,6 +89,7 @@ export async function run(options: RunOptions): Promise<Report> {
     accountTables: await readAccountTables({
       ...{ ownerUrl: owners.account, natsUrl: stack.nats.server.url, stream: accountStream },
     }),
+    matches: await readMatches(stack, players, wipes),
     givenUp: await readGivenUp(owners.notification),
     log: await readServiceLog(logFile),
     injected,
@@ -104,7 +115,7 @@ export async function run(options: RunOptions): Promise<Report> {
 function startLoads(
   stack: Stack,
   { changesPerSecond, users, seed }: RunOptions,
-): { load: Load; accounts: AccountLoad } {
+): { load: Load; accounts: AccountLoad; players: MatchLoad } {
   const load = startLoad({
     urls: stack.clientUrls("entitlement"),
     orders: {
@@ -118,7 +129,8 @@ function startLoads(
     gateways: stack.clientUrls("gateway"),
     seed,
   });
-  return { load, accounts };
+  const players = startMatchLoad({ urls: stack.clientUrls("matchmaking"), seed });
+  return { load, accounts, players };
 }
 
 /** Waits until all requests are answered and all work is finished. */
@@ -140,6 +152,13 @@ async function heal(
       const waiting = await countRows(account, "outbox_events where unfinished");
       return waiting === 0 ? undefined : `${waiting} events of accounts are not published`;
     },
+    async () => {
+      const { tickets, unpublished } = await readMatchStore(stack.redis.server.url);
+      const queued = tickets.filter(({ status }) => status === "QUEUED").length;
+      if (queued + unpublished.length === 0) return undefined;
+      return `${queued} tickets wait, ${unpublished.length} events of tickets are not published`;
+    },
+    () => unread(stack, { stream: matchStream, durable: matchDurable }),
     // Messages that the database refuses are redelivered for minutes before they are dead letters.
     ...([[durable, subject], [pointsDurable, pointsSubject]] as const).map(
       ([durable, on]) => () => {
@@ -163,7 +182,7 @@ async function keepEvidence(folder: string, evidence: Evidence): Promise<void> {
   for (
     const name of [
       ...["requests", "tables", "injected", "stalls", "poison", "givenUp", "runs"] as const,
-      ...["received", "accounts", "accountTables"] as const,
+      ...["received", "accounts", "accountTables", "matches"] as const,
     ]
   ) {
     await Deno.writeTextFile(`${folder}/${name}.json`, JSON.stringify(evidence[name], null, 1));

@@ -6,6 +6,7 @@ import type { Evidence } from "./evidence.ts";
 import type { Receipt } from "./invariants/order_invariants.ts";
 import type { SendLine } from "./service_log.ts";
 import { soundAccounts } from "./sound_accounts.ts";
+import { soundMatches } from "./sound_matches.ts";
 
 export function first<Item>(items: Item[], fits: (item: Item) => boolean = () => true): Item {
   const found = items.find(fits);
@@ -99,6 +100,7 @@ export function soundEvidence(): Evidence {
     requests: soundRequests(),
     tables: soundTables(),
     ...soundAccounts(),
+    ...soundMatches(),
     log: {
       lines: [{
         number: 1,

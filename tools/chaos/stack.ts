@@ -1,10 +1,11 @@
 // A whole system: two replicas of each service, a PostgreSQL server for each database, one NATS,
-// receivers, and links between all of them that can be disturbed.
+// one Redis, receivers, and links between all of them that can be disturbed.
 import { setTimeout as pause } from "node:timers/promises";
 import { migrate } from "../../migrations/migrate.ts";
 import { plantedPassword } from "../planted.ts";
 import { freePort } from "../servers/free_port.ts";
 import { type NatsServer, startNats } from "../servers/nats.ts";
+import { type RedisServer, startRedis } from "../servers/redis.ts";
 import { type PostgresServer, startPostgres } from "../servers/postgres.ts";
 import type { Server } from "../servers/server.ts";
 import { type Disk, makeDisk } from "./disk.ts";
@@ -26,6 +27,7 @@ export interface Stack extends AsyncDisposable {
   servers: OnDisk<Server>[];
   database(name: string): OnDisk<PostgresServer>;
   nats: OnDisk<NatsServer>;
+  redis: OnDisk<RedisServer>;
   links: Map<string, Proxy>;
   receivers: Receivers;
   /** The URLs at which clients reach replicas of the service. */
@@ -43,6 +45,7 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
     databases.set(databaseOf(service), await startDatabase({ name, migrations }, starting));
   }
   const nats = await startBroker(starting);
+  const redis = await startStore(starting);
   const receivers = starting.use(await Receivers.start());
   const httpPorts = new Map(services.flatMap(replicasOf).map((name) => [name, freePort()]));
   const links = new Map<string, Proxy>();
@@ -51,6 +54,8 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
     const own = services.find((service) => replicasOf(service).includes(from));
     const end = to === "nats"
       ? nats.server.port
+      : to === "redis"
+      ? redis.server.port
       : own && to === "database"
       ? found(databases, databaseOf(own)).server.port
       : found(httpPorts, to);
@@ -75,9 +80,10 @@ export async function startStack(services: ChaosService[], logFile: string): Pro
   return {
     replicas: [...replicas.values()],
     replica: (name) => found(replicas, name),
-    servers: [...databases.values(), nats],
+    servers: [...databases.values(), nats, redis],
     database: (name) => found(databases, name),
     nats,
+    redis,
     links,
     receivers,
     clientUrls: (service) =>
@@ -120,6 +126,19 @@ async function startBroker(starting: AsyncDisposableStack): Promise<OnDisk<NatsS
   const disk = starting.use(await makeDisk("nats"));
   const server = starting.use(
     await startNats({ storeDir: `${disk.path}/store`, password: plantedPassword }),
+  );
+  return { server, disk };
+}
+
+async function startStore(starting: AsyncDisposableStack): Promise<OnDisk<RedisServer>> {
+  const disk = starting.use(await makeDisk("redis"));
+  const server = starting.use(
+    await startRedis({
+      dataDir: `${disk.path}/data`,
+      password: plantedPassword,
+      // With `everysec`, Redis may answer before it has written when the last fsync still runs.
+      appendfsync: "always",
+    }),
   );
   return { server, disk };
 }

@@ -1,10 +1,10 @@
-// What a chaos run starts besides NATS and the receivers: two replicas of each service, and the
+// What a chaos run starts besides NATS, Redis and the receivers: two replicas of each service, and the
 // databases. All targets of faults follow from it, so a further service is one more entry.
 import { migrationsOf } from "../servers/databases.ts";
 import { runArguments } from "../services.ts";
 import { type KenriService, type Ports, settingsOf } from "./replica_settings.ts";
 
-export type LinkedServer = "database" | "nats" | "sender" | "account";
+export type LinkedServer = "database" | "nats" | "redis" | "sender" | "account";
 
 export interface ChaosService {
   name: string;
@@ -36,5 +36,6 @@ export const kenri: ChaosService[] = [
   kenriService("notification", { servers: ["database", "nats", "sender"], hasClients: true }),
   kenriService("sender", { servers: [], hasClients: false }),
   kenriService("account", { servers: ["database", "nats"], hasClients: true }),
+  kenriService("matchmaking", { servers: ["redis", "nats"], hasClients: true }),
   kenriService("gateway", { servers: ["nats", "account"], hasClients: true }),
 ];

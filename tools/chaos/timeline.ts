@@ -55,6 +55,7 @@ async function timelineOf(
         },
       ]),
     ...accountEntries(evidence.accounts, isAbout),
+    ...matchEntries(evidence.matches, isAbout),
     ...evidence.log.lines.filter(({ text }) => isAbout(text))
       .map(({ at, text }) => ({ at, text: `log       ${text}` })),
     ...evidence.received.filter(({ send_id }) => isAbout(send_id))
@@ -95,6 +96,27 @@ function accountEntries(
       at: answeredAt,
       text: `looked    ${JSON.stringify(look)}, asked ${Math.round(answeredAt - sentAt)} ms before`,
     })),
+  ];
+}
+
+function matchEntries(
+  { calls, wipedStores, wipedStreams }: Evidence["matches"],
+  isAbout: (text: string) => boolean,
+): Entry[] {
+  return [
+    ...calls.filter(({ ticketId, key, answer }) => isAbout(`${ticketId} ${key} ${answer?.body}`))
+      .flatMap(({ sentAt, answeredAt, ...call }): Entry[] => [
+        { at: sentAt, text: `asked     ${call.kind} ${call.userId} ${call.key}` },
+        { at: answeredAt || Infinity, text: `answered  ${JSON.stringify(call)}` },
+      ]),
+    ...wipedStores.flatMap(({ at, tickets }) =>
+      tickets.filter(({ ticket_id }) => isAbout(ticket_id))
+        .map((row) => ({ at, text: `wiped     ${JSON.stringify(row)}` }))
+    ),
+    ...wipedStreams.flatMap(({ at, events }) =>
+      events.filter(({ event_id, ticket_id }) => isAbout(`${event_id} ${ticket_id}`))
+        .map((event) => ({ at, text: `wiped     ${JSON.stringify(event)}` }))
+    ),
   ];
 }
 

@@ -6,6 +6,7 @@ import { openAccounts } from "./accounts.ts";
 import { findings, type Made, table, wrongBalances } from "./balance.ts";
 import { type Arrival, Inboxes } from "./inboxes.ts";
 import { type Options, readOptions, usage } from "./options.ts";
+import { playGames } from "./players.ts";
 import { Points, sum } from "./points.ts";
 import { endStatus, paint, say, sayTimed, showStatus } from "./screen.ts";
 import { type Kind, people, type Step, Story } from "./story.ts";
@@ -34,6 +35,7 @@ async function run(options: Options): Promise<string[]> {
   if (accounts.ids.has(watched)) {
     say(`Watch what one of them gets: log in as "${watched}" at ${options.gateway}\n`);
   }
+  const playing = playGames(options, run);
   const points = new Points(kenriClient(options.entitlement, { headers: options.headers }));
   const counts = new Map<Kind, number>();
   const problems: string[] = [];
@@ -64,6 +66,7 @@ async function run(options: Options): Promise<string[]> {
     status();
   }
   await allArrived(made(), inboxes);
+  const games = await playing;
   done.abort();
   await watching;
   await inboxes.look(); // duplicates have arrived by now
@@ -80,6 +83,11 @@ async function run(options: Options): Promise<string[]> {
   }
   const received = typeof webhooks === "string" ? undefined : webhooks.verified;
   say(printableLines(table(counts, made(), arrivals, balances, received)));
+  if (typeof games === "string") say(paint("grey", `No games: ${games}\n`));
+  else {
+    say(printableLines(`${games.summary}\n`));
+    problems.push(...games.problems);
+  }
   return problems;
 }
 

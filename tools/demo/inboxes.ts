@@ -38,35 +38,42 @@ export class Inboxes {
 
   // Returns what has arrived since the last look.
   async look(): Promise<Arrival[]> {
-    const found = (await Promise.all(this.#users.map((user) => this.#inboxOf(user)))).flat();
+    const found = (await Promise.all(
+      this.#users.map((user) => inboxOf(this.#url, this.#headers, user)),
+    )).flat().map(toArrival);
     const fresh = found.filter(({ id }) => !this.arrivals.has(id));
     for (const arrival of fresh) this.arrivals.set(arrival.id, arrival);
     return fresh.sort((a, b) => a.sentAt - b.sentAt);
   }
-
-  async #inboxOf(user: string): Promise<Arrival[]> {
-    const arrivals: Arrival[] = [];
-    let cursor: string | undefined;
-    const cursors = new Set<string | undefined>();
-    do {
-      const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
-      const response = await fetch(`${this.#url}/debug/notification/inbox/${user}?${query}`, {
-        headers: this.#headers,
-        signal: AbortSignal.timeout(10_000),
-        redirect: "error", // the credential is for nobody else
-      });
-      const page = await response.json();
-      if (!response.ok) throw new Error(`The inbox answers ${response.status}: ${page.message}`);
-      arrivals.push(...page.notifications.filter(isOver).map(toArrival));
-      cursor = page.next_cursor;
-      if (cursors.has(cursor)) throw new Error("The inbox repeats a cursor, so it would never end");
-      cursors.add(cursor);
-    } while (cursor && cursors.size < maxPages);
-    return arrivals;
-  }
 }
 
-interface Notification {
+/** The notifications of a user that are finished, the newest first. */
+export async function inboxOf(
+  url: string,
+  headers: Record<string, string>,
+  user: string,
+): Promise<Notification[]> {
+  const finished: Notification[] = [];
+  let cursor: string | undefined;
+  const cursors = new Set<string | undefined>();
+  do {
+    const query = new URLSearchParams({ limit: "200", ...(cursor ? { cursor } : {}) });
+    const response = await fetch(`${url}/debug/notification/inbox/${user}?${query}`, {
+      headers,
+      signal: AbortSignal.timeout(10_000),
+      redirect: "error", // the credential is for nobody else
+    });
+    const page = await response.json();
+    if (!response.ok) throw new Error(`The inbox answers ${response.status}: ${page.message}`);
+    finished.push(...page.notifications.filter(isOver));
+    cursor = page.next_cursor;
+    if (cursors.has(cursor)) throw new Error("The inbox repeats a cursor, so it would never end");
+    cursors.add(cursor);
+  } while (cursor && cursors.size < maxPages);
+  return finished;
+}
+
+export interface Notification {
   notification_id: string;
   type: string;
   status: string;

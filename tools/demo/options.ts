@@ -4,7 +4,7 @@ import { devSettings } from "../dev/settings.ts";
 
 export const usage =
   `deno task demo [--changes N] [--rate N] [--entitlement URL] [--notification URL]
-               [--account URL] [--gateway URL]
+               [--account URL] [--gateway URL] [--matchmaking URL]
 
   --changes       number of requests (150)
   --rate          requests per second (10)
@@ -12,6 +12,7 @@ export const usage =
   --notification  ENTITLEMENT_HTTP_HOST, _PORT and NOTIFICATION_HTTP_HOST, _PORT name,
   --account       and so on. Without an account service the users have no accounts
   --gateway       where these can log in
+  --matchmaking   where players meet; without it, nobody plays
   --token         the credential, if the services require one; KENRI_TOKEN is safer`;
 
 export interface Options {
@@ -21,6 +22,7 @@ export interface Options {
   notification: string;
   account: string;
   gateway: string;
+  matchmaking: string;
   issuer: string;
   headers: Record<string, string>;
 }
@@ -40,6 +42,7 @@ export function readOptions(): Options {
       "notification": { type: "string", default: url("NOTIFICATION") },
       "account": { type: "string", default: url("ACCOUNT") },
       "gateway": { type: "string", default: url("GATEWAY") },
+      "matchmaking": { type: "string", default: url("MATCHMAKING") },
       "token": { type: "string" },
     },
   });
@@ -51,6 +54,7 @@ export function readOptions(): Options {
     notification: values.notification.replace(/\/$/, ""),
     account: values.account.replace(/\/$/, ""),
     gateway: values.gateway,
+    matchmaking: values.matchmaking.replace(/\/$/, ""),
     issuer: urlOfIssuer(read) ?? read("GATEWAY_ISSUER") ?? "",
     headers: token ? { Authorization: `Bearer ${token}` } : {},
   };

@@ -61,11 +61,12 @@ function ownSettings({ name, port, dev }: Service): Settings {
 
 // Each console links to the others.
 function consoleSettings(
-  { name }: Service,
+  { name, looks }: Service,
   services: Services,
   settings: Settings,
   read: Read,
 ): Settings {
+  if (!hasConsole(looks)) return {};
   const setting = `${environmentName(name)}_CONSOLE_PEER_URL`;
   const others = Object.values(services)
     .filter((other) => other.name !== name && hasConsole(other.looks))

@@ -8,6 +8,7 @@ import { type AccountPoint, type AccountStage, json, login } from "./account_sta
 import { type FaultPoint, statement } from "./fault_point.ts";
 import { killInFrontOf } from "./kill_in_front_of.ts";
 import { leasedPoints } from "./leased_points.ts";
+import { tableLeases } from "./table_leases.ts";
 import type { Counts } from "./observer.ts";
 
 const of = "account" as const;
@@ -169,7 +170,7 @@ export const accountPoints: AccountPoint[] = [
   },
   ...leasedPoints<typeof of, AccountStage>({
     of,
-    table: outbox,
+    leases: tableLeases({ of, table: outbox }),
     maxAttempts: "ACCOUNT_OUTBOX_MAX_ATTEMPTS",
     words: {
       ...{ row: "event", rows: "events", attempts: "event attempts" },

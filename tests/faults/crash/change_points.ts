@@ -6,6 +6,7 @@ import { untilAll } from "../../support/outbox.ts";
 import { deleteStream, refuseMessagesIn } from "../../support/streams.ts";
 import { statement } from "./fault_point.ts";
 import { leasedPoints } from "./leased_points.ts";
+import { tableLeases } from "./table_leases.ts";
 import type { Counts } from "./observer.ts";
 import type { FlowPoint, Stage } from "./stage.ts";
 
@@ -70,7 +71,7 @@ export const changePoints: FlowPoint[] = [
   },
   ...leasedPoints<FlowService, Stage>({
     of: "entitlement",
-    table: outbox,
+    leases: tableLeases({ of: "entitlement", table: outbox }),
     maxAttempts: "ENTITLEMENT_OUTBOX_MAX_ATTEMPTS",
     words: {
       ...{ row: "row", rows: "outbox", attempts: "outbox attempts" },

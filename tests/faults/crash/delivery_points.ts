@@ -3,6 +3,7 @@ import { notifications } from "../../../notification/deliveries.ts";
 import { grant } from "../../../tools/load/change_request.ts";
 import type { FlowService } from "../../../tools/load/stage.ts";
 import { leasedPoints } from "./leased_points.ts";
+import { tableLeases } from "./table_leases.ts";
 import type { FlowPoint, Stage } from "./stage.ts";
 
 const received = {
@@ -12,7 +13,7 @@ const received = {
 
 export const deliveryPoints: FlowPoint[] = leasedPoints<FlowService, Stage>({
   of: "notification",
-  table: notifications,
+  leases: tableLeases({ of: "notification", table: notifications }),
   maxAttempts: "NOTIFICATION_DELIVERY_MAX_ATTEMPTS",
   words: {
     ...{ row: "notification", rows: "notifications", attempts: "notification attempts" },

@@ -1,6 +1,7 @@
 // Tests load this before a service. It ends the process at one point, as kill -9 would. When the point is
 // reached nothing more leaves the process, and nothing comes in but the answers it still waits for: so
 // everything before the point has happened, and nothing after it.
+import redisCommands from "@redis/client/dist/lib/client/commands-queue.js";
 import { ProtocolHandler } from "nats/lib/nats-base-client/protocol.js";
 import pg from "pg";
 import { type FaultPoint, variable } from "./fault_point.ts";
@@ -8,8 +9,9 @@ import { type FaultPoint, variable } from "./fault_point.ts";
 type Call = (this: unknown, ...args: unknown[]) => unknown;
 
 const point: FaultPoint = JSON.parse(Deno.env.get(variable) ?? "");
-const underWay = new Set<Promise<void>>(); // statements that were sent and not yet answered
+const underWay = new Set<Promise<void>>(); // what was sent and is not yet answered
 let seen = 0;
+let counts = point.since === undefined; // commands
 let dying = false;
 
 function isReached(what: FaultPoint["what"], matches: boolean): boolean {
@@ -51,6 +53,28 @@ client.query = function (...args) {
   }
   const result = sendStatement.apply(this, args) as Promise<unknown>;
   result.then(answered, answered);
+  return result;
+};
+
+const queue = redisCommands.default.prototype as unknown as { addCommand: Call };
+const sendCommand = queue.addCommand;
+
+queue.addCommand = function (...args) {
+  if (dying) return new Promise(() => {});
+  const text = (args[0] as string[]).join(" ");
+  const { when, part, since, answered } = point;
+  counts ||= since !== undefined && text.startsWith(since);
+  const isMeant = counts && text.startsWith(part);
+  const reached = answered === undefined && isReached("command", isMeant);
+  if (reached && when === "before") return dieInstead();
+  dying ||= reached;
+  const result = sendCommand.apply(this, args) as Promise<unknown>;
+  const over = result.then((answer) => {
+    const fits = answered && new RegExp(answered).test(JSON.stringify(answer));
+    if (reached || isReached("command", isMeant && Boolean(fits))) die();
+  }, () => {});
+  underWay.add(over);
+  void over.then(() => underWay.delete(over));
   return result;
 };
 

@@ -1,16 +1,25 @@
-// The crashes that every leased table has, because the same statements claim its rows, settle them
-// and give them up. They are found by the names of the table and of its states.
-import type { AnyTable } from "../../../shared/queue/leased_table.ts";
-import { withClient } from "../../../tools/servers/asking.ts";
+// The crashes that everything has which is leased, because the same steps claim it, settle it and give
+// it up. What these steps are, a table (table_leases.ts) or a stream of Redis (stream_leases.ts) says.
 import type { Settings } from "../../../tools/servers/service_process.ts";
-import { type FaultPoint, statement } from "./fault_point.ts";
+import type { FaultPoint } from "./fault_point.ts";
 import { killInFrontOf } from "./kill_in_front_of.ts";
 import type { Counts } from "./observer.ts";
 import type { CrashPoint, System } from "./point.ts";
 
+/** How rows are leased. */
+export interface Leases<On> {
+  table: string; // its name, where statements can be stopped within a table
+  states: { leased: string; done?: string; failed: string }; // as they are counted; absent: it is gone
+  at: Record<"claim" | "done" | "commit" | "retry" | "failed", (when: When) => FaultPoint>;
+  keepsAttempts: boolean; // of what is done
+  runOut(on: On): Promise<unknown>; // leases all rows, as a worker leaves them that has died before
+}
+
+type When = FaultPoint["when"];
+
 export interface LeasedWork<Service extends string, On> {
   of: Service;
-  table: AnyTable;
+  leases: Leases<On>;
   maxAttempts: string; // the name of the setting
   words: {
     row: string; // what one row is called
@@ -21,14 +30,12 @@ export interface LeasedWork<Service extends string, On> {
   };
   add(on: On): Promise<unknown>; // adds a row that is due
   isOneCommit?: boolean; // the work and what marks its row as done
-  withholds?: string; // a statement of a later step, which would change what is left behind
   before: Counts; // what exists besides the row before the work
   adds: Counts; // what the work adds to that
   finished: Result; // when nothing is left to do
   again: Partial<Result> & { next: string }; // if the work is done twice
   settled: { next: string; also?: Also; counts?: Counts };
   gaveUp: Omit<Result, "ends"> & { also?: Also }; // after the last attempt
-  failsAs?: { status: string; retry: string }; // if it is not FAILED; part of the statement
   fails?: Failing<On>; // absent: this work can't fail, and only leases expire
 }
 
@@ -51,8 +58,7 @@ export function leasedPoints<Service extends string, On extends System<Service>>
   on: LeasedWork<Service, On>,
 ): CrashPoint<Service, On>[] {
   const { of, add, before, adds, finished, settled, isOneCommit, words: { row, work } } = on;
-  const { name: rows, done: { status } } = on.table.description;
-  const { claim, done, commit } = statementsOf(on);
+  const { table: rows, states: { done: status }, at: { claim, done, commit } } = on.leases;
   const counts = countsOf(on);
   const common = { of, before: add, ...finished };
   const beforeSettle = {
@@ -82,20 +88,20 @@ export function leasedPoints<Service extends string, On extends System<Service>>
       at: claim("after"),
       before: async (system) => {
         await add(system);
-        await withClient(system.owners[of], (owner) => owner.query(leaseRanOut(on)));
+        await on.leases.runOut(system);
       },
       leaves: { ...counts.claimed, [on.words.attempts]: 1 },
       next: "The same; each expired lease counts as an attempt",
-      ends: { ...finished.ends, [on.words.attempts]: 2 },
+      ends: { ...finished.ends, ...(on.leases.keepsAttempts ? { [on.words.attempts]: 2 } : {}) },
     },
     beforeSettle,
-    ...(settled.also ? [within(beforeSettle, status, { ...settled.also, rows }, add)] : []),
+    ...(settled.also ? [within(beforeSettle, `${status}`, { ...settled.also, rows }, add)] : []),
     {
       ...common,
       dies: isOneCommit ? `after the commit of the ${work}` : "after the settle",
-      at: isOneCommit ? commit : done("after"),
+      at: isOneCommit ? commit("after") : done("after"),
       leaves: {
-        ...{ ...before, ...adds, [`${on.words.rows} ${status}`]: 1 },
+        ...{ ...before, ...adds, ...(status ? { [`${on.words.rows} ${status}`]: 1 } : {}) },
         ...{ ...settled.also?.counts, ...settled.counts },
       },
       next: settled.next,
@@ -114,8 +120,7 @@ function failures<Service extends string, On extends System<Service>>(
   { ownSettings = {}, begin, end }: Failing<On>,
 ): CrashPoint<Service, On>[] {
   const { of, finished, gaveUp: { also }, words: { work, worked } } = on;
-  const { retry, failed } = statementsOf(on);
-  const rows = on.table.description.name;
+  const { table: rows, states, at: { retry, failed } } = on.leases;
   const counts = countsOf(on);
   const add = async (system: On) => {
     await begin?.(system);
@@ -129,7 +134,7 @@ function failures<Service extends string, On extends System<Service>>(
   const lastFailure = {
     ...lastAttempt(on),
     ...common,
-    dies: `between the last failure of a ${work} and ${statusOfFailure(on)}`,
+    dies: `between the last failure of a ${work} and ${states.failed}`,
     at: failed("before"),
   };
   return [
@@ -144,10 +149,10 @@ function failures<Service extends string, On extends System<Service>>(
     lastFailure,
     ...(also
       ? [
-        within(lastFailure, statusOfFailure(on), { ...also, rows }, add),
+        within(lastFailure, states.failed, { ...also, rows }, add),
         {
           ...lastFailure,
-          dies: `after ${statusOfFailure(on)} and ${also.is}`,
+          dies: `after ${states.failed} and ${also.is}`,
           at: failed("after"),
           leaves: counts.failed,
           next: "Nothing",
@@ -155,14 +160,6 @@ function failures<Service extends string, On extends System<Service>>(
       ]
       : []),
   ];
-}
-
-/** As a worker leaves it that has died before. */
-function leaseRanOut({ table: { description } }: LeasedWork<string, never>): string {
-  const { name, working } = description;
-  return `update ${name}
-    set status = '${working}', locked_by = 'dead', locked_at = now() - interval '2 seconds',
-      lease_until = now() - interval '1 second', claim_token = gen_random_uuid()`;
 }
 
 /** The process that comes next does not work on the row again. */
@@ -174,45 +171,22 @@ function lastAttempt<Service extends string, On>(on: LeasedWork<Service, On>) {
     of,
     settings: { [maxAttempts]: "1" },
     leaves: counts.claimed,
-    next: `The expired lease was the last attempt: ${
-      statusOfFailure(on)
-    }${written}, without another ${work}`,
+    next:
+      `The expired lease was the last attempt: ${on.leases.states.failed}${written}, without another ${work}`,
     ends: counts.failed,
     ...seen,
   };
 }
 
-const statusOfFailure = (on: Pick<LeasedWork<string, never>, "failsAs">) =>
-  on.failsAs?.status ?? "FAILED";
-
-function statementsOf(on: LeasedWork<string, never>) {
-  const { table: { description }, withholds, failsAs } = on;
-  const { name, working, done } = description;
-  const also = withholds === undefined ? {} : { withholds };
-  const at = (text: string) => (when: FaultPoint["when"]) => ({
-    ...statement(when, `update ${name} row\n  set status = ${text}`),
-    ...also,
-  });
-  return {
-    commit: { ...statement("after", "commit"), ...also },
-    claim: at(`'${working}'`),
-    done: at(`'${done.status}'`),
-    retry: failsAs
-      ? (when: FaultPoint["when"]) => statement(when, failsAs.retry)
-      : at("'PENDING',\n    attempt_count = row.attempt_count + 1"),
-    failed: at(`'${statusOfFailure(on)}'`),
-  };
-}
-
-function countsOf(on: LeasedWork<string, never>) {
-  const { table, words, before, finished, gaveUp } = on;
+function countsOf<On>(on: LeasedWork<string, On>) {
+  const { leases: { states, keepsAttempts }, words, before, finished, gaveUp } = on;
   const attempts = { [words.attempts]: 1 };
   return {
-    claimed: { ...before, [`${words.rows} ${table.description.working}`]: 1 },
-    takenOver: { ...finished.ends, ...attempts },
+    claimed: { ...before, [`${words.rows} ${states.leased}`]: 1 },
+    takenOver: { ...finished.ends, ...(keepsAttempts ? attempts : {}) },
     failed: {
       ...before,
-      [`${words.rows} ${statusOfFailure(on)}`]: 1,
+      [`${words.rows} ${states.failed}`]: 1,
       ...attempts,
       ...gaveUp.also?.counts,
     },

@@ -3,6 +3,7 @@
 import { orders } from "../../../notification/orders/orders.ts";
 import { statement } from "./fault_point.ts";
 import { leasedPoints } from "./leased_points.ts";
+import { tableLeases } from "./table_leases.ts";
 import type { OrderPoint, OrderStage } from "./order_stage.ts";
 
 const sent = { "orders SUCCEEDED": 1, "ledger SUCCEEDED": 1 };
@@ -34,7 +35,14 @@ const bothSent = { sends: 2, seen: "The receiver got both orders, in their order
 export const orderPoints: OrderPoint[] = [
   ...leasedPoints<typeof of, OrderStage>({
     of,
-    table: orders,
+    leases: tableLeases({
+      of,
+      table: orders,
+      failsAs: {
+        status: "ABORTED",
+        retry: "attempts = row.attempts + 1,\n    next_run_at",
+      },
+    }),
     maxAttempts: "NOTIFICATION_WEBHOOKS_MAX_ATTEMPTS",
     words: {
       ...{ row: "order", rows: "orders", attempts: "order attempts" },
@@ -56,10 +64,6 @@ export const orderPoints: OrderPoint[] = [
       sends: 0,
       seen: "Nothing; the order is a dead letter",
       also: { is: "the ledger", table: "idempo_ledger", counts: { "ledger FAILED": 1 } },
-    },
-    failsAs: {
-      status: "ABORTED",
-      retry: "attempts = row.attempts + 1,\n    next_run_at",
     },
     fails: {
       begin: (stage) => Promise.resolve(stage.accepts(false)),

@@ -4,6 +4,7 @@ import { accountPoints } from "./account_points.ts";
 import { changePoints } from "./change_points.ts";
 import { deliveryPoints } from "./delivery_points.ts";
 import type { Counts } from "./observer.ts";
+import { matchPoints } from "./match_points.ts";
 import { migrationPoints } from "./migration_points.ts";
 import { orderPoints } from "./order_points.ts";
 import { receivePoints } from "./receive_points.ts";
@@ -28,6 +29,7 @@ export function tables(): string {
     ...["## Points and reservations", tableOf(reservationPoints)],
     ...["## Orders", tableOf(orderPoints)],
     ...["## Accounts", tableOf(accountPoints)],
+    ...["## Matchmaking", tableOf(matchPoints)],
     ...["## The small service", tableOf(reminderPoints)],
     ...["## Retention", tableOf(retentionPoints)],
     ...["## Migrations", tableOf(migrationPoints)],

@@ -5,6 +5,7 @@ import { reminders } from "../../reminders/fire_reminders.ts";
 import { counts, freshPlace, startReminders } from "../../reminders/started.ts";
 import { natsUrl } from "../../support/streams.ts";
 import { leasedPoints } from "./leased_points.ts";
+import { tableLeases } from "./table_leases.ts";
 import { observe } from "./observer.ts";
 import type { CrashPoint, System } from "./point.ts";
 
@@ -13,7 +14,11 @@ type Reminders = System<Service>;
 
 export const reminderPoints: CrashPoint<Service, Reminders>[] = leasedPoints<Service, Reminders>({
   of: "reminders",
-  table: reminders,
+  leases: tableLeases({
+    of: "reminders",
+    table: reminders,
+    withholds: "update outbox_events", // a claim of the relay
+  }),
   maxAttempts: "REMINDERS_FIRING_MAX_ATTEMPTS",
   words: {
     ...{ row: "reminder", rows: "reminders", attempts: "reminder attempts" },
@@ -24,7 +29,6 @@ export const reminderPoints: CrashPoint<Service, Reminders>[] = leasedPoints<Ser
       owners.reminders,
       "insert into reminders values (gen_random_uuid(), 'ann', 'call', now())",
     ),
-  withholds: "update outbox_events", // a claim of the relay
   before: {},
   adds: {}, // the settle adds the event
   finished: {

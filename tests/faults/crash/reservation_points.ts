@@ -5,6 +5,7 @@ import type { FlowService } from "../../../tools/load/stage.ts";
 import { ask } from "../../support/entitlement.ts";
 import { type FaultPoint, statement } from "./fault_point.ts";
 import { leasedPoints } from "./leased_points.ts";
+import { tableLeases } from "./table_leases.ts";
 import type { FlowPoint, Stage } from "./stage.ts";
 
 const named = { key: "key", user: "user", reason: "r", purchase: "p" };
@@ -118,7 +119,7 @@ export const reservationPoints: FlowPoint[] = [
   },
   ...leasedPoints<FlowService, Stage>({
     of: "entitlement",
-    table: reservations,
+    leases: tableLeases({ of: "entitlement", table: reservations, withholds }),
     maxAttempts: "ENTITLEMENT_RESERVATIONS_MAX_ATTEMPTS",
     words: {
       ...{ row: "reservation", rows: "reservations", attempts: "reservation attempts" },
@@ -126,7 +127,6 @@ export const reservationPoints: FlowPoint[] = [
     },
     add: (stage) => stage.reserve(due()),
     isOneCommit: true,
-    withholds,
     before: accepted,
     adds: {},
     finished: { ends: granted, sends: 1, seen: once },

@@ -1,8 +1,8 @@
 // The parts of the tables of accounts that the invariants compare, and the events in their stream.
 import { decodeAccountEvent } from "../../../proto/account/decode.ts";
 import { ask } from "../../servers/asking.ts";
-import { connectTo } from "../../servers/nats_client.ts";
 import { leased } from "./points_tables.ts";
+import { readMessages } from "./read_messages.ts";
 
 interface OfUser {
   user_id: string;
@@ -78,28 +78,7 @@ export async function readAccountTables(
       ownerUrl,
       "select session_id, user_id from ended_sessions",
     ),
-    readEventIds(natsUrl, stream),
+    readMessages(natsUrl, stream, (data) => decodeAccountEvent(data).event_id),
   ]);
   return { users, identities, audit, events, endedSessions, inStream };
 }
-
-export async function readEventIds(natsUrl: string, stream: string): Promise<string[]> {
-  const connection = await connectTo(natsUrl, { reconnect: false, timeout: 5_000 });
-  try {
-    const { streams } = await connection.jetstreamManager();
-    const { first_seq, last_seq, messages } = (await streams.info(stream)).state;
-    const ids: string[] = [];
-    for (let from = first_seq; messages > 0 && from <= last_seq; from += readsAtOnce) {
-      const count = Math.min(readsAtOnce, last_seq - from + 1);
-      const read = await Promise.all(
-        Array.from({ length: count }, (_, i) => streams.getMessage(stream, { seq: from + i })),
-      );
-      ids.push(...read.map(({ data }) => decodeAccountEvent(data).event_id));
-    }
-    return ids;
-  } finally {
-    await connection.close();
-  }
-}
-
-const readsAtOnce = 500;
