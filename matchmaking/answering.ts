@@ -7,7 +7,7 @@ import { countDependencyError } from "./metrics.ts";
 
 // How the routes of tickets answer what can go wrong in all of them.
 
-const tryAgain = "matchmaking is unavailable, try again with the same idempotency_key";
+const tryAgain = "matchmaking is unavailable, try again";
 
 export const unavailableAnswer = errorAnswer<ErrorCode>(
   "Redis is unavailable, too many requests are waiting, or the service is stopping",

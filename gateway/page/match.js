@@ -76,6 +76,7 @@ function refusalOf({ code, message }) {
   if (code === "MATCHMAKING_ALREADY_QUEUED") {
     return "You are already looking for this match, in another tab or on another device.";
   }
+  if (code === "TOO_MANY_REQUESTS") return "You have tried this too often. Please wait a while.";
   return `This did not work: ${message}.`;
 }
 
@@ -118,8 +119,9 @@ async function cancel() {
   const { key } = search;
   const { status, json } = await ask("DELETE", pathOfTicket());
   if (search?.key !== key) return; // it has ended meanwhile
+  const why = status >= 500 ? "matchmaking is not available at the moment" : json.message;
   if (status === 200) showTicket(json);
-  else showProblem(`Not cancelled: ${json.message}.`);
+  else showProblem(`Not cancelled: ${why}.`);
 }
 
 const endings = {

@@ -2,7 +2,7 @@
 // KENRI_WRITE_DOCS=true writes the screenshots of docs/accounts.md.
 import assert from "node:assert/strict";
 import { until } from "../../tools/servers/wait.ts";
-import { inBrowser } from "../support/browser.ts";
+import { inBrowser, type Tab } from "../support/browser.ts";
 import { chromiumStack } from "../support/chromium_stack.ts";
 import { lowContrasts } from "../support/contrasts.ts";
 import { age, untilReady } from "../support/matchmaking.ts";
@@ -88,6 +88,9 @@ inBrowser("every end of a search is said, and each click is a search of its own"
     await find(beside);
     await untilSays(beside, /already looking for this match, in another tab/);
     assert.match(await textOf(beside), /Find a match/);
+    await matchmaking.redis("SET", `mm:{rank}:joins:${user}`, "2000", "PX", "60000");
+    await find(beside, "rank");
+    await untilSays(beside, /You have tried this too often\. Please wait a while\./);
     const tickets = await ticketsOf(people.stack, user);
     assert.equal(new Set(tickets.map(({ idempotencyKey }) => idempotencyKey)).size, 3);
     await cancel(tab);
@@ -122,6 +125,21 @@ inBrowser(
   },
 );
 
+/** The page asks again meanwhile, and then it says only that this failed. */
+function untilNotCancelled(tab: Tab, why: RegExp): Promise<void> {
+  const said = new RegExp(`Not cancelled${why.source}`);
+  return until(`it is not cancelled${why}`, async () => {
+    if (said.test(await textOf(tab))) return true;
+    await cancel(tab);
+    return false;
+  });
+}
+
+function untilFine(tab: Tab): Promise<void> {
+  const problem = `document.querySelector("#match .problem").innerText`;
+  return until("the search goes on", async () => await tab.evaluate(problem) === "");
+}
+
 inBrowser(
   "a search that is under way survives an outage, and is seen at once after it",
   async () => {
@@ -134,14 +152,14 @@ inBrowser(
       for (const server of [before, redis]) {
         await server.stop();
         await untilSays(tab, /Matchmaking does not answer at the moment\. Trying again\./);
+        await untilNotCancelled(tab, /: matchmaking is not available at the moment\./);
         await server.start();
-        await until("it is fine", async () => !/does not answer/.test(await textOf(tab)));
+        await untilFine(tab);
         assert.match(await textOf(tab), looking());
       }
       assert.equal(await ticketCount(user), 1);
       await tab.setOffline(true);
-      await cancel(tab);
-      await untilSays(tab, /Not cancelled: there is no connection\./);
+      await untilNotCancelled(tab, /: there is no connection\./);
       await tab.setOffline(false);
       await cancel(tab);
       await untilSays(tab, /You stopped looking\./);

@@ -110,7 +110,9 @@ async function untilTrue(
 }
 
 // A browser reports each refusal and each lost connection; what else it reports is a fault of a page.
-const reported = /the server responded with a status of|ERR_INTERNET_DISCONNECTED/;
+// It gives up requests when an interface of the machine appears or goes, as those of containers do.
+const reported =
+  /the server responded with a status of|ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/;
 
 /** A tab in which nothing may go wrong. */
 export function pagesOf(people: ChromiumStack<People>): ChromiumStack<People>["withTab"] {
