@@ -46,7 +46,7 @@ export const schema = z.object({
       "Tickets per call of the scripts that pair and expire",
     ),
     "durable": flag().prefault("false").describe(
-      "Answers and publishes only what is on the disk of Redis; needs Redis 7.2 and `appendonly`",
+      "Answers a join or a cancel, and publishes an event, only when it is on the disk of Redis 7.2",
     ),
   }),
   ...worker.settings("matchmaking.outbox"),

@@ -159,7 +159,7 @@ async function expireAll(
   for (;;) {
     const reply = await change({
       script: scripts.expire,
-      keys: commonKeys(mode),
+      keys: [...commonKeys(mode), queueOf(mode)],
       args: [`${batchSize}`],
     });
     const [expired, invalid, nextMs] = reply as [number, number, number];

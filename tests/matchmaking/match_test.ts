@@ -1,5 +1,8 @@
 // Who is matched, and how each ticket ends.
 import assert from "node:assert/strict";
+import { commonKeys, queueOf } from "../../matchmaking/keys.ts";
+import { scripts } from "../../matchmaking/scripts/scripts.ts";
+import type { Script } from "../../shared/redis/script.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { assertError } from "../support/api.ts";
 import {
@@ -174,6 +177,20 @@ Deno.test("M-106: broken and missing tickets end as INVALID and are counted, and
     404,
     "MATCHMAKING_TICKET_NOT_FOUND",
   );
+});
+
+Deno.test("M-106: a missing ticket whose time is over is found once, by whichever step looks first", async () => {
+  await using service = await startMatchmaking({ MATCHMAKING_WORKER_ENABLED: "false" });
+  const id = await joined(service, "ann");
+  await service.redis("DEL", `mm:{casual}:ticket:${id}`);
+  await service.redis("ZADD", "mm:{casual}:expiring", "0", id);
+  const keys = [...commonKeys("casual"), queueOf("casual")];
+  const run = ({ text }: Script, ...args: string[]) =>
+    service.redis("EVAL", text, `${keys.length}`, ...keys, ...args);
+  const [, invalid] = await run(scripts.expire, "10") as number[];
+  assert.equal(invalid, 1);
+  assert.equal(await service.redis("EXISTS", "mm:{casual}:queue"), 0);
+  assert.equal((await untilPublished(service, 1)).length, 1);
 });
 
 Deno.test("M-109: another's ticket is forbidden, and an unknown one is not found, for GET and DELETE", async () => {

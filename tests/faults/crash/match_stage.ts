@@ -141,7 +141,11 @@ function replicaAt(redis: MatchStage["redis"]): Pick<MatchStage, "wait" | "expir
     },
     expire: () =>
       until("the time of a ticket is over", async () => {
-        const [expired] = await run(scripts.expire, commonKeys(mode), ["10"]) as number[];
+        const [expired] = await run(
+          scripts.expire,
+          [...commonKeys(mode), queueOf(mode)],
+          ["10"],
+        ) as number[];
         return expired === 1;
       }),
   };
