@@ -8,6 +8,7 @@ import { Wakeup } from "../../shared/process/signals.ts";
 import { makesChanges } from "../../shared/redis/confirmed.ts";
 import { RedisLink } from "../../shared/redis/redis_link.ts";
 import { runLoad } from "../load/sockets.ts";
+import { untilReady } from "../load/stage.ts";
 import { startService } from "../servers/service_process.ts";
 import { until } from "../servers/wait.ts";
 import { type Bench, shared, timed, type Work } from "./work.ts";
@@ -36,6 +37,7 @@ export async function startJoin({ servers, quick }: Bench): Promise<Work> {
   });
   await using started = new AsyncDisposableStack();
   started.defer(() => service.kill().then(() => {}));
+  await untilReady(service);
   const link = started.use(await openLink(redis));
   const measure = async (work: () => Promise<number>) => {
     await link.redis.command(["FLUSHDB"]);

@@ -2,6 +2,7 @@
 // that both wait for, and to the notification of both. One clock measures everything.
 import { withClient } from "../servers/asking.ts";
 import { makeDatabase } from "../servers/databases.ts";
+import { untilReady } from "../load/stage.ts";
 import { startService } from "../servers/service_process.ts";
 import { settingsOf } from "./both.ts";
 import { changeAtPace as atPace, percentiles } from "./latency.ts";
@@ -28,13 +29,15 @@ export async function startMatchLatency({ servers, quick }: Bench): Promise<Work
     NOTIFICATION_MATCHMAKING_SUBJECT: subject,
   });
   started.defer(() => notification.kill().then(() => {}));
-  const { url, kill } = await startService("matchmaking", {
+  const matchmaking = await startService("matchmaking", {
     REDIS_URL: new URL("/3", servers.redis.url).href,
     NATS_URL: servers.nats.url,
     MATCHMAKING_NATS_STREAM: stream,
     MATCHMAKING_NATS_SUBJECT: subject,
   });
-  started.defer(() => kill().then(() => {}));
+  started.defer(() => matchmaking.kill().then(() => {}));
+  await untilReady(matchmaking);
+  const { url } = matchmaking;
   let round = 0;
   const measure = async () => {
     const players: Player[] = [];
