@@ -4,6 +4,7 @@ import type { Read } from "../shared/process/program.ts";
 import type {
   DatabaseConfig,
   NatsConfig,
+  RedisConfig,
   ServiceConfig,
 } from "../shared/process/service_settings.ts";
 import { serviceNames } from "./services.ts";
@@ -14,7 +15,9 @@ type Always = Pick<ServiceConfig, "http" | "shutdownGraceMs">;
 export interface ServiceConfigs {
   schema: z.ZodObject;
   /** Throws SettingsError with all problems. */
-  readConfig(read: Read): Always & Partial<ServiceConfig & DatabaseConfig & NatsConfig>;
+  readConfig(
+    read: Read,
+  ): Always & Partial<ServiceConfig & DatabaseConfig & NatsConfig & RedisConfig>;
 }
 
 export const configs: Record<string, ServiceConfigs> = {};

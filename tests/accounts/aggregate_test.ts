@@ -4,13 +4,15 @@ import type { Behaves, Receiver } from "../../tools/receiver/receiver.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { assertError } from "../support/api.ts";
 import { type Behind, json, startBehind } from "../support/behind.ts";
-import { logIn } from "../support/gateway.ts";
+import { logIn, untilItKnows } from "../support/gateway.ts";
 
 let behind: Behind;
 
 Deno.test("G-105: a profile has what three services know, whatever one of them does", async (t) => {
-  await using started = await startBehind();
+  // The session is judged by what the gateway knows, also while the account service is stopped here.
+  await using started = await startBehind({ GATEWAY_SESSION_STALENESS: "10m" });
   behind = started;
+  await untilItKnows(behind.gateway, behind.user);
   await t.step("it has the account, the entitlements, and a ticket", isComplete);
   await t.step("that of another user is forbidden, and nobody is asked for it", isOnlyOnesOwn);
   await t.step(

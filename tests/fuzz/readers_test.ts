@@ -18,6 +18,7 @@ const secret = "pa55word";
 const required: Environment = devSettings(() => undefined, {
   postgres: () => `postgres://kenri:${secret}@127.0.0.1:9/kenri`,
   nats: "nats://127.0.0.1:9",
+  redis: "redis://127.0.0.1:9",
   issuer: "http://127.0.0.1:9",
 });
 
@@ -38,7 +39,7 @@ const urlPart = fc.oneof(
   ),
   fc.string({ unit: "binary", maxLength: 8 }),
 );
-const scheme = fc.constantFrom("postgres", "nats", "tls", "http");
+const scheme = fc.constantFrom("postgres", "nats", "tls", "redis", "rediss", "http");
 const host = fc.oneof(fc.constant("127.0.0.1"), urlPart);
 const url = fc.tuple(scheme, urlPart, host, urlPart)
   .map(([scheme, user, host, path]) => `${scheme}://${user}:${secret}@${host}/${path}`);
@@ -102,7 +103,7 @@ type Config =
   & ReturnType<ServiceConfigs["readConfig"]>
   & Partial<Record<typeof servers[number], { url?: string }>>;
 
-// What a service connects to besides its database and NATS, in the order of its program.ts.
+// What a service connects to besides its database, NATS and Redis, in the order of its program.ts.
 const servers = [
   ...["sender", "issuer"] as const,
   ...["account", "entitlement", "notification", "matchmaking"] as const,
@@ -114,7 +115,7 @@ function urlsOf(nats: Config["nats"]): string[] {
 
 // The addresses that the service will connect to, from its configuration.
 function addressesIn(config: Config): string[] {
-  const { http, databaseUrl, nats, access } = config;
+  const { http, databaseUrl, nats, redis, access } = config;
   const address = (url: string, port: number) => {
     const { hostname, port: given } = new URL(url);
     return `${hostname}:${given || port}`;
@@ -125,14 +126,15 @@ function addressesIn(config: Config): string[] {
     `${own}:${http.port}`,
     ...(databaseUrl ? [address(databaseUrl, 5432)] : []),
     ...urlsOf(nats).map((url) => address(url, 4222)),
+    ...(redis ? [address(redis.url, 6379)] : []),
     ...[access?.jwt?.jwksUrl, ...others].flatMap((url) =>
       url === undefined ? [] : [address(url, url.startsWith("https:") ? 443 : 80)]
     ),
   ];
 }
 
-function filesIn({ databaseTls, nats }: Config): string[] {
-  return [databaseTls, nats?.tls].flatMap((tls) => [tls?.ca, tls?.cert, tls?.key])
+function filesIn({ databaseTls, nats, redis }: Config): string[] {
+  return [databaseTls, nats?.tls, redis?.tls].flatMap((tls) => [tls?.ca, tls?.cert, tls?.key])
     .filter((given) => given !== undefined).filter((given) => given.startsWith("/"));
 }
 
