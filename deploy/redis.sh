@@ -7,7 +7,7 @@
 # `redis-cli --user operator`. Nobody gets in without a password.
 set -eu
 exec redis-server - "$@" <<END
-include $(dirname "$0")/redis.conf
+include "$(dirname "$0")/redis.conf"
 user default reset
 user matchmaking reset on >$MATCHMAKING_REDIS_PASSWORD ~mm:* &mm:* \
   +ping +info +config|get +time +waitaof +multi +exec +script|load +eval +evalsha +publish +subscribe \

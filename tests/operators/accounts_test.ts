@@ -18,7 +18,11 @@ const ann = {
 const nowhere = { url: "http://127.0.0.1:1" };
 
 const ops = (account: { url: string }, ...args: string[]): Promise<Output> =>
-  runOps("ops/ops.ts", { account }, [...args, "--without", "entitlement,notification,gateway"]);
+  runOps("ops/ops.ts", { account }, [
+    ...args,
+    "--without",
+    "entitlement,notification,gateway,matchmaking",
+  ]);
 
 const withRoles = (account: Account, user_id: string, roles: string[]) =>
   send("PUT", `${account.url}/v1/users/${user_id}/roles`, { roles });

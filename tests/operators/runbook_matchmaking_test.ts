@@ -17,7 +17,7 @@ async function startOnOwnRedis(appendonly: boolean) {
   const redis = await ownRedis({ appendonly });
   const folder = await Deno.makeTempDir({ prefix: "kenri-redis-cli-" });
   const program =
-    `exec "${Deno.execPath()}" run --quiet --allow-all ${root}tests/operators/redis_cli.ts`;
+    `exec "${Deno.execPath()}" run --quiet --allow-all "${root}tests/operators/redis_cli.ts"`;
   await Deno.writeTextFile(`${folder}/redis-cli`, `#!/bin/sh\n${program} "$@"\n`, { mode: 0o755 });
   const service = await startMatchmaking({ ...debug, REDIS_URL: redis.url });
   return {
