@@ -38,7 +38,7 @@ function byName(one: Description, other: Description): number {
   return one.name < other.name ? -1 : 1;
 }
 
-// Orders, and asking other services, have names of their own, because other services may have the same
+// Orders, Redis, and asking other services, have names of their own, because other services may have the same
 // ones.
 const groups: Record<string, string[]> = Object.fromEntries(
   Object.values(services).map(({ name, metricPrefix = `${name}_` }: Service) => [
@@ -47,6 +47,7 @@ const groups: Record<string, string[]> = Object.fromEntries(
   ]),
 );
 groups["orders"] = ["kenri_orders_", "kenri_endpoints"];
+groups["redis"] = ["kenri_redis_"];
 groups["asking"] = ["kenri_ask_", "kenri_breaker_"];
 const groupOf = (name: string) =>
   Object.keys(groups).find((group) => groups[group]?.some((prefix) => name.startsWith(prefix)));

@@ -2,21 +2,17 @@ import { type Authenticator, authenticatorOf } from "../access/authenticator.ts"
 import { rateLimited } from "../access/rate.ts";
 import type { Checks } from "../http/common_routes.ts";
 import { NatsLink } from "../nats/link.ts";
-import { type MakeChange, makesChanges, makesConfirmedChanges } from "../redis/confirmed.ts";
-import { RedisLink } from "../redis/redis_link.ts";
-import type { Script } from "../redis/script.ts";
 import { observePool } from "../postgres/pool_metrics.ts";
 import { type Database, openDatabase, schemaIsCurrent } from "../postgres/postgres.ts";
 import { collectFromDatabase, type Figure } from "../telemetry/collected.ts";
 import type { Log } from "./log.ts";
-import type { Loop } from "./loop.ts";
 import type { Service } from "./program.ts";
-import type { DatabaseConfig, NatsConfig, RedisConfig, ServiceConfig } from "./service_settings.ts";
+import type { DatabaseConfig, NatsConfig, ServiceConfig } from "./service_settings.ts";
 
 // What a service needs before its own parts, by what it has: its database, its connection to NATS,
 // and who may call.
 
-interface Part {
+export interface Part {
   checks: Checks; // of /readyz, each under the problem that it reports
   close(): Promise<void>;
 }
@@ -69,39 +65,6 @@ export function openNats(
         !link.connected || link.unprovisioned.size === 0,
     },
     close: () => link.close(),
-  };
-}
-
-export interface RedisPart extends Part {
-  redis: RedisLink;
-  change: MakeChange; // confirmed to be on the disk of the server, if a setting wants that
-  loops: Loop[];
-}
-
-/** `confirmedBy` is the setting that wants changes to be confirmed. */
-export function openRedis(
-  { name }: Service,
-  { redis: server }: RedisConfig,
-  log: Log,
-  { scripts, confirmedBy }: { scripts: Script[]; confirmedBy: string | undefined },
-): RedisPart {
-  const redis = new RedisLink({ ...server, name, scripts }, log);
-  // A confirmation holds up all that is sent after it, so confirmed changes have their own connection.
-  const confirming = confirmedBy === undefined
-    ? undefined
-    : new RedisLink({ ...server, name, scripts, confirmedBy }, log);
-  const links = confirming ? [redis, confirming] : [redis];
-  return {
-    redis,
-    change: confirming ? makesConfirmedChanges(confirming) : makesChanges(redis),
-    loops: links.map((link, at) => ({
-      name: at === 0 ? "redis" : "confirmed redis",
-      run: (stop: AbortSignal) => link.run(stop),
-    })),
-    checks: { "Redis can't be reached": () => redis.answers() },
-    close: async () => {
-      for (const link of links) await link.close();
-    },
   };
 }
 

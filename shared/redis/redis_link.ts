@@ -7,7 +7,8 @@ import { aborted, pause } from "../process/signals.ts";
 import { StartRefused } from "../process/start_refused.ts";
 import { counter, fromZero } from "../telemetry/metrics.ts";
 import { checkDurability } from "./durability.ts";
-import { RedisUnavailable, refusalOf } from "./errors.ts";
+import { RedisUnavailable } from "./errors.ts";
+import { refusalOf } from "./refusals.ts";
 import type { Script } from "./script.ts";
 
 // One connection to Redis, made again when it is lost. Nothing is queued while there is none: a call

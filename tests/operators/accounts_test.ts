@@ -8,7 +8,7 @@ import { untilSent } from "../support/notification.ts";
 import { look, startStack } from "../support/stack.ts";
 import { ask } from "../../tools/servers/asking.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { type Output, runOps } from "./ops.ts";
+import { runOps } from "./ops.ts";
 
 const debug = { ACCOUNT_DEBUG_ENABLED: "true" };
 const ann = {
@@ -17,12 +17,9 @@ const ann = {
 };
 const nowhere = { url: "http://127.0.0.1:1" };
 
-const ops = (account: { url: string }, ...args: string[]): Promise<Output> =>
-  runOps("ops/ops.ts", { account }, [
-    ...args,
-    "--without",
-    "entitlement,notification,gateway,matchmaking",
-  ]);
+const without = ["--without", "entitlement,notification,gateway,matchmaking"];
+const ops = (account: { url: string }, ...args: string[]) =>
+  runOps("ops/ops.ts", { account }, [...args, ...without]);
 
 const withRoles = (account: Account, user_id: string, roles: string[]) =>
   send("PUT", `${account.url}/v1/users/${user_id}/roles`, { roles });

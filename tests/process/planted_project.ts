@@ -23,9 +23,12 @@ export async function projectWith(
   const { success, stderr } = await new Deno.Command("cp", {
     args: ["-al", ...parts.map((part) => root + part), path],
   }).output();
-  if (!success) {
+  // Deno removes its lock when another test no longer needs it.
+  const problems = new TextDecoder().decode(stderr).split("\n")
+    .filter((line) => line !== "" && !line.includes("/.deno.lock"));
+  if (!success && problems.length > 0) {
     await Deno.remove(path, { recursive: true });
-    assert.fail(new TextDecoder().decode(stderr));
+    assert.fail(problems.join("\n"));
   }
   for (const [file, change] of Object.entries(files)) {
     const target = `${path}/${file}`;
