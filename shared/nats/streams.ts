@@ -201,7 +201,8 @@ export function warnOfLoss(info: StreamInfo, log: Log): void {
   if (info.config.num_replicas > 1) return;
   log.warn(
     "Stream {stream} has one replica: a lost disk, or a power failure unless nats-server runs " +
-      "with sync_interval: always, loses acknowledged events until the relay republishes them",
+      "with sync_interval: always, loses acknowledged events, until their relay republishes those " +
+      "that it keeps",
     { stream: info.config.name },
   );
 }
