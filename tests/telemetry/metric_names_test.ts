@@ -22,6 +22,7 @@ const metrics = new Map(
       "Account",
       "Gateway",
       "Matchmaking",
+      "Redis",
       "Asking other services",
     ],
     ...["Orders and endpoints", "All services"],
