@@ -162,7 +162,7 @@ function idleUntil({ leaseMs }: Source, delayMs: number): number {
   return Math.max(0, Math.ceil(leaseMs - delayMs));
 }
 
-// An event that JetStream has acknowledged needs no lease: whoever has it would publish it again.
+// An event that JetStream has acknowledged needs no lease: another relay would only publish it again.
 async function markPublished(
   { redis, group, observePublished }: Source,
   stream: string,
