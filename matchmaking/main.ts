@@ -1,7 +1,6 @@
 import { addConsole } from "@kenri/shared/console/console.tsx";
 import { deadScripts } from "@kenri/shared/outbox/stream/dead_entries.ts";
-import type { StreamRow } from "@kenri/shared/outbox/stream/stream_source.ts";
-import { sourceScripts } from "@kenri/shared/outbox/stream/stream_source.ts";
+import { sourceScripts, type StreamRow } from "@kenri/shared/outbox/stream/stream_source.ts";
 import { runService } from "@kenri/shared/process/service.ts";
 import { closeAll, openAccess, openNats } from "@kenri/shared/process/service_parts.ts";
 import { aborted } from "@kenri/shared/process/signals.ts";

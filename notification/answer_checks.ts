@@ -52,7 +52,8 @@ async function answer(
   try {
     const ids = readCheck(message.data);
     const manager = await connection.jetstreamManager();
-    // Another stream has sequences of its own. The consumers come first: what they have delivered by now may be found in the tables below.
+    // Another stream has sequences of its own. The consumers come first: what they have delivered by
+    // now may be found in the tables below.
     const [{ stream }] = inboxes;
     const ofStream = inboxes.filter((inbox) => inbox.stream.name === stream.name);
     const progress = await Promise.all(ofStream.map((inbox) => progressOf(manager, inbox, link)));

@@ -2,8 +2,8 @@ import type { Erasure } from "@kenri/shared/operators/erasure.ts";
 import { query, type Transaction } from "@kenri/shared/postgres/postgres.ts";
 import { type Sql, sql } from "@kenri/shared/postgres/sql.ts";
 
-// A match names its users to each other. Whoever is erased is also erased from what their peers
-// received of their matches. A peer who was erased earlier has the same pseudonym in all rows.
+// A match names its users to each other. A user who is erased is also erased from what their peers
+// received about their matches. A peer who was erased earlier has the same pseudonym in all rows.
 
 interface Match extends Record<string, unknown> {
   match_id: string;

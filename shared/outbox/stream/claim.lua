@@ -4,7 +4,10 @@
 local stream, group, me = KEYS[1], ARGV[1], ARGV[2]
 local lease, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
 
-redis.pcall('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM') -- nothing changes if it exists
+-- The first event comes before the group, and a wiped server has neither.
+if redis.pcall('XPENDING', stream, group).err then
+  redis.call('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
+end
 
 local forgotten_ms = 3600000
 
