@@ -39,11 +39,16 @@ export function isStorableTime(value: string): boolean {
 
 const maxNamed = 5; // a list may contain a thousand bad values
 
+/** Values with the same problem are named together, so that a long list of what is allowed stands there once. */
 export function problemsOf({ issues }: z.ZodError): string {
-  const named = issues.slice(0, maxNamed).map(({ path, message }) =>
-    path.length === 0 ? "request body is invalid" : `${path.join(".")} ${message}`
-  );
-  const more = issues.length - named.length;
+  const placesOf = new Map<string, string[]>();
+  for (const { path, message } of issues.slice(0, maxNamed)) {
+    const isWhole = path.length === 0;
+    const problem = isWhole ? "request body is invalid" : message;
+    placesOf.set(problem, [...placesOf.get(problem) ?? [], ...(isWhole ? [] : [path.join(".")])]);
+  }
+  const named = [...placesOf].map(([problem, places]) => `${places.join(", ")} ${problem}`.trim());
+  const more = issues.length - maxNamed;
   return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
