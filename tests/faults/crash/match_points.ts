@@ -190,7 +190,5 @@ export const matchPoints: MatchPoint[] = [
 /** Bob waits at the process while Ann joins. */
 async function waitInVain(stage: MatchStage, { url }: { url: string }): Promise<void> {
   const id = await stage.idOf("bob");
-  const waiting = stage.askInVain(url, onTicket("GET", "bob", id, "?wait=20s"));
-  await stage.tryTo(url, joining("ann"));
-  await waiting;
+  await stage.askInVain(url, onTicket("GET", "bob", id, "?wait=20s"), joining("ann"));
 }

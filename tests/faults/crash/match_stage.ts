@@ -38,8 +38,11 @@ export interface MatchStage extends System<Service> {
   untilReady(url: string): Promise<void>;
   /** The client may get an answer. */
   tryTo(url: string, request: HttpRequest): Promise<void>;
-  /** The client gets no answer, and repeats the request at the next process. */
-  askInVain(url: string, request: HttpRequest): Promise<void>;
+  /**
+   * The client gets no answer, and repeats the request at the next process. Another one, which may get an
+   * answer, asks at the same moment: later it could find the process dead.
+   */
+  askInVain(url: string, request: HttpRequest, beside?: HttpRequest): Promise<void>;
   idOf(user: string): Promise<string>; // of the ticket that waits
   redis(...command: string[]): Promise<unknown>;
 }
@@ -106,9 +109,14 @@ export async function openMatches(): Promise<MatchStage> {
     tryTo: async (url, request) => void await tryTo(url, request),
     untilReady,
     ask,
-    askInVain: async (url, request) => {
+    askInVain: async (url, request, beside) => {
       unanswered = request;
-      assert.equal((await tryTo(url, request)).answer, undefined);
+      await untilReady(url);
+      const [{ answer }] = await Promise.all([
+        attempt(url, request),
+        beside && attempt(url, beside),
+      ]);
+      assert.equal(answer, undefined);
     },
     start,
     goOn: async (_, settings) => {
