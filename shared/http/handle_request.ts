@@ -20,10 +20,11 @@ export function requestHandler(app: App, requestsAtOnce: number, stop: AbortSign
   const isProbe = probes();
   return async (request, info) => {
     if (stop.aborted) return protect(refuseWhileStopping());
-    const begun = connections.begin(info.remoteAddr);
+    const { remoteAddr } = info;
+    const begun = connections.begin(remoteAddr);
     const turn = begun instanceof Promise ? await begun : begun;
     if (turn === undefined) return protect(refuseWithoutBody());
-    const slot = new RequestSlot(slots, info.remoteAddr.hostname);
+    const slot = new RequestSlot(slots, remoteAddr.hostname);
     const end = () => {
       connections.end(turn);
       slot.release();
