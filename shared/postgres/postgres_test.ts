@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import pg from "pg";
-import { isNotAdmitted, isUnavailable } from "./postgres.ts";
+import { isNotAdmitted, isUnavailable, utcOf } from "./postgres.ts";
 
 function answered(code: string): Error {
   return Object.assign(new pg.DatabaseError("an error", 8, "error"), { code });
@@ -63,5 +63,12 @@ Deno.test("a refused login is distinguished from an unavailable server", () => {
   for (const code of ["28P01", "28000", "3D000"]) assert.equal(isNotAdmitted(answered(code)), true);
   for (const code of ["08006", "3F000", "42501"]) {
     assert.equal(isNotAdmitted(answered(code)), false);
+  }
+});
+
+Deno.test("a time is written with all microseconds, however many PostgreSQL writes", () => {
+  const whole = "2026-01-02 03:04:05";
+  for (const [given, digits] of [["", "000000"], [".5", "500000"], [".000789", "000789"]]) {
+    assert.equal(utcOf(`${whole}${given}+00`), `2026-01-02T03:04:05.${digits}Z`);
   }
 });
