@@ -20,14 +20,9 @@ export const logSettings = {
 
 // The only place that prints: one JSON object a line, to standard output.
 export function startLog(service: string, userIds: UserIds = "shown"): Log {
-  const encoder = new TextEncoder();
   configureSync({
     reset: true,
-    sinks: {
-      // Written whole and at once, because a line must not be lost with the process that wrote it.
-      out: (record) =>
-        void Deno.stdout.writeSync(encoder.encode(jsonLine(service, record, userIds))),
-    },
+    sinks: { out: (record) => print(jsonLine(service, record, userIds)) },
     loggers: [
       { category: [], sinks: ["out"], lowestLevel: "info" },
       { category: ["logtape", "meta"], sinks: ["out"], lowestLevel: "warning" },
@@ -36,16 +31,45 @@ export function startLog(service: string, userIds: UserIds = "shown"): Log {
   return getLogger(service);
 }
 
+// The lines of one turn of the event loop are written together at its end, before anything else happens:
+// a line must not be lost with the process that wrote it.
+const encoder = new TextEncoder();
+let lines = "";
+
+function print(line: string): void {
+  if (lines === "") queueMicrotask(writeLines);
+  lines += line;
+}
+
+function writeLines(): void {
+  let bytes = encoder.encode(lines);
+  lines = "";
+  while (bytes.length > 0) bytes = bytes.subarray(Deno.stdout.writeSync(bytes));
+}
+
+// An error that nobody catches, and Deno.exit, end the process within the turn.
+for (const end of ["error", "unload"]) addEventListener(end, writeLines);
+
 function jsonLine(service: string, record: LogRecord, userIds: UserIds): string {
   const { properties, timestamp, level, message } = record;
-  // A line may be read on a terminal.
-  return printableJson(JSON.stringify({
+  const line = {
     time: new Date(timestamp).toISOString(),
     level,
     service,
     message: message.join(""),
     ...aboutUser(properties, userIds),
-  }, plainErrors)) + "\n";
+  };
+  // A line may be read on a terminal.
+  return printableJson(JSON.stringify(line, isPlain(line) ? undefined : plainErrors)) + "\n";
+}
+
+// Most lines are, and a replacer would be called for each of their values.
+function isPlain(line: Record<string, unknown>): boolean {
+  for (const name in line) {
+    const type = typeof line[name];
+    if (type === "object" || type === "bigint") return false;
+  }
+  return true;
 }
 
 function aboutUser(
