@@ -57,9 +57,10 @@ export async function receiveEvents(
     if (stored.has_orders) wakeOrders?.();
     const isNew = isIn(stored.new_ids);
     const isLeased = isIn(stored.leased_ids);
+    const claimed = { claimedAt: performance.now(), lastLocked: stored.last_locked };
     const leased = lease
-      ? received.filter((event) => isLeased(event)).sort(byVersion)
-        .map((event) => rowOf(event, lease, stored.last_locked))
+      ? received.filter(isLeased).sort(byVersion)
+        .map((event) => rowOf(event, lease.token, claimed))
       : [];
     return {
       result: received.map(isNew),
@@ -80,7 +81,11 @@ function isIn(ids: string[] | null): (event: Notification) => boolean {
 const byVersion = (a: Notification, b: Notification) => a.version - b.version;
 
 // The row as a claim would return it. Its content is in memory already.
-function rowOf(event: Notification, { token }: NewLease, lastLocked: number): NotificationRow {
+function rowOf(
+  event: Notification,
+  token: string,
+  { claimedAt, lastLocked }: { claimedAt: number; lastLocked: number },
+): NotificationRow {
   const { event_id, user_id, aggregate_key, type, occurred_at, payload, traceparent } = event;
   return {
     id: event_id,
@@ -88,7 +93,7 @@ function rowOf(event: Notification, { token }: NewLease, lastLocked: number): No
     token,
     attempts: 0,
     takenOver: false,
-    claimedAt: performance.now(),
+    claimedAt,
     content: {
       ...{ event_id, user_id, type, payload },
       traceparent: traceparent ?? null,

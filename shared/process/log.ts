@@ -1,4 +1,4 @@
-import { configureSync, getLogger, type Logger, type LogRecord } from "@logtape/logtape";
+import { configureSync, getLogger, type Logger } from "@logtape/logtape";
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { reasonOf } from "./reason.ts";
@@ -20,9 +20,10 @@ export const logSettings = {
 
 // The only place that prints: one JSON object a line, to standard output.
 export function startLog(service: string, userIds: UserIds = "shown"): Log {
+  started = { service, userIds };
   configureSync({
     reset: true,
-    sinks: { out: (record) => print(jsonLine(service, record, userIds)) },
+    sinks: { out: ({ level, message, properties }) => print(level, message.join(""), properties) },
     loggers: [
       { category: [], sinks: ["out"], lowestLevel: "info" },
       { category: ["logtape", "meta"], sinks: ["out"], lowestLevel: "warning" },
@@ -31,15 +32,29 @@ export function startLog(service: string, userIds: UserIds = "shown"): Log {
   return getLogger(service);
 }
 
+// The same as `info` of the log, for what is written thousands of times per second: the message has no
+// placeholders.
+export function writeLine(message: string, properties: Record<string, unknown>): void {
+  print("info", message, properties);
+}
+
+let started: { service: string; userIds: UserIds } | undefined;
+
+function print(level: string, message: string, properties: Record<string, unknown>): void {
+  if (!started) return;
+  const { service, userIds } = started;
+  const time = new Date().toISOString();
+  const line = { time, level, service, message, ...aboutUser(properties, userIds) };
+  // A line may be read on a terminal.
+  const json = printableJson(JSON.stringify(line, isPlain(line) ? undefined : plainErrors));
+  if (lines === "") queueMicrotask(writeLines);
+  lines += `${json}\n`;
+}
+
 // The lines of one turn of the event loop are written together at its end, before anything else happens:
 // a line must not be lost with the process that wrote it.
 const encoder = new TextEncoder();
 let lines = "";
-
-function print(line: string): void {
-  if (lines === "") queueMicrotask(writeLines);
-  lines += line;
-}
 
 function writeLines(): void {
   let bytes = encoder.encode(lines);
@@ -49,19 +64,6 @@ function writeLines(): void {
 
 // An error that nobody catches, and Deno.exit, end the process within the turn.
 for (const end of ["error", "unload"]) addEventListener(end, writeLines);
-
-function jsonLine(service: string, record: LogRecord, userIds: UserIds): string {
-  const { properties, timestamp, level, message } = record;
-  const line = {
-    time: new Date(timestamp).toISOString(),
-    level,
-    service,
-    message: message.join(""),
-    ...aboutUser(properties, userIds),
-  };
-  // A line may be read on a terminal.
-  return printableJson(JSON.stringify(line, isPlain(line) ? undefined : plainErrors)) + "\n";
-}
 
 // Most lines are, and a replacer would be called for each of their values.
 function isPlain(line: Record<string, unknown>): boolean {
