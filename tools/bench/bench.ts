@@ -3,7 +3,7 @@
 import { startServers } from "../servers/servers.ts";
 import { startList, startReplay } from "./answers.ts";
 import { besideDueOf } from "./beside_due.ts";
-import { startCommit, startReserve } from "./commit.ts";
+import { startCommit, startCommit256, startReserve } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
 import { startDue } from "./due.ts";
 import { startDueCrash } from "./due_crash.ts";
@@ -33,6 +33,7 @@ import { root } from "../root.ts";
 
 const works: Record<string, StartWork> = {
   commit: startCommit,
+  "commit-256": startCommit256,
   replay: startReplay,
   list: startList,
   relay: startRelay,

@@ -1,4 +1,4 @@
-// What a process uses of its machine, as Linux reports it.
+// What processes use of their machine, as Linux reports it.
 import type { DatabaseUrls } from "../load/stage.ts";
 import { withClient } from "../servers/asking.ts";
 
@@ -23,10 +23,46 @@ export async function idleUse(
   };
 }
 
+/** What the work returns, and the processor time per item, in µs, of these processes. */
+export async function withUse<Result>(
+  pids: Record<string, number>,
+  items: number,
+  work: () => Promise<Result>,
+): Promise<{ result: Result; use: Record<string, number> }> {
+  const names = Object.keys(pids);
+  const before = Object.values(pids).map(processorSeconds);
+  const result = await work();
+  const spent = Object.values(pids).map((pid, i) => processorSeconds(pid) - (before[i] ?? NaN));
+  const figures = spent.map((seconds, i) => [`${names[i]} µs`, seconds / items * 1_000_000]);
+  return { result, use: Object.fromEntries(figures) };
+}
+
+interface Stat {
+  parent: number;
+  seconds: number;
+  secondsOfEndedChildren: number;
+}
+
+// With its children: PostgreSQL has one for each connection, and more. Some end meanwhile.
 function processorSeconds(pid: number): number {
+  const { seconds, secondsOfEndedChildren } = statOf(pid);
+  let sum = seconds + secondsOfEndedChildren;
+  for (const { name } of Deno.readDirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const child = statOf(Number(name));
+      if (child.parent === pid) sum += child.seconds;
+    } catch { /* It has ended: its parent counts it next time. */ }
+  }
+  return sum;
+}
+
+function statOf(pid: number): Stat {
   const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number);
+  const seconds = (first: number) =>
+    ((fields[first] ?? NaN) + (fields[first + 1] ?? NaN)) / ticksPerSecond;
+  return { parent: fields[1] ?? NaN, seconds: seconds(11), secondsOfEndedChildren: seconds(13) };
 }
 
 function transactionsOf(database: DatabaseUrls): Promise<number> {
