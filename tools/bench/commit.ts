@@ -4,7 +4,7 @@ import { startService } from "../servers/service_process.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { type LoadKind, runLoad } from "../load/sockets.ts";
 import { changeFunction, unsealedFunction } from "./change_function.ts";
-import { callPerCommit, type ServerFunction } from "./function_per_commit.ts";
+import { callPerCommit, sameWork, type ServerFunction } from "./function_per_commit.ts";
 import { reserveFunction } from "./reserve_function.ts";
 import { withUse } from "./usage.ts";
 import type { StartWork } from "./work.ts";
@@ -53,9 +53,9 @@ function commitOf(requests: Requests): StartWork {
       await same.assertDone(database, made);
       return result;
     };
-    const limit = (name: string, target: number, called: ServerFunction) => ({
+    const limit = (called: ServerFunction, target: number, name = sameWork.name) => ({
+      ...sameWork,
       name,
-      what: "over 32 connections, by a client as light as pgbench, no HTTP",
       target,
       measure: () => checked((first) => callPerCommit(database, called, { first, count })),
     });
@@ -74,8 +74,8 @@ function commitOf(requests: Requests): StartWork {
           };
         }),
       limits: [
-        limit("one function call per commit", target, same),
-        ...less ? [limit("the same without the seal", 0, less)] : [],
+        limit(same, target),
+        ...less ? [limit(less, 0, "the same without the seal")] : [],
       ],
       [Symbol.asyncDispose]: () => service.stop().then(() => {}),
     };

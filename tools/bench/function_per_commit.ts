@@ -13,6 +13,11 @@ export interface ServerFunction {
 
 const connections = 32; // the best of 8, 16, 32 and 64
 
+export const sameWork = {
+  name: "one function call per commit",
+  what: `over ${connections} connections, by a client as light as pgbench, no HTTP`,
+};
+
 /** Returns the rate per second. */
 export async function callPerCommit(
   { ownerUrl }: DatabaseUrls,

@@ -58,7 +58,7 @@ export function textOf(answer: Uint8Array): string {
 const bufferBytes = 8_192; // more than any answer here
 
 /** Connects, and lets `isWhole` say from its bytes when an answer has arrived. */
-export async function connectTo(
+export async function openConnection(
   { hostname, port }: URL,
   isWhole: (answer: Uint8Array) => boolean,
 ): Promise<Connection> {

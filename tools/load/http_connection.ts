@@ -1,7 +1,7 @@
-import { type Connection, connectTo } from "./closed_loop.ts";
+import { type Connection, openConnection } from "./closed_loop.ts";
 
 export function connectToHttp(url: URL): Promise<Connection> {
-  return connectTo(url, isWhole);
+  return openConnection(url, isWhole);
 }
 
 export function statusOf(answer: Uint8Array): number {

@@ -2,7 +2,7 @@
 // PostgreSQL's own pgbench does on all of it.
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
-import { type Connection, connectTo, textOf } from "./closed_loop.ts";
+import { type Connection, openConnection, textOf } from "./closed_loop.ts";
 
 const encoder = new TextEncoder();
 const protocolVersion = 196_608; // 3.0
@@ -10,7 +10,7 @@ const protocolVersion = 196_608; // 3.0
 /** Logs in, and prepares the statement that all calls are about. */
 export async function connectToPostgres(text: string, statement: string): Promise<Connection> {
   const url = new URL(text);
-  const connection = await connectTo(url, isWhole);
+  const connection = await openConnection(url, isWhole);
   const [user, password] = [url.username, url.password].map(decodeURIComponent) as [string, string];
   const database = decodeURIComponent(url.pathname.slice(1));
   const names = `user\0${user}\0database\0${database}\0\0`;
