@@ -65,7 +65,7 @@ export function tableOf(lines: Line[]): string {
       rate(limit.perSecond.median),
       range(limit.perSecond, rate),
       `${fine(limit.ratio.median)} × (${range(limit.ratio, fine)})`,
-      `≥ ${limit.target} × ${verdict(limit.met)}`,
+      limit.target > 0 ? `≥ ${limit.target} × ${verdict(limit.met)}` : "",
     ]),
     ...Object.entries(figures).map(([figure, found]) => [
       "",
