@@ -35,10 +35,12 @@ Deno.test("the worker is woken to claim the new rows that were not handed over",
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
-  for (const rows of [1, 1_000]) { // none is offered a lease
+  for (const isBusy of [false, true]) { // then the new rows are offered no lease
     const claims = table.limits.length;
     const written = { result: 0, leased: [], othersWait: true };
-    await run.handover.write(rows, () => Promise.resolve(written));
+    const offer = isBusy ? run.handover.taker?.offer(31) : undefined;
+    await run.handover.write(1, () => Promise.resolve(written));
+    offer?.take([]);
     await table.until(() => table.limits.length > claims);
   }
   await run.stop();
@@ -84,7 +86,10 @@ Deno.test("a writer that waits gets a lease as soon as there is room, and none w
   assert.ok(await first);
   assert.ok(await second);
   await run.stop();
-  assert.equal(await within(60_000), undefined); // nobody will offer anything
+  const afterTheEnd = within(60_000).then((lease) => lease ?? "no lease");
+  const soon = turns(20);
+  assert.equal(await Promise.race([afterTheEnd, soon]), "no lease");
+  await soon;
 });
 
 Deno.test("a full claim counts as a backlog, even if the worker has capacity for more", async () => {
