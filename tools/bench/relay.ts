@@ -14,7 +14,7 @@ import { withClient } from "../servers/asking.ts";
 
 export async function startRelay(bench: Bench): Promise<Work> {
   const { servers } = bench;
-  const relay = await startRelayDrain(bench, { name: "relay" });
+  const relay = await startRelayDrain(bench, { name: "relay", batchSize });
   const limitDatabase = await makeDatabase(servers.postgres, "entitlement", "bench_relay_limit");
   const connection = await connectTo(servers.nats.url);
   return {

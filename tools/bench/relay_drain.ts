@@ -14,8 +14,6 @@ import { expectRows, hasRow, uuidOfRow } from "./database.ts";
 import { withUse } from "./usage.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
 
-export const batchSize = 200; // the service's own default
-
 export interface RelayDrain extends Drain {
   /** The processor time per event of the last run, in µs; of the services that of the first. */
   use(): Record<string, number>;
@@ -26,7 +24,7 @@ export async function startRelayDrain(
   options: DrainOptions,
 ): Promise<RelayDrain> {
   const { name, finished = 0, replicas = 1, items = itemsOfDrain(bench), wiped = false } = options;
-  const { pollInterval = "10ms" } = options; // only until the relay has found the first events
+  const { batchSize, pollInterval = "10ms" } = options; // only until the relay has found the first events
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
   await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
@@ -35,7 +33,7 @@ export async function startRelayDrain(
   const stream = `bench-${name}`;
   const settings = {
     ...settingsOf("entitlement", servers, database, name),
-    ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}`,
+    ...(batchSize ? { ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}` } : {}),
     ENTITLEMENT_OUTBOX_POLL_INTERVAL: pollInterval,
     ENTITLEMENT_RETENTION_ENABLED: "false",
   };
