@@ -47,12 +47,19 @@ async function readBody(
   name: string,
   maxBytes: number,
 ): Promise<Uint8Array> {
-  if (!request.body) throw new ApiError("BAD_REQUEST", "request body is required");
-  if (!type.test(request.headers.get("Content-Type")?.trim() ?? "")) {
+  const { headers } = request;
+  const length = headers.get("Content-Length");
+  // Asking for the body of a request makes it a stream, which takes longer than reading it.
+  if (length === null && !request.body) {
+    throw new ApiError("BAD_REQUEST", "request body is required");
+  }
+  if (!type.test(headers.get("Content-Type")?.trim() ?? "")) {
     throw new ApiError("UNSUPPORTED_MEDIA_TYPE", `Content-Type must be ${name}`);
   }
-  if (Number(request.headers.get("Content-Length")) > maxBytes) throw tooLarge(maxBytes);
-  const bytes = await readBytes(request.body, maxBytes);
+  if (Number(length) > maxBytes) throw tooLarge(maxBytes);
+  const bytes = length === null
+    ? await readChunks(request.body as ReadableStream<Uint8Array>, maxBytes)
+    : await inTime(request.bytes()); // into a buffer of the announced length
   if (bytes.length === 0) throw new ApiError("BAD_REQUEST", "request body is required");
   return bytes;
 }
@@ -61,32 +68,36 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 const formType = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
-async function readBytes(
+function inTime<Value>(reading: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(tooSlow()), maxSeconds * 1_000);
+    const fail = (error: unknown) => reject(error instanceof ApiError ? error : malformed());
+    reading.then(resolve, fail).finally(() => clearTimeout(timer));
+  });
+}
+
+async function readChunks(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
 ): Promise<Uint8Array> {
   const reader = chunksOf(body);
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    reader.cancel();
-  }, maxSeconds * 1_000);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
   try {
-    for (;;) {
-      const chunk = await reader.next();
-      if (timedOut) throw tooSlow();
-      if (!chunk) return chunks.length === 1 && chunks[0] ? chunks[0] : concat(chunks, size);
-      size += chunk.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(chunk);
-    }
+    return await inTime(readAll(reader, maxBytes));
   } catch (error) {
     reader.cancel();
-    throw error instanceof ApiError ? error : timedOut ? tooSlow() : malformed();
-  } finally {
-    clearTimeout(timer);
+    throw error;
+  }
+}
+
+async function readAll(reader: Chunks, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const chunk = await reader.next();
+    if (!chunk) return concat(chunks, size);
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
   }
 }
 
@@ -97,10 +108,10 @@ interface Chunks {
 
 const bufferBytes = 2_048;
 
-// A body that has not arrived completely is read into a small buffer of our own. Deno would use 64
-// KiB for it, and 64 KiB more until the connection ends, so thousands of half-sent requests would
-// use up the memory. A body that arrived together with the head is not a byte stream, and is read
-// as a whole.
+// A body of unknown length that has not arrived completely is read into a small buffer of our own.
+// Deno would use 64 KiB for it, and 64 KiB more until the connection ends, so thousands of half-sent
+// requests would use up the memory. A body that arrived together with the head is not a byte stream,
+// and is read as a whole.
 function chunksOf(body: ReadableStream<Uint8Array>): Chunks {
   let reader: ReadableStreamBYOBReader;
   try {

@@ -23,26 +23,33 @@ export function newLease<Content>(
   { key, position, where }: NewRow,
   lease: NewLease | undefined,
 ): Sql {
+  if (!lease) return noLease;
   return sql`left join lateral (
-    select ${literal(table.working)} as status, ${lease?.worker}::text as locked_by,
+    select ${literal(table.working)} as status, ${lease.worker}::text as locked_by,
       clock_timestamp() as locked_at,
-      now() + make_interval(secs => ${lease?.leaseMs}::float8 / 1000) as lease_until,
-      ${lease?.token}::uuid as claim_token
-    where ${lease !== undefined}${
+      now() + make_interval(secs => ${lease.leaseMs}::float8 / 1000) as lease_until,
+      ${lease.token}::uuid as claim_token
+    where not exists (
+      select from ${name(table.name)} earlier
+      where ${isUnfinishedByKey("earlier")}
+        and earlier.aggregate_key = ${key}
+        and earlier.${table.order.position} < ${position}
+      offset 0
+    )${
     where
       ? sql`
-      and ${where}`
+    and ${where}`
       : nothing
   }
-      and not exists (
-        select from ${name(table.name)} earlier
-        where ${isUnfinishedByKey("earlier")}
-          and earlier.aggregate_key = ${key}
-          and earlier.${table.order.position} < ${position}
-        offset 0
-      )
   ) as lease on true`;
 }
+
+// A statement of its own. If a value said whether there is a lease, PostgreSQL would plan the insert
+// anew for each value, which takes longer than inserting a few rows.
+const noLease = sql`cross join (
+    select null::text as status, null::text as locked_by, null::timestamptz as locked_at,
+      null::timestamptz as lease_until, null::uuid as claim_token
+  ) as lease`;
 
 // What the insert returns of the rows that it has leased.
 export function leasedColumns<Content>(table: TableDescription<Content>): Sql {
