@@ -26,6 +26,10 @@ export interface ConsumeOptions extends NotificationStreams {
   predecessorWaitMs: number;
 }
 
+// How long received events wait for the delivery, so that it can take them over without a claim.
+// When it takes longer, because it is slow or works off a backlog, they are stored for it to claim.
+const patienceMs = 100;
+
 export const natsDeadLetters = "notification_nats_dlq";
 
 export type EventInboxes = [
@@ -46,7 +50,8 @@ export function eventInboxes(
     ...(wakeOrders ? { wakeOrders } : {}),
   };
   const notify = (received: Notification[]) =>
-    toDelivery.write(
+    toDelivery.writeWithin(
+      patienceMs,
       received.length,
       (lease) => receiveEvents(database, received, options, lease),
     );

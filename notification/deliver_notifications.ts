@@ -8,6 +8,7 @@ import { Worker } from "@kenri/shared/queue/worker.ts";
 import type { Channel, Send } from "./channels/channel.ts";
 import { type NotificationRow, notifications, type Sent } from "./deliveries.ts";
 import { observeDelivered } from "./metrics.ts";
+import { TimeLimit } from "./time_limit.ts";
 
 export interface DeliveryOptions extends WorkerOptions {
   worker: string;
@@ -27,6 +28,7 @@ export async function deliverNotifications(
   options: DeliveryOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  const limit = new TimeLimit(options.sendTimeoutMs);
   const worker = new Worker<NotificationRow, Sent>(
     {
       name: "delivery",
@@ -34,7 +36,7 @@ export async function deliverNotifications(
       ...notifications.jobOn(database, options, observeDelivered),
       work: ({ id, content: { event_id, user_id, type, payload } }) => {
         const send = { notification_id: id, event_id, user_id, type, payload };
-        return sendInTime(channel, send, options.sendTimeoutMs);
+        return sendInTime(channel, send, limit);
       },
       stepOf: () => ({ name: "send", kind: "client" }),
       traceparentOf: ({ content }) => content.traceparent,
@@ -49,21 +51,15 @@ export async function deliverNotifications(
 async function sendInTime(
   channel: Channel,
   send: Send,
-  timeoutMs: number,
+  limit: TimeLimit,
 ): Promise<Outcome<Sent>> {
-  const late = Promise.withResolvers<never>();
-  const limit = new AbortController();
-  const timer = setTimeout(() => {
-    const error = new Error(`The channel did not answer within ${timeoutMs} ms`);
-    limit.abort(error);
-    late.reject(error);
-  }, timeoutMs);
+  const { signal, isOver, end } = limit.begin();
   try {
-    await Promise.race([channel.send(send, limit.signal), late.promise]);
+    await Promise.race([channel.send(send, signal), isOver]);
     return { kind: "done", result: { sentAt: performance.now() } };
   } catch (error) {
     return { kind: "retry", error: reasonOf(error) };
   } finally {
-    clearTimeout(timer);
+    end();
   }
 }

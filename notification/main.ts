@@ -36,8 +36,8 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const inboxes = eventInboxes({ database, toDelivery, wakeOrders }, config);
   collectFromStream(() => streamFigures(link, inboxes));
   const channel = config.failingUserIdPrefix === ""
-    ? logChannel(log)
-    : failingFor(config.failingUserIdPrefix, logChannel(log));
+    ? logChannel
+    : failingFor(config.failingUserIdPrefix, logChannel);
   const operators = {
     database,
     link,

@@ -1,6 +1,5 @@
 import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
-import { leasedRow, type ReturnedRow } from "@kenri/shared/queue/leased_row.ts";
-import { leaseColumns, leasedColumns, leaseValues } from "@kenri/shared/queue/new_lease.ts";
+import { leaseColumns, leaseValues } from "@kenri/shared/queue/new_lease.ts";
 import { listOf, nothing, sql } from "@kenri/shared/postgres/sql.ts";
 import { type Database, query, type Session } from "@kenri/shared/postgres/postgres.ts";
 import { tracing } from "@kenri/shared/telemetry/tracing.ts";
@@ -12,7 +11,7 @@ import {
   fansOut,
   unlessEndpoints,
 } from "./endpoints/fan_out.ts";
-import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";
+import { type NotificationRow, notifications } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";
 
 export interface ReceiveOptions {
@@ -21,11 +20,15 @@ export interface ReceiveOptions {
   wakeOrders?(): void; // orders wait to be sent
 }
 
-type StoredRow = ReturnedRow & NotificationContent & {
-  leased: boolean;
+// What was stored of a batch. Null stands for all of it: usually no event was known before, and each is
+// leased.
+interface Stored {
+  new_ids: string[] | null;
+  leased_ids: string[] | null;
+  last_locked: number; // in seconds since 1970
   has_endpoints?: boolean; // absent: no
   has_orders?: boolean;
-};
+}
 
 // Stores a batch of received events in one statement: processed_events shows which were received
 // before, and only the others become notifications, and orders for endpoints. Returns for each event
@@ -47,21 +50,56 @@ export async function receiveEvents(
       ]);
     const expected = fanOut.isOn; // other batches change it meanwhile
     let [stored, ended] = await store(expected);
-    if (stored.length === 0 && !expected) { // all are duplicates, or an endpoint exists now
+    if (stored.new_ids?.length === 0 && !expected) { // all are duplicates, or an endpoint exists now
       [stored, ended] = await store(true);
     }
-    if (stored[0]) fanOut.isOn = stored[0].has_endpoints ?? false;
-    if (stored[0]?.has_orders) wakeOrders?.();
-    const isNew = new Set(stored.map(({ event_id }) => event_id));
-    const leased = stored.filter(({ leased }) => leased);
+    if (stored.new_ids?.length !== 0) fanOut.isOn = stored.has_endpoints ?? false;
+    if (stored.has_orders) wakeOrders?.();
+    const isNew = isIn(stored.new_ids);
+    const isLeased = isIn(stored.leased_ids);
+    const claimed = { claimedAt: performance.now(), lastLocked: stored.last_locked };
+    const leased = lease
+      ? received.filter(isLeased).sort(byVersion)
+        .map((event) => rowOf(event, lease.token, claimed))
+      : [];
     return {
-      result: received.map(({ event_id }) => isNew.has(event_id)),
-      leased: leased.map((row) => leasedRow<NotificationContent>(row, lease?.token ?? "")),
-      othersWait: leased.length < stored.length || ended > 0,
+      result: received.map(isNew),
+      leased,
+      othersWait: leased.length < (stored.new_ids ?? received).length || ended > 0,
     };
   } finally {
     session.release();
   }
+}
+
+function isIn(ids: string[] | null): (event: Notification) => boolean {
+  if (ids === null) return () => true;
+  const known = new Set(ids);
+  return ({ event_id }) => known.has(event_id);
+}
+
+const byVersion = (a: Notification, b: Notification) => a.version - b.version;
+
+// The row as a claim would return it. Its content is in memory already.
+function rowOf(
+  event: Notification,
+  token: string,
+  { claimedAt, lastLocked }: { claimedAt: number; lastLocked: number },
+): NotificationRow {
+  const { event_id, user_id, aggregate_key, type, occurred_at, payload, traceparent } = event;
+  return {
+    id: event_id,
+    key: aggregate_key,
+    token,
+    attempts: 0,
+    takenOver: false,
+    claimedAt,
+    content: {
+      ...{ event_id, user_id, type, payload },
+      traceparent: traceparent ?? null,
+      age_seconds: lastLocked - Date.parse(occurred_at) / 1_000,
+    },
+  };
 }
 
 // Replicas share the stream, so version 2 may be stored before version 1. It then waits for its
@@ -69,13 +107,13 @@ export async function receiveEvents(
 //
 // A notification has the id of its event. So if the database is restored from a backup and the
 // event is received again, the send has the same idempotency key as the earlier one.
-function storeNew(
+async function storeNew(
   session: Session,
   received: Notification[],
   { predecessorWaitMs, withOrders }: { predecessorWaitMs: number; withOrders: boolean },
   lease: NewLease | undefined,
-): Promise<StoredRow[]> {
-  return query(
+): Promise<Stored> {
+  const [stored] = await query<Stored & Record<string, unknown>>(
     session,
     sql`with received as materialized (
   select (payload->>'event_id')::uuid as event_id,
@@ -115,17 +153,22 @@ function storeNew(
     ${leaseValues}
   from new_notification
   ${notifications.newLease(newRow, lease)}
-  returning *
+  returning event_id, claim_token, locked_at
 )
-select claim_token is not null as leased, ${leasedColumns(notifications.description)}${
+select case when count(*) < ${received.length}
+    then coalesce(array_agg(event_id::text), '{}') end as new_ids,
+  case when count(claim_token) < ${received.length}
+    then coalesce(array_agg(event_id::text) filter (where claim_token is not null), '{}')
+    end as leased_ids,
+  extract(epoch from max(locked_at))::float8 as last_locked${
       withOrders
         ? sql`,
   ${anyEndpoint} as has_endpoints, ${anyFannedOut} as has_orders`
         : nothing
     }
-from stored
-order by version`,
+from stored`,
   );
+  return stored as Stored;
 }
 
 const newRow = {

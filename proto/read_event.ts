@@ -45,9 +45,12 @@ export function readTime({ occurredAt }: { occurredAt?: Timestamp | undefined })
 export function storable<Fields extends Record<string, string | number | string[] | null>>(
   fields: Fields,
 ): Fields {
-  const values = Object.values(fields).flat();
-  if (values.some((value) => typeof value === "string" && value.includes("\0"))) {
-    throw new UnreadableMessage("a field contains a NUL, which can't be stored");
+  for (const name in fields) {
+    const value = fields[name];
+    const hasNul = Array.isArray(value)
+      ? value.some((one) => one.includes("\0"))
+      : typeof value === "string" && value.includes("\0");
+    if (hasNul) throw new UnreadableMessage("a field contains a NUL, which can't be stored");
   }
   return fields;
 }

@@ -37,18 +37,20 @@ export function isStorableTime(value: string): boolean {
   return !/^0000/.test(value) && !/[+-](1[6-9]|2\d):\d\d$/.test(value) && value.length <= 40;
 }
 
-const maxNamed = 5; // a list may contain a thousand bad values
+// A list may contain a thousand bad values, and a problem may name all values that are allowed.
+const maxNamed = 5;
+const maxLength = 400;
 
-/** Values with the same problem are named together, so that a long list of what is allowed stands there once. */
 export function problemsOf({ issues }: z.ZodError): string {
-  const placesOf = new Map<string, string[]>();
+  const named: string[] = [];
+  let length = 0;
   for (const { path, message } of issues.slice(0, maxNamed)) {
-    const isWhole = path.length === 0;
-    const problem = isWhole ? "request body is invalid" : message;
-    placesOf.set(problem, [...placesOf.get(problem) ?? [], ...(isWhole ? [] : [path.join(".")])]);
+    const problem = path.length === 0 ? "request body is invalid" : `${path.join(".")} ${message}`;
+    length += problem.length;
+    if (named.length > 0 && length > maxLength) break;
+    named.push(problem);
   }
-  const named = [...placesOf].map(([problem, places]) => `${places.join(", ")} ${problem}`.trim());
-  const more = issues.length - maxNamed;
+  const more = issues.length - named.length;
   return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 

@@ -43,21 +43,29 @@ export class EventStore<Event extends InboxEvent> {
   }
 
   /** Returns whether the event is new. Rejects if the database refuses it, or when the service stops. */
-  async store(event: Event): Promise<boolean> {
+  store(event: Event): Promise<boolean> {
+    return this.#batch.add(event).then((isNew) => {
+      this.#noteAvailable();
+      return isNew;
+    }, (error) => this.#storeAgain(event, error));
+  }
+
+  async #storeAgain(event: Event, error: unknown): Promise<boolean> {
     for (;;) {
+      if (!isOutage(error)) {
+        this.#noteAvailable();
+        throw error;
+      }
+      this.#isAvailable = false;
+      this.#outage.fails("database", error);
+      if (this.#abandon.aborted) throw error;
+      await pause(retryMs, this.#abandon);
       try {
         const isNew = await this.#batch.add(event);
         this.#noteAvailable();
         return isNew;
-      } catch (error) {
-        if (!isOutage(error)) {
-          this.#noteAvailable();
-          throw error;
-        }
-        this.#isAvailable = false;
-        this.#outage.fails("database", error);
-        if (this.#abandon.aborted) throw error;
-        await pause(retryMs, this.#abandon);
+      } catch (again) {
+        error = again;
       }
     }
   }

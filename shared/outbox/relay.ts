@@ -96,7 +96,13 @@ async function relayRound<Row extends EventRow>(
   const { source, generation } = round;
   const { stream, types } = options;
   const publisher = openPublisher(connection, parts.link.name);
-  const publishing = { publisher, types, generation, waits: waitsFor(stream, refused, parts.log) };
+  const publishing: Publishing = {
+    publisher,
+    types,
+    generation,
+    waits: waitsFor(stream, refused, parts.log),
+    observeOutage: () => parts.observeOutage?.(),
+  };
   const streamChanged = new AbortController();
   const until = AbortSignal.any([signal, streamChanged.signal]);
   const worker = new Worker<Row, Published>(
@@ -104,11 +110,7 @@ async function relayRound<Row extends EventRow>(
       name: "relay",
       ...options,
       claim: (limit, context) => source.claim(limit, context),
-      work: async (row, traceparent) => {
-        const outcome = await publishRow(publishing, row, traceparent);
-        if (outcome.kind === "unavailable") parts.observeOutage?.();
-        return outcome;
-      },
+      work: (row, traceparent) => publishRow(publishing, row, traceparent),
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
       stepOf: ({ content }) => ({
@@ -134,10 +136,11 @@ interface Publishing {
   types: EventTypes;
   generation: number;
   waits(subject: string): boolean;
+  observeOutage(): void;
 }
 
 async function publishRow(
-  { publisher, types, generation, waits }: Publishing,
+  { publisher, types, generation, waits, observeOutage }: Publishing,
   row: EventRow,
   traceparent?: string,
 ): Promise<Outcome<Published>> {
@@ -165,6 +168,7 @@ async function publishRow(
     case "refused":
       return { kind: "retry", error: result.error };
     case "unavailable":
+      observeOutage();
       return result;
   }
 }

@@ -1,4 +1,4 @@
-import { configureSync, getLogger, type Logger, type LogRecord } from "@logtape/logtape";
+import { configureSync, getLogger, type Logger } from "@logtape/logtape";
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { reasonOf } from "./reason.ts";
@@ -20,14 +20,10 @@ export const logSettings = {
 
 // The only place that prints: one JSON object a line, to standard output.
 export function startLog(service: string, userIds: UserIds = "shown"): Log {
-  const encoder = new TextEncoder();
+  started = { service, userIds };
   configureSync({
     reset: true,
-    sinks: {
-      // Written whole and at once, because a line must not be lost with the process that wrote it.
-      out: (record) =>
-        void Deno.stdout.writeSync(encoder.encode(jsonLine(service, record, userIds))),
-    },
+    sinks: { out: ({ level, message, properties }) => print(level, message.join(""), properties) },
     loggers: [
       { category: [], sinks: ["out"], lowestLevel: "info" },
       { category: ["logtape", "meta"], sinks: ["out"], lowestLevel: "warning" },
@@ -36,16 +32,46 @@ export function startLog(service: string, userIds: UserIds = "shown"): Log {
   return getLogger(service);
 }
 
-function jsonLine(service: string, record: LogRecord, userIds: UserIds): string {
-  const { properties, timestamp, level, message } = record;
+// The same as `info` of the log, for what is written thousands of times per second: the message has no
+// placeholders.
+export function writeLine(message: string, properties: Record<string, unknown>): void {
+  print("info", message, properties);
+}
+
+let started: { service: string; userIds: UserIds } | undefined;
+
+function print(level: string, message: string, properties: Record<string, unknown>): void {
+  if (!started) return;
+  const { service, userIds } = started;
+  const time = new Date().toISOString();
+  const line = { time, level, service, message, ...aboutUser(properties, userIds) };
   // A line may be read on a terminal.
-  return printableJson(JSON.stringify({
-    time: new Date(timestamp).toISOString(),
-    level,
-    service,
-    message: message.join(""),
-    ...aboutUser(properties, userIds),
-  }, plainErrors)) + "\n";
+  const json = printableJson(JSON.stringify(line, isPlain(line) ? undefined : plainErrors));
+  if (lines === "") queueMicrotask(writeLines);
+  lines += `${json}\n`;
+}
+
+// The lines of one turn of the event loop are written together at its end, before anything else happens:
+// a line must not be lost with the process that wrote it.
+const encoder = new TextEncoder();
+let lines = "";
+
+function writeLines(): void {
+  let bytes = encoder.encode(lines);
+  lines = "";
+  while (bytes.length > 0) bytes = bytes.subarray(Deno.stdout.writeSync(bytes));
+}
+
+// An error that nobody catches, and Deno.exit, end the process within the turn.
+for (const end of ["error", "unload"]) addEventListener(end, writeLines);
+
+// Most lines are, and a replacer would be called for each of their values.
+function isPlain(line: Record<string, unknown>): boolean {
+  for (const name in line) {
+    const type = typeof line[name];
+    if (type === "object" || type === "bigint") return false;
+  }
+  return true;
 }
 
 function aboutUser(

@@ -13,8 +13,11 @@ export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
+const plain = /^[\x20-\x7e]*$/; // nearly all text is, and this is found out faster
+
 /** For JSON: these characters become escapes, so a parser returns the original text. */
 export function printableJson(json: string): string {
+  if (plain.test(json)) return json;
   return json.replace(unprintable, (found) => {
     if (found === "\n") return found; // between values; within them it is escaped already
     return found.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)

@@ -25,19 +25,51 @@ export interface Written<Row, Result> {
   othersWait: boolean;
 }
 
+const never = new AbortController().signal;
+
+type Commit<Row, Result> = (lease: NewLease | undefined) => Promise<Written<Row, Result>>;
+
 export class Handover<Row> {
   readonly wake: Wakeup;
+  readonly mayOffer = new Wakeup(); // triggered by the worker
   taker: Taker<Row> | undefined; // the worker, while it runs
+  #lastOffer: Promise<unknown> = Promise.resolve();
 
   constructor(wake = new Wakeup()) {
     this.wake = wake;
   }
 
-  async write<Result>(
+  write<Result>(rows: number, commit: Commit<Row, Result>): Promise<Result> {
+    return this.#write(this.taker?.offer(rows), commit);
+  }
+
+  // For a writer whom nobody waits for. To claim a row costs more than to write it, so rows are better
+  // written a little later, when the worker can take them.
+  async writeWithin<Result>(
+    ms: number,
     rows: number,
-    commit: (lease: NewLease | undefined) => Promise<Written<Row, Result>>,
+    commit: Commit<Row, Result>,
   ): Promise<Result> {
-    const offer = this.taker?.offer(rows);
+    const offered = this.#lastOffer.then(() => this.#offerWithin(ms, rows));
+    this.#lastOffer = offered;
+    return await this.#write(await offered, commit);
+  }
+
+  // One writer waits at a time.
+  async #offerWithin(ms: number, rows: number): Promise<Offer<Row> | undefined> {
+    const until = performance.now() + ms;
+    for (;;) {
+      const offer = this.taker?.offer(rows);
+      const leftMs = until - performance.now();
+      if (offer || !this.taker || leftMs <= 0) return offer;
+      await this.mayOffer.wait(leftMs, never);
+    }
+  }
+
+  async #write<Result>(
+    offer: Offer<Row> | undefined,
+    commit: Commit<Row, Result>,
+  ): Promise<Result> {
     let leased: Row[] = [];
     try {
       const written = await commit(offer?.lease);

@@ -35,24 +35,25 @@ Deno.test("the worker is woken to claim the new rows that were not handed over",
   const table = new Table([]);
   const run = start(table, done, { pollIntervalMs: 60_000 });
   await leaseIsOffered(run.handover);
-  for (const rows of [1, 1_000]) { // none is offered a lease
+  for (const isBusy of [false, true]) { // then the new rows are offered no lease
     const claims = table.limits.length;
     const written = { result: 0, leased: [], othersWait: true };
-    await run.handover.write(rows, () => Promise.resolve(written));
+    const offer = isBusy ? run.handover.taker?.offer(31) : undefined;
+    await run.handover.write(1, () => Promise.resolve(written));
+    offer?.take([]);
     await table.until(() => table.limits.length > claims);
   }
   await run.stop();
 });
 
-Deno.test("no lease is offered for more rows than the worker would start on at once, or behind a backlog", async () => {
+Deno.test("no lease is offered while the worker has as many rows as it would start on, or behind a backlog", async () => {
   const table = new Table([]);
   const run = start(table, done);
   await leaseIsOffered(run.handover);
-  assert.equal(await offeredFor(run.handover, 31), undefined);
-  const offer = run.handover.taker?.offer(20);
-  assert.equal(await offeredFor(run.handover, 11), undefined);
+  const offer = run.handover.taker?.offer(31);
+  assert.equal(await offeredFor(run.handover, 1), undefined);
   offer?.take([]);
-  assert.ok(await offeredFor(run.handover, 11));
+  assert.ok(await offeredFor(run.handover, 1));
   await run.stop();
 
   const gate = Promise.withResolvers<void>();
@@ -65,6 +66,30 @@ Deno.test("no lease is offered for more rows than the worker would start on at o
   assert.equal(await offeredFor(behind.handover, 1), undefined);
   gate.resolve();
   await behind.stop();
+});
+
+Deno.test("a writer that waits gets a lease as soon as there is room, and none when its time is over", async () => {
+  const table = new Table([]);
+  const run = start(table, done);
+  await leaseIsOffered(run.handover);
+  const offer = run.handover.taker?.offer(31);
+  const within = (ms: number) =>
+    run.handover.writeWithin(
+      ms,
+      1,
+      (lease) => Promise.resolve({ result: lease, leased: [], othersWait: false }),
+    );
+  assert.equal(await within(1), undefined);
+  const [first, second] = [within(60_000), within(60_000)];
+  await turns(5);
+  offer?.take([]);
+  assert.ok(await first);
+  assert.ok(await second);
+  await run.stop();
+  const afterTheEnd = within(60_000).then((lease) => lease ?? "no lease");
+  const soon = turns(20);
+  assert.equal(await Promise.race([afterTheEnd, soon]), "no lease");
+  await soon;
 });
 
 Deno.test("a full claim counts as a backlog, even if the worker has capacity for more", async () => {

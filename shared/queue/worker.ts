@@ -31,7 +31,7 @@ export class Worker<Row extends Claimed, Result> {
   readonly #lines: Lines<Row, Result>;
   readonly #unsettled: Unsettled<Row, Result>;
   readonly #capacity = new Wakeup();
-  #wake: Wakeup | undefined;
+  #handover: Handover<Row> | undefined;
   #destinationError: string | undefined; // set while the destination is unavailable
   #keepsUp = false; // the last claim succeeded and left no due row behind
   #passedOver = false; // claims have passed over rows that would have joined
@@ -52,7 +52,7 @@ export class Worker<Row extends Claimed, Result> {
       this.#report,
       (settlements) => this.#settled(settlements),
     );
-    this.#lanes = new Lanes(job, () => this.#wake?.trigger());
+    this.#lanes = new Lanes(job, () => this.#handover?.wake.trigger());
     this.#lines = new Lines({
       work: (held) => {
         const { lane } = held.row;
@@ -64,7 +64,7 @@ export class Worker<Row extends Claimed, Result> {
 
   // Claims and works until the signal, then finishes the rows in hand.
   async run(handover: Handover<Row>, signal: AbortSignal): Promise<void> {
-    const wake = this.#wake = handover.wake;
+    this.#handover = handover;
     handover.taker = this;
     const ended = new AbortController();
     const heartbeat = this.#heartbeat.run(ended.signal);
@@ -75,9 +75,10 @@ export class Worker<Row extends Claimed, Result> {
       if (idleMs === 0) continue;
       // A new row is no reason to try an unavailable destination more often.
       if (this.#destinationError) await pause(idleMs, signal);
-      else await wake.wait(idleMs, signal);
+      else await handover.wake.wait(idleMs, signal);
     }
     handover.taker = undefined;
+    handover.mayOffer.trigger();
     while (this.#held.size + this.#offered > 0 && !this.#abandon.aborted) {
       await this.#capacity.wait(1_000, this.#abandon);
     }
@@ -90,7 +91,7 @@ export class Worker<Row extends Claimed, Result> {
   // Claims one batch and starts on it; returns how long to wait before the next.
   async runOnce(signal: AbortSignal): Promise<number> {
     const { batchSize, pollIntervalMs } = this.#job;
-    while (this.#capacityFor(0) < 0) {
+    while (this.#room < 0) {
       await this.#capacity.wait(pollIntervalMs, signal);
       if (signal.aborted) return 0;
     }
@@ -106,7 +107,7 @@ export class Worker<Row extends Claimed, Result> {
   // A lease for rows that are about to be written, if this worker would start on them at once.
   offer(rows: number): Offer<Row> | undefined {
     const { worker, leaseMs } = this.#job;
-    if (this.#capacityFor(rows) < 0 || !this.#keepsUp || this.#destinationError) return undefined;
+    if (this.#room < 0 || !this.#keepsUp || this.#destinationError) return undefined;
     this.#offered += rows;
     const claim = this.#lines.begin();
     const leasedFrom = performance.now();
@@ -115,15 +116,21 @@ export class Worker<Row extends Claimed, Result> {
       take: (written) => {
         this.#offered -= rows;
         this.#start(claim, written, leasedFrom);
-        this.#capacity.trigger();
+        this.#madeRoom();
       },
     };
   }
 
-  // Rows that wait for their lane don't count: they must not hold up the rows of other lanes.
-  #capacityFor(rows: number): number {
+  // Below zero, no more rows are taken; else a whole batch may come, or whatever is written at once. Rows
+  // that wait for their lane don't count: they must not hold up the rows of other lanes.
+  get #room(): number {
     const inHand = this.#held.size - this.#lanes.waiting;
-    return (batchesInHand - 1) * this.#job.batchSize - inHand - this.#offered - rows;
+    return (batchesInHand - 1) * this.#job.batchSize - inHand - this.#offered;
+  }
+
+  #madeRoom(): void {
+    this.#capacity.trigger();
+    this.#handover?.mayOffer.trigger();
   }
 
   get #linesAreFull(): boolean {
@@ -151,6 +158,7 @@ export class Worker<Row extends Claimed, Result> {
       this.#report.table.works("claim");
       this.#report.claimSeconds.observe(secondsSince(leasedFrom));
       this.#keepsUp = !more;
+      this.#handover?.mayOffer.trigger();
       this.#passedOver = passesOver;
     } catch (error) {
       this.#keepsUp = false; // there may be a backlog, which new rows must not overtake
@@ -220,13 +228,13 @@ export class Worker<Row extends Claimed, Result> {
 
   // The table has these outcomes now.
   #settled(settlements: Settlement<Row, Result>[]): void {
-    this.#capacity.trigger();
+    this.#madeRoom();
     const putOff = settlements.filter((settlement) => "delayMs" in settlement);
     for (const one of putOff) this.#pauseLane(one); // so that it resumes when the row is due
     const joinsAgain = this.#joinsLater && this.#lines.waiting <= this.#job.batchSize;
     if (joinsAgain) this.#joinsLater = false;
     // A row that was put off may be the next that is due.
-    if (joinsAgain || (putOff.length > 0 && this.#isByDueTime)) this.#wake?.trigger();
+    if (joinsAgain || (putOff.length > 0 && this.#isByDueTime)) this.#handover?.wake.trigger();
   }
 
   async #releaseHeld(): Promise<void> {

@@ -1,11 +1,11 @@
 // A load of several times the capacity: what is too much is refused at once, what is accepted is
 // done, and afterwards the service is as fast as before.
 import assert from "node:assert/strict";
+import type { Times } from "../../tools/load/closed_loop.ts";
 import {
   type Arrivals,
   runLoad,
   runOpenLoop,
-  type Times,
   timesOf,
   turnedAway,
 } from "../../tools/load/sockets.ts";

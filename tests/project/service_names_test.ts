@@ -21,6 +21,7 @@ const left: Record<string, string> = {
   "tools/server_tests.ts": "a folder of tests has the name of its service",
   "tools/load/": "it stages the flow from a change to its notification",
   "tools/bench/": "each figure is about the work of one service",
+  "tools/peers/": "it compares the relay of one service",
   "tools/chaos/": "its invariants are the promises of one flow",
   "tools/demo/": "it shows one flow",
   "tools/dev/": "two services share a secret, and a page receives the webhooks of one",

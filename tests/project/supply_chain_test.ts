@@ -15,7 +15,9 @@ import { makeBom, purlOf } from "../../tools/supply_chain/sbom.ts";
 
 const configs = [
   "deno.json",
-  ...["docker", "issuer/provider", "kubernetes"].map((folder) => `tools/${folder}/deno.json`),
+  ...["docker", "issuer/provider", "kubernetes", "peers/libraries"].map((folder) =>
+    `tools/${folder}/deno.json`
+  ),
 ];
 const packages = await readPackages();
 const readJson = async (file: string) => JSON.parse(await Deno.readTextFile(pathOf(file)));
@@ -25,10 +27,19 @@ Deno.test("every import is of an exact version from npm, and every lock is froze
   for (const file of [...configs, ...workspace.map((member: string) => `${member}/deno.json`)]) {
     const { imports = {}, lock } = await readJson(file);
     for (const target of Object.values<string>(imports)) {
-      if (target.startsWith("./")) continue; // a member
+      if (target.startsWith("./") || target.startsWith("../")) continue; // a member
       assert.match(target, /^npm:\/?(@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+(-[\w.]+)?\/?$/, file);
     }
     if (configs.includes(file)) assert.equal(lock.frozen, true, file);
+  }
+});
+
+Deno.test("tools with a lock of their own import the versions that the product imports", async () => {
+  const { imports: product } = await readJson("deno.json");
+  for (const file of configs.slice(1)) {
+    for (const [name, target] of Object.entries((await readJson(file)).imports)) {
+      if (name in product && name !== "@kenri/") assert.equal(target, product[name], file);
+    }
   }
 });
 

@@ -3,7 +3,7 @@
 import { startServers } from "../servers/servers.ts";
 import { startList, startReplay } from "./answers.ts";
 import { besideDueOf } from "./beside_due.ts";
-import { startCommit, startReserve } from "./commit.ts";
+import { startCommit, startCommit256, startReserve } from "./commit.ts";
 import { startConsumeDrain } from "./consume.ts";
 import { startDue } from "./due.ts";
 import { startDueCrash } from "./due_crash.ts";
@@ -12,13 +12,15 @@ import { startBrokerExact, startDueExact } from "./due_exact.ts";
 import { makeWalFiles } from "./database.ts";
 import { startDeliver, startDeliverDrain } from "./deliver.ts";
 import { beforeFutureOf, fullOf, heldOf, hotOf, insteadOf, replicasOf } from "./growth.ts";
-import { startLatency } from "./latency.ts";
+import { startLatency, startLatencyAtHalf } from "./latency.ts";
 import { machineFacts } from "./machine.ts";
 import { plotOf } from "./plot.ts";
 import { startJoin, startPair } from "./join.ts";
 import { startMatchLatency } from "./match_latency.ts";
 import { startMe } from "./me.ts";
+import { startNotification } from "./notification.ts";
 import { startOrders, startOrdersBesideDead, startOrdersByKey } from "./orders.ts";
+import { startPipeline } from "./pipeline.ts";
 import { startProfile } from "./profile.ts";
 import { startReceive, startReceiveDrain } from "./receive.ts";
 import { startRelay } from "./relay.ts";
@@ -26,20 +28,22 @@ import { startRelayDrain } from "./relay_drain.ts";
 import { type Line, lineOf, type Round, tableOf } from "./report.ts";
 import { startSoak } from "./soak.ts";
 import { startSuspension } from "./suspension.ts";
-import { startSystem } from "./system.ts";
 import { startWebhookLatency } from "./webhook_latency.ts";
 import type { Bench, StartWork, Work } from "./work.ts";
 import { root } from "../root.ts";
 
 const works: Record<string, StartWork> = {
   commit: startCommit,
+  "commit-256": startCommit256,
   replay: startReplay,
   list: startList,
   relay: startRelay,
   receive: startReceive,
   deliver: startDeliver,
+  pipeline: startPipeline,
+  notification: startNotification,
   latency: startLatency,
-  system: startSystem,
+  "latency-half": startLatencyAtHalf,
   "relay-full": fullOf(startRelayDrain, "relay"),
   "receive-full": fullOf(startReceiveDrain, "receive"),
   "deliver-full": fullOf(startDeliverDrain, "deliver"),

@@ -1,33 +1,38 @@
-// The same work as a change over HTTP, done by one function inside PostgreSQL. It is the best that a
-// careful implementation with one commit per change could reach.
+// The same work as a change over HTTP, done by one function inside PostgreSQL.
 import { createHash } from "node:crypto";
-import pg from "pg";
 import { auditHash } from "../../entitlement/audit/hash.ts";
 import { lockNumber } from "../../shared/commands/locks.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { expectRows } from "./database.ts";
+import type { ServerFunction } from "./function_per_commit.ts";
 import { withClient } from "../servers/asking.ts";
 
-const insertAudit = `
-        insert into entitlement_audit
-          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
-           request_id, caller, detail, salt, previous_hash, previous_at, hash)
-        select *, ${auditHash("entry")}
-        from (
-          select event as audit_id, at as occurred_at, wanted_user as user_id,
-            wanted_sku as stock_keeping_unit, 'GRANT' as action, reason as source,
-            purchase as source_id, key as request_id, '' as caller,
-            jsonb_build_object('version', new_version, 'trace_id', trace) as detail,
-            gen_random_uuid() as salt, before.last_hash as previous_hash,
-            before.hashed_at as previous_at
-        ) as entry
-        returning entitlement_audit.hash into new_hash;`;
+export const changeFunction = functionNamed(
+  "bench_grant",
+  (columns) => `select *, ${auditHash("entry")} from (${columns}) as entry`,
+);
 
-export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
-  return withClient(database.ownerUrl, (owner) =>
-    owner.query(`
-      create function bench_grant(
+/** The same without the hash that protects the audit rows. */
+export const unsealedFunction = functionNamed(
+  "bench_grant_unsealed",
+  (columns) => `select *, ''::bytea as hash from (${columns}) as entry`,
+);
+
+type Seal = (columns: string) => string;
+
+function functionNamed(name: string, seal: Seal): ServerFunction {
+  return {
+    make: ({ ownerUrl }) => withClient(ownerUrl, (owner) => owner.query(definition(name, seal))),
+    call: `select ${name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    values,
+    assertDone,
+  };
+}
+
+function definition(name: string, seal: Seal): string {
+  return `
+      create function ${name}(
         wanted_user text, wanted_sku text, reason text, purchase text, key text, hash text,
         event uuid, trace text, parent text, key_lock bigint, entitlement_lock bigint
       ) returns text language plpgsql as $$
@@ -54,7 +59,11 @@ export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
         answer := json_build_object(
           'user_id', wanted_user, 'stock_keeping_unit', wanted_sku, 'status', 'ACTIVE',
           'version', new_version, 'updated_at', at_text)::text;
-        ${insertAudit}
+        insert into entitlement_audit
+          (audit_id, occurred_at, user_id, stock_keeping_unit, action, source, source_id,
+           request_id, caller, detail, salt, previous_hash, previous_at, hash)
+        ${seal(auditColumns)}
+        returning entitlement_audit.hash into new_hash;
         insert into entitlements as entitlement
           (user_id, stock_keeping_unit, status, granted_at, source, source_id, version, updated_at,
            last_hash, hashed_at)
@@ -82,27 +91,30 @@ export function makeChangeFunction(database: DatabaseUrls): Promise<unknown> {
           expires_at = excluded.expires_at
         where stored.expires_at <= now();
         return answer;
-      end $$`));
+      end $$`;
 }
 
-export function callChangeFunction(pool: pg.Pool, number: number): Promise<unknown> {
+const auditColumns = `
+          select event as audit_id, at as occurred_at, wanted_user as user_id,
+            wanted_sku as stock_keeping_unit, 'GRANT' as action, reason as source,
+            purchase as source_id, key as request_id, '' as caller,
+            jsonb_build_object('version', new_version, 'trace_id', trace) as detail,
+            gen_random_uuid() as salt, before.last_hash as previous_hash,
+            before.hashed_at as previous_at`;
+
+function values(number: number): string[] {
   const [user, sku, key] = [`user-${number}`, "premium", `key-${number}`];
   const purchase = `purchase-${number}`;
   const identity = JSON.stringify(["GRANT", user, sku, "purchase", purchase]);
   const hash = createHash("sha256").update(identity).digest("hex");
   const trace = hash.slice(0, 32);
-  return pool.query({
-    name: "bench_grant",
-    text: "select bench_grant($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-    values: [
-      ...[user, sku, "purchase", purchase, key, hash, uuidv7(), trace],
-      ...[`00-${trace}-${hash.slice(0, 16)}-01`, lockNumber(key), lockNumber(user + sku)],
-    ],
-  });
+  return [
+    ...[user, sku, "purchase", purchase, key, hash, uuidv7(), trace],
+    ...[`00-${trace}-${hash.slice(0, 16)}-01`, `${lockNumber(key)}`, `${lockNumber(user + sku)}`],
+  ];
 }
 
-/** Fails unless all tables contain exactly this many first changes. */
-export async function assertCommitted(database: DatabaseUrls, changes: number): Promise<void> {
+async function assertDone(database: DatabaseUrls, changes: number): Promise<void> {
   for (
     const from of [
       "entitlements where status = 'ACTIVE' and version = 1",

@@ -4,7 +4,7 @@ import { connectTo } from "../servers/nats_client.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { makeStream, publishEvents } from "./receive.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
-import { settingsOf } from "./both.ts";
+import { settingsOf, untilSent } from "./both.ts";
 import { countRows, withClient } from "../servers/asking.ts";
 
 export async function startConsumeDrain(
@@ -34,7 +34,7 @@ export async function startConsumeDrain(
       const sent = () => countRows(database.ownerUrl, "notifications where status = 'SENT'");
       const perSecond = await timed(events, async () => {
         await publishEvents(connection, stream.subjects[0], events);
-        while (await sent() < events) await new Promise((again) => setTimeout(again, 20));
+        await untilSent(database, events);
       });
       if (await sent() !== events) throw new Error("More were sent than published");
       return perSecond;

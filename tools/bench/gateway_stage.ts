@@ -11,7 +11,7 @@ export interface Person {
 }
 
 export interface GatewayStage extends AsyncDisposable {
-  accountUrl: string;
+  account: ServiceProcess;
   ownerUrl: string; // of the account service's database
   gateways: ServiceProcess[];
   people: Person[];
@@ -61,7 +61,7 @@ export async function startGatewayStage(
   for (const gateway of gateways) await untilNobodyIsAsked(gateway, all);
   const stack = started.move();
   return {
-    accountUrl: account.url,
+    account,
     ownerUrl: database.ownerUrl,
     gateways,
     people: all,

@@ -8,9 +8,11 @@ import { Wakeup } from "../../shared/process/signals.ts";
 import { makesChanges } from "../../shared/redis/confirmed.ts";
 import { RedisLink } from "../../shared/redis/redis_link.ts";
 import { runLoad } from "../load/sockets.ts";
+import { memoryOf } from "../servers/memory.ts";
 import { untilReady } from "../load/stage.ts";
 import { startService } from "../servers/service_process.ts";
 import { until } from "../servers/wait.ts";
+import { matchmakingSettings } from "./both.ts";
 import { type Bench, shared, timed, type Work } from "./work.ts";
 
 const mode = "casual";
@@ -26,19 +28,15 @@ const rules = {
 
 export async function startJoin({ servers, quick }: Bench): Promise<Work> {
   const count = quick ? 10_000 : 50_000;
-  const redis = databaseOf(servers.redis.url, 1);
   const service = await startService("matchmaking", {
-    REDIS_URL: redis,
-    NATS_URL: servers.nats.url,
-    MATCHMAKING_NATS_STREAM: "bench-join",
-    MATCHMAKING_NATS_SUBJECT: "bench.join",
+    ...matchmakingSettings(servers, "join", 1),
     MATCHMAKING_WORKER_ENABLED: "false",
     MATCHMAKING_TICKET_TTL: "1h",
   });
   await using started = new AsyncDisposableStack();
   started.defer(() => service.kill().then(() => {}));
   await untilReady(service);
-  const link = started.use(await openLink(redis));
+  const link = started.use(await openLink(databaseOf(servers.redis.url, 1)));
   const measure = async (work: () => Promise<number>) => {
     await link.redis.command(["FLUSHDB"]);
     const perSecond = await work();
@@ -48,14 +46,17 @@ export async function startJoin({ servers, quick }: Bench): Promise<Work> {
   const parts = started.move();
   return {
     unit: "joins/s",
-    atMost: {},
-    measure: async () => ({
-      figures: {},
-      perSecond: await measure(async () => {
+    atMost: { "matchmaking MiB": 160 },
+    measure: async () => {
+      const perSecond = await measure(async () => {
         const { seconds } = await runLoad(service.url, "join", { first: 0, count });
         return count / seconds;
-      }),
-    }),
+      });
+      return {
+        perSecond,
+        figures: { "matchmaking MiB": memoryOf(service.pid).peakMebibytes },
+      };
+    },
     limits: [{
       name: "the script alone",
       what: `EVALSHA of join, ${atOnce} at once over one connection`,

@@ -1,69 +1,77 @@
-// How long one change takes at a steady pace: from its commit to the PubAck, and to SENT.
+// How long one change takes at a steady pace, from its commit to the PubAck and to SENT: at 200/s, and
+// at half of what the services can do.
 import type pg from "pg";
-import { ensureStream } from "../../shared/nats/streams.ts";
 import { grant, toHttp } from "../load/change_request.ts";
 import type { HttpRequest } from "../load/http_request.ts";
-import { attempt } from "../load/repeating_client.ts";
-import { connectTo } from "../servers/nats_client.ts";
-import { startBoth } from "./both.ts";
-import type { DatabaseUrls } from "../load/stage.ts";
-import type { Bench, Work } from "./work.ts";
-import { countOf } from "./database.ts";
+import { runOpenLoop } from "../load/sockets.ts";
+import { startBoth, untilSent } from "./both.ts";
+import type { DatabaseUrls, Stage } from "../load/stage.ts";
+import { changeUntilSent } from "./pipeline.ts";
+import type { Bench, Sample, StartWork, Work } from "./work.ts";
 import { withClient } from "../servers/asking.ts";
+
+export const startLatency = latencyOf("latency", {
+  "PubAck p50 ms": 1,
+  "PubAck p99 ms": 4,
+  "SENT p50 ms": 3,
+  "SENT p99 ms": 6,
+});
+
+export const startLatencyAtHalf = latencyOf("latency_half", { "SENT p99 ms": 15 }, {
+  ofCapacity: 0.5,
+});
 
 const perSecond = 200;
 
-export async function startLatency({ servers, quick }: Bench): Promise<Work> {
-  const changes = perSecond * (quick ? 4 : 15);
-  const both = await startBoth(servers, "latency");
-  const { entitlement, notification } = both;
-  const { url } = both.one("entitlement");
-  const connection = await connectTo(servers.nats.url);
-  const alone = { name: "bench-publish-alone", subject: "bench.publish.alone" };
-  const manager = await connection.jetstreamManager();
-  await ensureStream(manager, {
-    name: alone.name,
-    subjects: [alone.subject],
-    duplicateWindowMs: 120_000,
-    replicas: 1,
-  });
-  let made = 0;
-  const measure = async () => {
-    const seconds = await changeAtPace({ changes, perSecond }, async (i) => {
-      const { answer, problem } = await attempt(url, changeOf(made + i));
-      if (answer?.status !== 200) throw new Error(`A change failed: ${problem}`);
-    });
-    made += changes;
-    await untilSent(notification, made);
-    const { acked, arrived } = await delaysOf(entitlement, notification, changes);
+/** With `ofCapacity` the pace is this share of the rate that was measured right before. */
+function latencyOf(
+  name: string,
+  atMost: Work["atMost"],
+  { ofCapacity }: { ofCapacity?: number } = {},
+): StartWork {
+  return async ({ servers, quick }: Bench) => {
+    const both = await startBoth(servers, name);
+    let made = 0;
+    const measure = async () => {
+      let pace = perSecond;
+      if (ofCapacity !== undefined) {
+        const flood = { first: made, count: quick ? 15_000 : 50_000 };
+        pace = Math.round((await changeUntilSent(both, flood)).perSecond * ofCapacity);
+        made += flood.count;
+      }
+      const changes = pace * (quick ? 4 : 15);
+      const sample = await measureAt(both, { perSecond: pace, first: made, changes });
+      made += changes;
+      return sample;
+    };
     return {
-      perSecond: changes / seconds,
-      figures: {
-        "PubAck p50 ms": acked.p50,
-        "PubAck p99 ms": acked.p99,
-        "SENT p50 ms": arrived.p50,
-        "SENT p99 ms": arrived.p99,
-      },
+      unit: "changes/s",
+      atMost,
+      measure,
+      limits: [],
+      [Symbol.asyncDispose]: () => both[Symbol.asyncDispose](),
     };
   };
+}
+
+async function measureAt(
+  both: Stage,
+  { perSecond, first, changes }: { perSecond: number; first: number; changes: number },
+): Promise<Sample> {
+  const load = { perSecond, seconds: changes / perSecond, first };
+  const arrivals = await runOpenLoop(both.one("entitlement").url, load);
+  const refused = arrivals.changes.find(({ status }) => status !== 200);
+  if (refused) throw new Error(`A change failed with ${refused.status}`);
+  await untilSent(both.notification, first + changes);
+  const { acked, sent, settled } = await delaysOf(both, changes);
   return {
-    unit: "changes/s",
-    atMost: { "PubAck p50 ms": 1, "PubAck p99 ms": 4, "SENT p50 ms": 3, "SENT p99 ms": 12 },
-    measure,
-    limits: [{
-      name: "publish",
-      what: "round trips of one message after the other",
-      target: 0,
-      measure: async () => {
-        const jetstream = connection.jetstream();
-        const from = performance.now();
-        for (let i = 0; i < perSecond; i++) await jetstream.publish(alone.subject, "");
-        return perSecond / (performance.now() - from) * 1_000;
-      },
-    }],
-    [Symbol.asyncDispose]: async () => {
-      await both[Symbol.asyncDispose]();
-      await connection.close();
+    perSecond: changes / arrivals.seconds,
+    figures: {
+      "PubAck p50 ms": acked.p50,
+      "PubAck p99 ms": acked.p99,
+      "SENT p50 ms": sent.p50,
+      "SENT p99 ms": sent.p99,
+      "settled p99 ms": settled.p99,
     },
   };
 }
@@ -91,39 +99,32 @@ export async function changeAtPace(
   return (performance.now() - from) / 1_000;
 }
 
-export async function untilSent(notification: DatabaseUrls, count: number): Promise<void> {
-  await withClient(notification.ownerUrl, async (owner) => {
-    while (await countOf(owner, "notifications where status = 'SENT'") < count) {
-      await new Promise((again) => setTimeout(again, 20));
-    }
-  });
-}
-
 interface Delays {
-  acked: { p50: number; p99: number };
-  arrived: { p50: number; p99: number };
+  acked: Percentiles;
+  sent: Percentiles;
+  settled: Percentiles; // until the transaction that says so is committed
 }
 
-// All times are from the clock of the server that has both databases.
-async function delaysOf(
-  entitlement: DatabaseUrls,
-  notification: DatabaseUrls,
+/** Of the newest changes, from the commit. All times are from the clock of the server that has both databases. */
+export async function delaysOf(
+  { entitlement, notification }: Pick<Stage, "entitlement" | "notification">,
   newest: number,
 ): Promise<Delays> {
   const published = await commitsOf(entitlement, newest);
-  const sent = await withClient(notification.ownerUrl, (owner) =>
+  const committedAt = new Map(published.map(({ event_id, committed }) => [event_id, committed]));
+  const delivered = await withClient(notification.ownerUrl, (owner) =>
     rowsOf(
       owner,
-      `select event_id, 0 as committed, extract(epoch from sent_at)::float8 * 1000 as reached
+      `select event_id, extract(epoch from sent_at)::float8 * 1000 as reached,
+         extract(epoch from pg_xact_commit_timestamp(xmin))::float8 * 1000 as committed
        from notifications order by occurred_at desc limit $1`,
       newest,
     ));
-  const committedAt = new Map(published.map(({ event_id, committed }) => [event_id, committed]));
+  const since = (event_id: string, at: number) => at - (committedAt.get(event_id) ?? NaN);
   return {
     acked: percentiles(published.map(({ committed, reached }) => reached - committed)),
-    arrived: percentiles(
-      sent.map(({ event_id, reached }) => reached - (committedAt.get(event_id) ?? NaN)),
-    ),
+    sent: percentiles(delivered.map(({ event_id, reached }) => since(event_id, reached))),
+    settled: percentiles(delivered.map(({ event_id, committed }) => since(event_id, committed))),
   };
 }
 
@@ -156,8 +157,18 @@ async function rowsOf(owner: pg.Client, text: string, newest: number): Promise<R
   return rows;
 }
 
-export function percentiles(delays: number[]): { p50: number; p99: number } {
-  return { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) };
+export interface Percentiles {
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+export function percentiles(delays: number[]): Percentiles {
+  return {
+    p50: percentile(delays, 0.5),
+    p99: percentile(delays, 0.99),
+    max: percentile(delays, 1),
+  };
 }
 
 /** The delay that this share of the delays does not exceed. Sorts them. */

@@ -4,7 +4,7 @@ import { withClient } from "../servers/asking.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { untilReady } from "../load/stage.ts";
 import { startService } from "../servers/service_process.ts";
-import { settingsOf } from "./both.ts";
+import { matchmakingSettings, settingsOf } from "./both.ts";
 import { changeAtPace as atPace, percentiles } from "./latency.ts";
 import type { Bench, Work } from "./work.ts";
 
@@ -29,12 +29,7 @@ export async function startMatchLatency({ servers, quick }: Bench): Promise<Work
     NOTIFICATION_MATCHMAKING_SUBJECT: subject,
   });
   started.defer(() => notification.kill().then(() => {}));
-  const matchmaking = await startService("matchmaking", {
-    REDIS_URL: new URL("/3", servers.redis.url).href,
-    NATS_URL: servers.nats.url,
-    MATCHMAKING_NATS_STREAM: stream,
-    MATCHMAKING_NATS_SUBJECT: subject,
-  });
+  const matchmaking = await startService("matchmaking", matchmakingSettings(servers, "matches", 3));
   started.defer(() => matchmaking.kill().then(() => {}));
   await untilReady(matchmaking);
   const { url } = matchmaking;

@@ -1,6 +1,7 @@
 // How many requests of people with sessions the gateway admits: /v1/me, compared with a handler that
 // returns a constant of the same length.
 import { runLoad } from "../load/sockets.ts";
+import { memoryOf } from "../servers/memory.ts";
 import { startConstant } from "./answers.ts";
 import { startGatewayStage } from "./gateway_stage.ts";
 import type { Bench, Work } from "./work.ts";
@@ -20,8 +21,14 @@ export async function startMe({ servers, quick }: Bench): Promise<Work> {
   const [gateway] = stage.gateways;
   return {
     unit: "answers/s",
-    atMost: {},
-    measure: async () => ({ perSecond: await measure(`${gateway?.url}`), figures: {} }),
+    atMost: { "gateway MiB": 160, "account MiB": 160 },
+    measure: async () => ({
+      perSecond: await measure(`${gateway?.url}`),
+      figures: {
+        "gateway MiB": memoryOf(gateway?.pid ?? NaN).peakMebibytes,
+        "account MiB": memoryOf(stage.account.pid).peakMebibytes,
+      },
+    }),
     limits: [{
       name: "a constant answer",
       what: "by Hono, of the same length, to the same requests",

@@ -11,6 +11,7 @@ import { ensureStream, type WantedStream } from "../../shared/nats/streams.ts";
 import { openPublisher } from "../../shared/outbox/publisher.ts";
 import { openDatabase } from "../../shared/postgres/postgres.ts";
 import { Handover } from "../../shared/queue/handover.ts";
+import { uuidv7 } from "../../shared/process/uuid.ts";
 import { connectTo } from "../servers/nats_client.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { makeDatabase } from "../servers/databases.ts";
@@ -130,16 +131,19 @@ export async function publishEvents(
 ): Promise<void> {
   const publisher = openPublisher(connection, "bench");
   const results = await Promise.all(Array.from({ length: events }, (_, i) => {
-    const id = crypto.randomUUID();
-    return publisher.publish({ id, subject, body: encodeEvent(id, grantOf(i)) });
+    const payload = payloadOf(i);
+    const id = payload.event_id;
+    return publisher.publish({ id, subject, body: encodeEvent(id, payload) });
   }));
   publisher.close();
   const lost = results.filter(({ kind }) => kind !== "acked").length;
   if (lost > 0) throw new Error(`The stream did not store ${lost} of ${events} messages`);
 }
 
-function grantOf(number: number): Record<string, unknown> {
+/** The content of a new event. */
+export function payloadOf(number: number): { event_id: string; [field: string]: unknown } {
   return {
+    event_id: uuidv7(),
     event_type: "EntitlementGranted",
     occurred_at: "2026-01-02T03:04:05.678Z",
     user_id: `user-${number}`,

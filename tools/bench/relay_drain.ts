@@ -2,7 +2,8 @@
 // PUBLISHED.
 import type pg from "pg";
 import type { JetStreamManager } from "nats";
-import { startService } from "../servers/service_process.ts";
+import type { Servers } from "../servers/servers.ts";
+import { type ServiceProcess, startService } from "../servers/service_process.ts";
 import { withClient } from "../servers/asking.ts";
 import { makeDatabase } from "../servers/databases.ts";
 import { connectTo } from "../servers/nats_client.ts";
@@ -10,16 +11,20 @@ import { until } from "../servers/wait.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { settingsOf } from "./both.ts";
 import { expectRows, hasRow, uuidOfRow } from "./database.ts";
+import { withUse } from "./usage.ts";
 import { type Bench, type Drain, type DrainOptions, itemsOfDrain, timed } from "./work.ts";
 
-export const batchSize = 200; // the service's own default
+export interface RelayDrain extends Drain {
+  /** The processor time per event of the last run, in µs; of the services that of the first. */
+  use(): Record<string, number>;
+}
 
 export async function startRelayDrain(
   bench: Bench,
   options: DrainOptions,
-): Promise<Drain> {
+): Promise<RelayDrain> {
   const { name, finished = 0, replicas = 1, items = itemsOfDrain(bench), wiped = false } = options;
-  const { pollInterval = "10ms" } = options; // only until the relay has found the first events
+  const { batchSize, pollInterval = "10ms" } = options; // only until the relay has found the first events
   const { servers } = bench;
   const database = await makeDatabase(servers.postgres, "entitlement", `bench_${name}`);
   await withClient(database.ownerUrl, (owner) => addFinished(owner, finished));
@@ -28,7 +33,7 @@ export async function startRelayDrain(
   const stream = `bench-${name}`;
   const settings = {
     ...settingsOf("entitlement", servers, database, name),
-    ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}`,
+    ...(batchSize ? { ENTITLEMENT_OUTBOX_BATCH_SIZE: `${batchSize}` } : {}),
     ENTITLEMENT_OUTBOX_POLL_INTERVAL: pollInterval,
     ENTITLEMENT_RETENTION_ENABLED: "false",
   };
@@ -37,10 +42,14 @@ export async function startRelayDrain(
   let services = await start();
   const stop = () => Promise.all(services.map((service) => service.stop()));
   let published = 0;
+  let lastUse: Record<string, number> = {};
 
   async function drainSeeded(owner: pg.Client, keys: number): Promise<number> {
     await seed(owner, items, { keys, keepOthers: finished > 0 });
-    return await timed(items, () => drained(owner));
+    const drain = () => timed(items, () => drained(owner));
+    const { result, use } = await withUse(pidsOf(servers, services), items, drain);
+    lastUse = use;
+    return result;
   }
 
   // The stream is deleted while no relay runs; so the first thing that a relay does is to find out
@@ -58,6 +67,7 @@ export async function startRelayDrain(
   return {
     database,
     items,
+    use: () => lastUse,
     run: async (keys = items) => {
       const stored = wiped ? 0 : await storedIn(manager, stream);
       const perSecond = await withClient(
@@ -75,6 +85,11 @@ export async function startRelayDrain(
       await connection.close();
     },
   };
+}
+
+function pidsOf({ postgres, nats }: Servers, [service]: ServiceProcess[]): Record<string, number> {
+  const pids = { PostgreSQL: postgres.pid, "nats-server": nats.pid };
+  return service ? { ...pids, entitlement: service.pid } : pids;
 }
 
 interface Seed {

@@ -49,7 +49,7 @@ export function lineOf(name: string, { unit, limits, atMost }: Work, rounds: Rou
   };
 }
 
-function spread(values: number[]): Spread {
+export function spread(values: number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
   const [low = NaN, high = NaN] = [sorted[Math.floor(middle)], sorted[Math.ceil(middle)]];
@@ -65,7 +65,7 @@ export function tableOf(lines: Line[]): string {
       rate(limit.perSecond.median),
       range(limit.perSecond, rate),
       `${fine(limit.ratio.median)} × (${range(limit.ratio, fine)})`,
-      `≥ ${limit.target} × ${verdict(limit.met)}`,
+      limit.target > 0 ? `≥ ${limit.target} × ${verdict(limit.met)}` : "",
     ]),
     ...Object.entries(figures).map(([figure, found]) => [
       "",
@@ -76,14 +76,17 @@ export function tableOf(lines: Line[]): string {
       found.atMost === undefined ? "" : `≤ ${found.atMost} ${verdict(found.met)}`,
     ]),
   ]);
-  const all = [["work", "figure", "median", "spread", "work ÷ limit", "target"], ...rows];
-  const widths = all[0]?.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0))) ?? [];
-  return all.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ").trimEnd())
+  return aligned([["work", "figure", "median", "spread", "work ÷ limit", "target"], ...rows]);
+}
+
+export function aligned(rows: string[][]): string {
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
+  return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ").trimEnd())
     .join("\n");
 }
 
-const rate = (value: number) => Math.round(value).toLocaleString("en");
-const fine = (value: number) => value.toFixed(2);
-const range = ({ min, max }: Spread, show: (value: number) => string) =>
+export const rate = (value: number): string => Math.round(value).toLocaleString("en");
+export const fine = (value: number): string => value.toFixed(2);
+export const range = ({ min, max }: Spread, show: (value: number) => string): string =>
   `${show(min)} to ${show(max)}`;
 const verdict = (met: boolean | undefined) => met ? "met" : "MISSED";

@@ -1,6 +1,5 @@
 // The same work as a reservation over HTTP, done by one function inside PostgreSQL.
 import { createHash } from "node:crypto";
-import type pg from "pg";
 import { lockNumber } from "../../shared/commands/locks.ts";
 import { utc } from "../../shared/postgres/postgres.ts";
 import { uuidv7 } from "../../shared/process/uuid.ts";
@@ -8,10 +7,18 @@ import { withClient } from "../servers/asking.ts";
 import { inOneYear } from "../load/sockets.ts";
 import type { DatabaseUrls } from "../load/stage.ts";
 import { expectRows } from "./database.ts";
+import type { ServerFunction } from "./function_per_commit.ts";
 
 const executeAt = inOneYear();
 
-export function makeReserveFunction(database: DatabaseUrls): Promise<unknown> {
+export const reserveFunction: ServerFunction = {
+  make: makeFunction,
+  call: "select bench_reserve($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+  values,
+  assertDone,
+};
+
+function makeFunction(database: DatabaseUrls): Promise<unknown> {
   return withClient(database.ownerUrl, (owner) =>
     owner.query(`
       create function bench_reserve(
@@ -52,23 +59,18 @@ export function makeReserveFunction(database: DatabaseUrls): Promise<unknown> {
       end $$`));
 }
 
-export function callReserveFunction(pool: pg.Pool, number: number): Promise<unknown> {
+function values(number: number): string[] {
   const [user, key] = [`user-${number}`, `key-${number}`];
   const identity = JSON.stringify(["RESERVE POINTS", user, "points", 10, executeAt]);
   const hash = createHash("sha256").update(identity).digest("hex");
   const trace = hash.slice(0, 32);
-  return pool.query({
-    name: "bench_reserve",
-    text: "select bench_reserve($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-    values: [
-      ...[user, 10, executeAt, key, hash, uuidv7(), trace],
-      ...[`00-${trace}-${hash.slice(0, 16)}-01`, lockNumber(key)],
-    ],
-  });
+  return [
+    ...[user, "10", executeAt, key, hash, uuidv7(), trace],
+    ...[`00-${trace}-${hash.slice(0, 16)}-01`, `${lockNumber(key)}`],
+  ];
 }
 
-/** Fails unless so many are reserved, and have an answer. */
-export async function assertReserved(database: DatabaseUrls, reserved: number): Promise<void> {
+async function assertDone(database: DatabaseUrls, reserved: number): Promise<void> {
   for (
     const from of [
       "point_reservations where status = 'PENDING' and point_amount = 10",

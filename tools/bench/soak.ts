@@ -1,9 +1,9 @@
 // Ten minutes at a steady pace through both services: not even one of 60,000 events may be late. A
 // stall of a protocol delays only single events, which a shorter bench would miss.
 import type { DatabaseUrls, Stage } from "../load/stage.ts";
-import { startBoth } from "./both.ts";
+import { startBoth, untilSent } from "./both.ts";
 import { RepeatingClient } from "../load/repeating_client.ts";
-import { changeAtPace, changeOf, percentile, untilSent } from "./latency.ts";
+import { changeAtPace, changeOf, percentile } from "./latency.ts";
 import type { Bench, Work } from "./work.ts";
 import { withClient } from "../servers/asking.ts";
 

@@ -37,7 +37,7 @@ export async function startSuspension({ servers }: Bench): Promise<Work> {
 }
 
 async function suspend(
-  { accountUrl, ownerUrl, gateways }: GatewayStage,
+  { account, ownerUrl, gateways }: GatewayStage,
   person: Person,
 ): Promise<{ lastMs: number; rate: number }> {
   const admitted = [0, 0]; // when each replica answered the last 200, by the clock of the machine
@@ -52,7 +52,7 @@ async function suspend(
   const requests = perSecond; // for a second, in the middle of which the person is suspended
   const answered = atPace({ changes: requests, perSecond }, ask);
   await new Promise((half) => setTimeout(half, 400));
-  const answer = await fetch(`${accountUrl}/v1/users/${person.userId}:suspend`, {
+  const answer = await fetch(`${account.url}/v1/users/${person.userId}:suspend`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ reason: "bench" }),

@@ -48,6 +48,7 @@ export interface DrainOptions {
   replicas?: number;
   items?: number;
   pollInterval?: string;
+  batchSize?: number; // absent: the service's own default
   wiped?: boolean; // the backlog is what a stream has lost that stored all of it
 }
 

@@ -1,10 +1,18 @@
-// The load over sockets, in a process of its own. It shares the machine with the services, so it
-// does little work: it writes prepared bytes and reads little of an answer. A closed loop sends the
-// next request when one is answered; an open loop sends by the clock, like customers who don't know
-// each other. Arguments: url, and the loop as JSON. Prints one line of JSON.
+// Load over HTTP, in a process of its own. A closed loop sends the next request when one is answered;
+// an open loop sends by the clock, like customers who don't know each other.
 import { fileURLToPath } from "node:url";
 import { grant, toHttp } from "./change_request.ts";
+import {
+  closedLoop,
+  type Connection,
+  type LoadResult,
+  textOf,
+  type Times,
+  timesOfAll,
+} from "./closed_loop.ts";
+import { connectToHttp, statusOf } from "./http_connection.ts";
 import { command, type HttpRequest, toBytes } from "./http_request.ts";
+import { answerCaller, inOwnProcess } from "./own_process.ts";
 
 // What a load asks for as request number `number`.
 const kinds = {
@@ -27,11 +35,7 @@ interface ClosedLoop extends Callers {
   kind: LoadKind;
   first: number; // the number of the first request
   count: number;
-}
-
-export interface LoadResult {
-  seconds: number;
-  latenciesMs: Times;
+  connections?: number; // absent: 64
 }
 
 interface OpenLoop {
@@ -53,81 +57,52 @@ export interface Arrivals {
   seconds: number; // until all were sent: more than asked for if the load itself is too slow
 }
 
-export interface Times {
-  count: number;
-  p50: number;
-  p99: number;
-  max: number;
-}
-
 /** Fails unless every answer is a 200 or 202. */
 export function runLoad(
   url: string,
   kind: LoadKind,
   options: Omit<ClosedLoop, "kind">,
 ): Promise<LoadResult> {
-  return inOwnProcess(url, { kind, ...options });
+  return run({ url, loop: { kind, ...options } });
 }
 
 export function runOpenLoop(url: string, options: OpenLoop): Promise<Arrivals> {
-  return inOwnProcess(url, options);
+  return run({ url, loop: options });
 }
 
 export function timesOf({ changes }: Arrivals, status: number): Times {
   return timesOfAll(changes.filter((change) => change.status === status).map(({ ms }) => ms));
 }
 
-function timesOfAll(times: number[]): Times {
-  times.sort((a, b) => a - b);
-  const at = (share: number) => times[Math.floor((times.length - 1) * share)] ?? 0;
-  return { count: times.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+interface Input {
+  url: string;
+  loop: ClosedLoop | OpenLoop;
 }
 
-async function inOwnProcess<Result>(url: string, loop: ClosedLoop | OpenLoop): Promise<Result> {
-  const { success, stdout } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["run", "--cached-only", `--allow-net=${new URL(url).host}`],
-      ...[fileURLToPath(import.meta.url), url, JSON.stringify(loop)],
-    ],
-    stderr: "inherit",
-  }).output();
-  if (!success) throw new Error(`The load on ${url} failed; its error is above`);
-  return JSON.parse(new TextDecoder().decode(stdout));
+function run<Result>(input: Input): Promise<Result> {
+  return inOwnProcess(fileURLToPath(import.meta.url), new URL(input.url).host, input);
 }
 
-const closedConnections = 64;
-
-async function closedLoop(url: URL, { kind, first, count, ...callers }: ClosedLoop) {
+async function runClosed(url: URL, loop: ClosedLoop): Promise<LoadResult> {
+  const { kind, first, count, connections = 64, ...callers } = loop;
   const requests = Array.from(
     { length: count },
     (_, i) => toBytes(url.host, kinds[kind](first + i, callers)),
   );
-  const connections = await Promise.all(
-    Array.from({ length: closedConnections }, () => connect(url)),
-  );
-  const latencies = new Array<number>(count).fill(0);
-  let next = 0;
-  const send = async ({ ask, close }: Connection) => {
-    while (next < count) {
-      const index = next++;
-      const from = performance.now();
-      const answer = await ask(requests[index] as Uint8Array);
-      latencies[index] = performance.now() - from;
-      if (![200, 202].includes(statusOf(answer))) throw new Error(`Not accepted: ${answer}`);
-    }
-    close();
-  };
-  const from = performance.now();
-  await Promise.all(connections.map(send));
-  const seconds = (performance.now() - from) / 1_000;
-  return { seconds, latenciesMs: timesOfAll(latencies) };
+  const open = await Promise.all(Array.from({ length: connections }, () => connectToHttp(url)));
+  return await closedLoop(open, requests, isAccepted);
+}
+
+function isAccepted(answer: Uint8Array): boolean {
+  const status = statusOf(answer);
+  return status === 200 || status === 202;
 }
 
 const tickMs = 2;
 const patienceMs = 60_000;
 const maxConnections = 4_000; // as many as a proxy in front might hold
 
-async function openLoop(url: URL, { perSecond, seconds, first }: OpenLoop): Promise<Arrivals> {
+async function runOpen(url: URL, { perSecond, seconds, first }: OpenLoop): Promise<Arrivals> {
   const count = Math.round(perSecond * seconds);
   const changes: Arrival[] = [];
   let withoutRetryAfter = 0;
@@ -140,11 +115,12 @@ async function openLoop(url: URL, { perSecond, seconds, first }: OpenLoop): Prom
     try {
       if (!connection) {
         open++;
-        connection = await connect(url);
+        connection = await connectToHttp(url);
       }
       const answer = await connection.ask(toBytes(url.host, changeOf(number)));
       change.status = statusOf(answer);
-      if (change.status === 503 && !/\r\nretry-after: *\d/i.test(answer)) withoutRetryAfter++;
+      const isTold = change.status !== 503 || /\r\nretry-after: *\d/i.test(textOf(answer));
+      if (!isTold) withoutRetryAfter++;
       idle.push(connection);
     } catch {
       open--;
@@ -166,39 +142,6 @@ async function openLoop(url: URL, { perSecond, seconds, first }: OpenLoop): Prom
   const sent = (performance.now() - from) / 1_000;
   await Promise.race([Promise.all(answers), new Promise((over) => setTimeout(over, patienceMs))]);
   return { changes, withoutRetryAfter, seconds: sent };
-}
-
-interface Connection {
-  /** The whole answer, as text. */
-  ask(request: Uint8Array): Promise<string>;
-  close(): void;
-}
-
-const decoder = new TextDecoder("latin1");
-
-async function connect({ hostname, port }: URL): Promise<Connection> {
-  const socket = await Deno.connect({ hostname, port: Number(port) });
-  socket.setNoDelay();
-  const buffer = new Uint8Array(4_096); // more than any answer here
-  const ask = async (request: Uint8Array) => {
-    for (let written = 0; written < request.length;) {
-      written += await socket.write(request.subarray(written));
-    }
-    for (let size = 0;;) {
-      const read = await socket.read(buffer.subarray(size));
-      if (!read) throw new Error("The service closed the connection");
-      size += read;
-      const text = decoder.decode(buffer.subarray(0, size));
-      const end = text.indexOf("\r\n\r\n");
-      const length = Number(/content-length: *(\d+)/i.exec(text)?.[1]);
-      if (end >= 0 && size >= end + 4 + length) return text;
-    }
-  };
-  return { ask, close: () => socket.close() };
-}
-
-function statusOf(answer: string): number {
-  return Number(answer.slice(9, 12));
 }
 
 /** Each change is of a new user; with `users`, this many users get one entitlement after another. */
@@ -237,9 +180,7 @@ export function inOneYear(): string {
 }
 
 if (import.meta.main) {
-  const [url = "", options = ""] = Deno.args;
-  const loop: ClosedLoop | OpenLoop = JSON.parse(options);
-  const load = "kind" in loop ? closedLoop(new URL(url), loop) : openLoop(new URL(url), loop);
-  console.log(JSON.stringify(await load));
-  Deno.exit(0); // without waiting for what is still unanswered
+  await answerCaller(({ url, loop }: Input) =>
+    "kind" in loop ? runClosed(new URL(url), loop) : runOpen(new URL(url), loop)
+  );
 }

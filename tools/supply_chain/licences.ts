@@ -8,7 +8,7 @@ const page = pathOf("docs/licences.md");
 /** Each of these allows shipping and running Kenri without publishing anything. */
 export const allowed = [
   ...["MIT", "ISC", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BlueOak-1.0.0"],
-  ...["Unlicense", "CC0-1.0"],
+  ...["Unlicense", "CC0-1.0", "0BSD", "Python-2.0"],
 ];
 
 /** Each part of "(A AND B)" has to be allowed, and one of "(A OR B)". */

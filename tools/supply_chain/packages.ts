@@ -27,7 +27,9 @@ interface LockedPackage {
 /** The lock files of the product with its tests, and of tools with packages of their own. */
 export const lockFiles = [
   "deno.lock",
-  ...["docker", "issuer/provider", "kubernetes"].map((folder) => `tools/${folder}/deno.lock`),
+  ...["docker", "issuer/provider", "kubernetes", "peers/libraries"].map((folder) =>
+    `tools/${folder}/deno.lock`
+  ),
 ];
 
 const root = new URL("../../", import.meta.url);
