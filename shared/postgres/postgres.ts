@@ -74,14 +74,15 @@ export async function query<Row extends pg.QueryResultRow>(
     : { text: statement, values: given };
   let name = names.get(text);
   if (!name) names.set(text, name = `kenri_${names.size + 1}`);
-  if (on instanceof pg.Client) writeTogether(on);
+  writeTogether(on);
   return (await on.query<Row>({ name, text, values })).rows;
 }
 
 // Statements that are sent in the same turn of the event loop leave in one write. The driver writes
 // each by itself, and a write costs as much as the work for two changes.
-function writeTogether(client: pg.Client): void {
-  const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection;
+function writeTogether(on: Database | Transaction): void {
+  if (!(on instanceof pg.Client)) return;
+  const { stream } = (on as unknown as { connection: { stream: Duplex } }).connection;
   if (stream.writableCorked > 0) return;
   stream.cork();
   queueMicrotask(() => stream.uncork());
