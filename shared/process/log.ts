@@ -59,7 +59,11 @@ let lines = "";
 function writeLines(): void {
   let bytes = encoder.encode(lines);
   lines = "";
-  while (bytes.length > 0) bytes = bytes.subarray(Deno.stdout.writeSync(bytes));
+  try {
+    while (bytes.length > 0) bytes = bytes.subarray(Deno.stdout.writeSync(bytes));
+  } catch {
+    // Nobody reads the log any more. To report that would be a line of the log, without end.
+  }
 }
 
 // An error that nobody catches, and Deno.exit, end the process within the turn.

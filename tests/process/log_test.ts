@@ -101,3 +101,20 @@ Deno.test("no line of the log can control a terminal, and each contains its whol
   assert.equal(text, written);
   assert.ok(message.includes(text) || message.includes(JSON.stringify(text)), message);
 });
+
+Deno.test("a service goes on when nobody reads its log any more", async () => {
+  const log = new URL("../../shared/process/log.ts", import.meta.url).href;
+  const program = `
+    import { startLog } from ${JSON.stringify(log)};
+    const log = startLog("test");
+    let lines = 0;
+    setInterval(() => ++lines > 50 ? Deno.exit(3) : log.info("Line {lines}", { lines }), 10);
+  `;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-lock", program],
+    cwd: root,
+    stdout: "piped",
+  }).spawn();
+  await child.stdout.cancel();
+  assert.equal((await child.status).code, 3);
+});
