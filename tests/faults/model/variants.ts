@@ -112,7 +112,7 @@ export const variants: Variant[] = [
     name: "processed_events and the notification are two transactions",
     scope: received,
     rewrite: (text, killed) =>
-      killed ? text.replace(/\) as lease( on true)?/, "$& where false") : text,
+      killed ? text.replace(/\) as lease( on true)?$/m, "$& where false") : text,
     breaks: rules.onceEach,
   },
   {
