@@ -43,29 +43,21 @@ export class EventStore<Event extends InboxEvent> {
   }
 
   /** Returns whether the event is new. Rejects if the database refuses it, or when the service stops. */
-  store(event: Event): Promise<boolean> {
-    return this.#batch.add(event).then((isNew) => {
-      this.#noteAvailable();
-      return isNew;
-    }, (error) => this.#storeAgain(event, error));
-  }
-
-  async #storeAgain(event: Event, error: unknown): Promise<boolean> {
+  async store(event: Event): Promise<boolean> {
     for (;;) {
-      if (!isOutage(error)) {
-        this.#noteAvailable();
-        throw error;
-      }
-      this.#isAvailable = false;
-      this.#outage.fails("database", error);
-      if (this.#abandon.aborted) throw error;
-      await pause(retryMs, this.#abandon);
       try {
         const isNew = await this.#batch.add(event);
         this.#noteAvailable();
         return isNew;
-      } catch (again) {
-        error = again;
+      } catch (error) {
+        if (!isOutage(error)) {
+          this.#noteAvailable();
+          throw error;
+        }
+        this.#isAvailable = false;
+        this.#outage.fails("database", error);
+        if (this.#abandon.aborted) throw error;
+        await pause(retryMs, this.#abandon);
       }
     }
   }

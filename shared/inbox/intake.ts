@@ -98,17 +98,22 @@ export class Intake<Event extends InboxEvent> {
       event = this.#inbox.decode(message);
       if (tracing) Object.assign(event, { traceparent: message.header("traceparent") });
     } catch (error) {
-      this.#refuse(message, error);
-      return this.#drop(message);
+      return this.#refuse(message, error);
     }
-    this.#store.store(event).then((isNew) => {
+    this.#store.store(event).then(
+      (isNew) => this.#accept(message, isNew),
+      (error) => this.#refuse(message, error),
+    );
+  }
+
+  #accept(message: Pulled, isNew: boolean): void {
+    try {
       message.ack();
       this.#inbox.counts[isNew ? "handled" : "duplicate"].inc();
       this.#drop(message);
-    }, (error) => {
+    } catch (error) { // the connection is closed
       this.#refuse(message, error);
-      this.#drop(message);
-    });
+    }
   }
 
   #drop(message: Pulled): void {
@@ -118,6 +123,7 @@ export class Intake<Event extends InboxEvent> {
   }
 
   #refuse(message: Pulled, error: unknown): void {
+    this.#drop(message);
     const { counts } = this.#inbox;
     const { sequence } = message;
     const about = { event_id: message.header("Nats-Msg-Id"), trace_id: message.header("trace_id") };
