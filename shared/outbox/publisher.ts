@@ -41,27 +41,21 @@ export function openPublisher(connection: NatsConnection, service: string): Publ
       subscription.unsubscribe();
       inFlight.failAll("The publisher was closed");
     },
-    publish: (message) => inFlight.isFull ? publishLater(message) : publish(message),
+    async publish({ id, subject, headers = {}, body }) {
+      while (inFlight.isFull) await inFlight.capacity();
+      const { token, result } = inFlight.begin();
+      try {
+        const natsHeaders = createHeaders();
+        natsHeaders.set("Nats-Msg-Id", id);
+        for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
+        connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
+      } catch (error) {
+        const kind = isClosed(connection) ? "unavailable" : "refused";
+        inFlight.finish(token, { kind, error: reasonOf(error) });
+      }
+      return result;
+    },
   };
-
-  async function publishLater(message: EventMessage): Promise<PublishResult> {
-    while (inFlight.isFull) await inFlight.capacity();
-    return await publish(message);
-  }
-
-  function publish({ id, subject, headers = {}, body }: EventMessage): Promise<PublishResult> {
-    const { token, result } = inFlight.begin();
-    try {
-      const natsHeaders = createHeaders();
-      natsHeaders.set("Nats-Msg-Id", id);
-      for (const name in headers) natsHeaders.set(name, headers[name] as string);
-      connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
-    } catch (error) {
-      const kind = isClosed(connection) ? "unavailable" : "refused";
-      inFlight.finish(token, { kind, error: reasonOf(error) });
-    }
-    return result;
-  }
 }
 
 interface Pending {

@@ -96,13 +96,7 @@ async function relayRound<Row extends EventRow>(
   const { source, generation } = round;
   const { stream, types } = options;
   const publisher = openPublisher(connection, parts.link.name);
-  const publishing: Publishing = {
-    publisher,
-    types,
-    generation,
-    waits: waitsFor(stream, refused, parts.log),
-    observeOutage: () => parts.observeOutage?.(),
-  };
+  const publishing = { publisher, types, generation, waits: waitsFor(stream, refused, parts.log) };
   const streamChanged = new AbortController();
   const until = AbortSignal.any([signal, streamChanged.signal]);
   const worker = new Worker<Row, Published>(
@@ -110,7 +104,11 @@ async function relayRound<Row extends EventRow>(
       name: "relay",
       ...options,
       claim: (limit, context) => source.claim(limit, context),
-      work: (row, traceparent) => publishRow(publishing, row, traceparent),
+      work: async (row, traceparent) => {
+        const outcome = await publishRow(publishing, row, traceparent);
+        if (outcome.kind === "unavailable") parts.observeOutage?.();
+        return outcome;
+      },
       settle: (settled) => source.settle(settled),
       extend: (rows) => source.extend(rows),
       stepOf: ({ content }) => ({
@@ -136,11 +134,10 @@ interface Publishing {
   types: EventTypes;
   generation: number;
   waits(subject: string): boolean;
-  observeOutage(): void;
 }
 
 async function publishRow(
-  { publisher, types, generation, waits, observeOutage }: Publishing,
+  { publisher, types, generation, waits }: Publishing,
   row: EventRow,
   traceparent?: string,
 ): Promise<Outcome<Published>> {
@@ -168,7 +165,6 @@ async function publishRow(
     case "refused":
       return { kind: "retry", error: result.error };
     case "unavailable":
-      observeOutage();
       return result;
   }
 }
