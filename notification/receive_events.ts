@@ -1,4 +1,5 @@
 import type { NewLease, Written } from "@kenri/shared/queue/handover.ts";
+import { leasedRow } from "@kenri/shared/queue/leased_row.ts";
 import { leaseColumns, leaseValues } from "@kenri/shared/queue/new_lease.ts";
 import { listOf, nothing, sql } from "@kenri/shared/postgres/sql.ts";
 import { type Database, query, type Session } from "@kenri/shared/postgres/postgres.ts";
@@ -11,7 +12,7 @@ import {
   fansOut,
   unlessEndpoints,
 } from "./endpoints/fan_out.ts";
-import { type NotificationRow, notifications } from "./deliveries.ts";
+import { type NotificationContent, type NotificationRow, notifications } from "./deliveries.ts";
 import type { Notification } from "./notification.ts";
 
 export interface ReceiveOptions {
@@ -87,19 +88,13 @@ function rowOf(
   { claimedAt, lastLocked }: { claimedAt: number; lastLocked: number },
 ): NotificationRow {
   const { event_id, user_id, aggregate_key, type, occurred_at, payload, traceparent } = event;
-  return {
-    id: event_id,
-    key: aggregate_key,
-    token,
-    attempts: 0,
-    takenOver: false,
-    claimedAt,
-    content: {
-      ...{ event_id, user_id, type, payload },
-      traceparent: traceparent ?? null,
-      age_seconds: lastLocked - Date.parse(occurred_at) / 1_000,
-    },
+  const row = {
+    ...{ id: event_id, aggregate_key, attempt_count: 0, taken_over: false },
+    ...{ event_id, user_id, type, payload },
+    traceparent: traceparent ?? null,
+    age_seconds: lastLocked - Date.parse(occurred_at) / 1_000,
   };
+  return leasedRow<NotificationContent>(row, token, claimedAt);
 }
 
 // Replicas share the stream, so version 2 may be stored before version 1. It then waits for its

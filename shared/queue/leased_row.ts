@@ -23,6 +23,7 @@ export interface ReturnedRow {
 export function leasedRow<Content>(
   row: ReturnedRow & Content,
   token: string,
+  claimedAt = performance.now(),
 ): LeasedRow<Content> {
   return {
     id: row.id,
@@ -31,7 +32,7 @@ export function leasedRow<Content>(
     ...(row.lane === undefined ? {} : { lane: row.lane }),
     attempts: row.attempt_count,
     takenOver: row.taken_over,
-    claimedAt: performance.now(),
+    claimedAt,
     content: row,
   };
 }
