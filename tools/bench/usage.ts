@@ -4,7 +4,7 @@ import { withClient } from "../servers/asking.ts";
 const idleMs = 10_000;
 const ticksPerSecond = 100;
 
-/** Processor time of a service that has nothing to do, and its transactions if it has a database. */
+/** What a service uses while it has nothing to do: processor time, and queries if it has a database. */
 export async function idleUse(
   name: string,
   pid: number,

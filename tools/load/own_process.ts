@@ -1,4 +1,4 @@
-// Load runs in a process of its own, so that it doesn't wait for whoever measures it.
+// The load runs in a process of its own. In the measuring process it would have to wait for other work.
 
 /** Runs the script, which reads the input as JSON and prints the result as JSON. */
 export async function inOwnProcess<Result>(

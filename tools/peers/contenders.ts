@@ -1,5 +1,5 @@
-// Whoever publishes waiting events: our relay, the libraries, and loops written by hand. Each measurement
-// checks the messages of the stream.
+// What is compared: our relay, the libraries and the loops written by hand. Each publishes waiting events,
+// and each measurement checks the messages of the stream.
 import type pg from "pg";
 import { DeliverPolicy, type NatsConnection } from "nats";
 import { decodeEvent } from "../../proto/entitlement/decode.ts";

@@ -25,7 +25,8 @@ export const pgBoss: Library = {
     await boss.stop();
   },
 
-  // Jobs of one key that are added together run in the order of their ids. Those of events grow.
+  // pg-boss runs the jobs of one key in the order of their ids if they were added together. A later
+  // event has a greater id.
   async fill(client, events, task) {
     const db = {
       executeSql: (text: string, values?: unknown[]) => client.query(text, values),

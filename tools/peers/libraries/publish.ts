@@ -1,8 +1,9 @@
 // The messages that the relay makes of the same rows, published by the usual client or by the relay's.
-import { connect, headers } from "nats";
+import { headers } from "nats";
 import { encodeEvent } from "../../../proto/entitlement/encode.ts";
 import { type EventType, toMessage } from "../../../shared/outbox/event_types.ts";
 import { openPublisher } from "../../../shared/outbox/publisher.ts";
+import { connectTo } from "../../servers/nats_client.ts";
 import type { Publish } from "./library.ts";
 
 export interface Publishing {
@@ -15,12 +16,7 @@ export async function openPublishing(
   subject: string,
   isLean: boolean,
 ): Promise<Publishing> {
-  const { host, username, password } = new URL(natsUrl);
-  const connection = await connect({
-    servers: host,
-    user: decodeURIComponent(username),
-    pass: decodeURIComponent(password),
-  });
+  const connection = await connectTo(natsUrl);
   const type: EventType = {
     subject,
     encode: (id, payload) => ({ body: encodeEvent(id, payload) }),
