@@ -41,13 +41,10 @@ export interface LogoutParts {
 export function logout({ account, known, cookies }: LogoutParts): Handler {
   return async (context) => {
     const { all } = valid(requestSchema.safeParse(context.req.query()));
-    const { session, state } = visitorOf(context);
+    const { session } = visitorOf(context);
     if (all === "true") {
       await account.endSessions(session.userId);
-      // If the users were forgotten meanwhile, this one is asked for.
-      if (known.stateOf(session.userId)) {
-        known.learn(session.userId, { ...state, epoch: session.epoch + 1 });
-      }
+      known.endEarlier(session.userId, session.epoch + 1);
     } else {
       await account.endSession(session);
       known.end(session.sessionId, session.expiresAtMs);

@@ -4,12 +4,19 @@ import type { Session } from "./session.ts";
 // What this replica knows of accounts and of sessions that ended. Each of it replaces what is older,
 // in whatever order it arrives: a status and roles have a version, an epoch only grows, and a session
 // that ended stays ended.
+//
+// The status of a user is known once the account service has told it; events keep it up to date. An
+// event alone does not tell it: a stream that was made anew gets old events again.
 
 export interface AccountState {
   version: number;
   status: string;
   roles: string[];
   epoch: number;
+}
+
+interface KnownState extends AccountState {
+  wasTold: boolean; // by the account service
 }
 
 export type Standing = "valid" | "ended" | "inactive" | "unknown";
@@ -19,8 +26,8 @@ const maxUsers = 200_000;
 const pruneMs = 600_000;
 
 export class KnownAccounts {
-  #recent = new Map<string, AccountState>();
-  #before = new Map<string, AccountState>();
+  #recent = new Map<string, KnownState>();
+  #before = new Map<string, KnownState>();
   readonly #ended = new Map<string, number>(); // the time until which each matters, by session
   readonly #endedLastMs: number;
   #pruneAt = 0;
@@ -44,7 +51,7 @@ export class KnownAccounts {
     return this.#generation;
   }
 
-  stateOf(userId: string): AccountState | undefined {
+  stateOf(userId: string): KnownState | undefined {
     return this.#recent.get(userId) ?? this.#before.get(userId);
   }
 
@@ -52,8 +59,9 @@ export class KnownAccounts {
     if (this.#ended.has(sessionId)) return "ended";
     if (issuerSession !== undefined && this.#ended.has(issuerSession)) return "ended";
     const state = this.stateOf(userId);
-    if (!state) return "unknown";
-    if (epoch < state.epoch || state.status === "DELETED") return "ended";
+    if (state && epoch < state.epoch) return "ended";
+    if (!state?.wasTold) return "unknown";
+    if (state.status === "DELETED") return "ended";
     return state.status === "ACTIVE" ? "valid" : "inactive";
   }
 
@@ -64,20 +72,27 @@ export class KnownAccounts {
     if (session_id !== null) return this.end(session_id, Date.now() + this.#endedLastMs);
     const known = this.stateOf(user_id);
     const isNew = !known || version > known.version || event.session_epoch > known.epoch;
-    this.learn(user_id, {
+    this.#keep(user_id, {
       version,
       status: event.account_status,
       roles: event.roles,
       epoch: event.session_epoch,
+      wasTold: false,
     });
     return isNew;
   }
 
+  // What the account service has told.
   learn(userId: string, state: AccountState): void {
+    this.#keep(userId, { ...state, wasTold: true });
+  }
+
+  #keep(userId: string, state: KnownState): void {
     const known = this.stateOf(userId);
     const newest = known && known.version > state.version ? known : state;
     const epoch = Math.max(known?.epoch ?? 0, state.epoch);
-    this.#recent.set(userId, { ...newest, epoch });
+    const wasTold = state.wasTold || (known?.wasTold ?? false);
+    this.#recent.set(userId, { ...newest, epoch, wasTold });
     if (this.#recent.size > maxUsers / 2) {
       this.#before = this.#recent;
       this.#recent = new Map();
@@ -89,6 +104,11 @@ export class KnownAccounts {
     this.#ended.set(sessionId, untilMs);
     if (Date.now() > this.#pruneAt) this.#prune();
     return isNew;
+  }
+
+  endEarlier(userId: string, epoch: number): void {
+    const nothing = { version: 0, status: "", roles: [] };
+    this.#keep(userId, { ...nothing, epoch, wasTold: false });
   }
 
   // Events may have been missed, so each user is asked for again. Sessions that ended stay.

@@ -21,10 +21,28 @@ Deno.test("in whatever order events and answers arrive, the newest version of a 
   for (const order of [[suspended, older], [older, suspended], [suspended, suspended, older]]) {
     const known = new KnownAccounts({ ttlMs: 1_000 });
     for (const one of order) known.take(one);
-    assert.equal(known.standing(session), "inactive");
     known.learn("u-1", active); // an answer that was read before the suspension
     assert.equal(known.standing(session), "inactive");
   }
+});
+
+// A stream that was made anew gets old events again.
+Deno.test("an event alone tells nothing of a user, except that sessions have ended", () => {
+  const known = new KnownAccounts({ ttlMs: 1_000 });
+  known.take(event({ version: 2 }));
+  assert.equal(known.standing(session), "unknown");
+  known.learn("u-1", active);
+  known.take(event({ version: 4, account_status: "SUSPENDED" }));
+  assert.equal(known.standing(session), "inactive");
+  known.forgetUsers();
+  known.take(event({ session_epoch: 2 }));
+  assert.equal(known.standing(session), "ended");
+  assert.equal(known.standing({ ...session, epoch: 2 }), "unknown");
+  known.endEarlier("u-1", 3);
+  assert.equal(known.standing({ ...session, epoch: 2 }), "ended");
+  known.learn("u-1", active);
+  assert.equal(known.standing({ ...session, epoch: 2 }), "ended");
+  assert.equal(known.standing({ ...session, epoch: 3 }), "valid");
 });
 
 Deno.test("the end of sessions has the version of the account, and counts all the same", () => {
