@@ -1,4 +1,10 @@
-import { createInbox, headers as createHeaders, type Msg, type NatsConnection } from "nats";
+import {
+  createInbox,
+  headers as createHeaders,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+} from "nats";
 import { inboxesOf } from "../nats/connection.ts";
 import { reasonOf } from "../process/reason.ts";
 import type { EventMessage } from "./event_types.ts";
@@ -41,14 +47,12 @@ export function openPublisher(connection: NatsConnection, service: string): Publ
       subscription.unsubscribe();
       inFlight.failAll("The publisher was closed");
     },
-    async publish({ id, subject, headers = {}, body }) {
+    async publish({ id, subject, headers, body }) {
       while (inFlight.isFull) await inFlight.capacity();
       const { token, result } = inFlight.begin();
       try {
-        const natsHeaders = createHeaders();
-        natsHeaders.set("Nats-Msg-Id", id);
-        for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value);
-        connection.publish(subject, body, { headers: natsHeaders, reply: `${inbox}.${token}` });
+        const options = { headers: encoded(id, headers), reply: `${inbox}.${token}` };
+        connection.publish(subject, body, options);
       } catch (error) {
         const kind = isClosed(connection) ? "unavailable" : "refused";
         inFlight.finish(token, { kind, error: reasonOf(error) });
@@ -56,6 +60,19 @@ export function openPublisher(connection: NatsConnection, service: string): Publ
       return result;
     },
   };
+}
+
+const encoder = new TextEncoder();
+
+// The client's own way looks up and rewrites each name, which costs more than the rest of a small message.
+function encoded(id: string, headers: Record<string, string> = {}): MsgHdrs {
+  let text = `NATS/1.0\r\nNats-Msg-Id: ${id}\r\n`;
+  for (const [name, value] of Object.entries(headers)) {
+    if (/[\r\n]/.test(value)) throw new Error(`The header ${name} has a line break`);
+    text += `${name}: ${value}\r\n`;
+  }
+  const bytes = encoder.encode(`${text}\r\n`);
+  return Object.assign(createHeaders(), { encode: () => bytes });
 }
 
 interface Pending {

@@ -62,6 +62,18 @@ Deno.test("an unreadable payload fails at once, and the events beside it are pub
   assertAllStored(await storedEvents(place.natsUrl, place.stream), published);
 });
 
+Deno.test("an event whose key would break its headers is not published, and holds up no other", async () => {
+  await using place = await freshPlace();
+  await insertEvents(place.ownerUrl, [
+    { key: "a\r\nNats-Msg-Id: b:sku", version: 1 },
+    { key: "b:sku", version: 1 },
+  ]);
+  await using _relay = startRelay(place, { maxAttempts: 1 });
+  const [bad, good] = await untilAll(place.ownerUrl, "PUBLISHED", "FAILED");
+  assert.match(bad?.last_error ?? "", /The header aggregate_key has a line break/);
+  assert.equal(good?.status, "PUBLISHED");
+});
+
 Deno.test("an event that the stream already has is settled with its sequence there", async () => {
   await using place = await freshPlace();
   await using _relay = startRelay(place);
