@@ -1,3 +1,4 @@
+import { Deadlines } from "../process/deadlines.ts";
 import { ApiError } from "./errors.ts";
 import { refusedBy } from "./limits.ts";
 
@@ -68,11 +69,18 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 const formType = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
+const deadlines = new Deadlines(maxSeconds * 1_000);
+
 function inTime<Value>(reading: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(tooSlow()), maxSeconds * 1_000);
-    const fail = (error: unknown) => reject(error instanceof ApiError ? error : malformed());
-    reading.then(resolve, fail).finally(() => clearTimeout(timer));
+    const deadline = deadlines.begin(() => reject(tooSlow()));
+    reading.then((value) => {
+      deadlines.meet(deadline);
+      resolve(value);
+    }, (error) => {
+      deadlines.meet(deadline);
+      reject(error instanceof ApiError ? error : malformed());
+    });
   });
 }
 
