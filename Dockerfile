@@ -52,7 +52,7 @@ EXPOSE 8082 8080 8000 8083 8081 8084
 # permissions than the flags of its container give.
 ENTRYPOINT ["deno", "run", \
   "--no-config", "--no-remote", "--no-npm", "--cached-only", "--no-prompt", "--unstable-cron", "--unstable-no-legacy-abort", \
-  "--v8-flags=--min-semi-space-size=16,--max-semi-space-size=16,--max-old-space-size=320", \
+  "--v8-flags=--min-semi-space-size=8,--max-semi-space-size=8,--max-old-space-size=320,--heap-growing-percent=70", \
   "--allow-env=ACCESS_*,ACCOUNT_*,ENTITLEMENT_*,GATEWAY_*,HOSTNAME,HTTP_*,LOG_*,MATCHMAKING_*,NATS_*,NOTIFICATION_*,REDIS_*,SENDER_*,SHUTDOWN_*", \
   "--ignore-env=PGHOST,PGPORT,PGUSER,PGPASSWORD,PGPASSFILE,PGDATABASE,PGAPPNAME,PGOPTIONS,PGBINARY,PGSSLMODE,PGSSLNEGOTIATION,PGCLIENT_ENCODING,PGREPLICATION,PGCONNECT_TIMEOUT,NODE_PG_FORCE_NATIVE,USER,USERNAME,HOME,APPDATA", \
   "--allow-sys=hostname"]
