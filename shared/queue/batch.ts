@@ -16,6 +16,9 @@ export interface BatchOptions<Item, Result> {
   maxItems: number;
   maxFlushes: number | (() => number); // a function is asked again before each flush
   maxWaiting: number;
+  // Under load, a flush begins at most so long after the one before, so that more items share it. For
+  // results that nobody waits for.
+  restMs?: number;
 }
 
 interface Waiting<Item, Result> {
@@ -30,6 +33,10 @@ const noKeys: readonly string[] = [];
 // A flush that waits for a lock must not hold up later items for longer than this.
 const gatherMs = 5;
 
+// What each item of a flush adds to the rest after it. Below 4,000 items per second the rests thus grow
+// shorter and shorter, and above they grow to their limit.
+const restPerItemMs = 0.25;
+
 export class Batch<Item, Result> {
   readonly #options: BatchOptions<Item, Result>;
   readonly #ready: Waiting<Item, Result>[] = [];
@@ -39,6 +46,7 @@ export class Batch<Item, Result> {
   #flushes = 0;
   #underWay = 0;
   #scheduled = false;
+  #restsUntil = 0; // by performance.now()
   #gathering: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: BatchOptions<Item, Result>) {
@@ -89,7 +97,8 @@ export class Batch<Item, Result> {
   #schedule(): void {
     if (this.#scheduled || !this.#mayFlush) return;
     if (!this.#enough) {
-      this.#gathering ??= setTimeout(() => this.#flushNext(), gatherMs);
+      const restMs = this.#restsUntil - performance.now();
+      this.#gathering ??= setTimeout(() => this.#flushNext(), Math.max(gatherMs, restMs));
       return;
     }
     this.#scheduled = true;
@@ -109,7 +118,10 @@ export class Batch<Item, Result> {
   // A second flush begins only when as many items are ready as are under way. With fewer it would
   // pay the fixed cost of a flush for a few items, and the many that come next would wait for it.
   get #enough(): boolean {
-    return this.#ready.length >= Math.min(this.#underWay, this.#options.maxItems);
+    const { maxItems, restMs } = this.#options;
+    const [ready, isHalf] = [this.#ready.length, this.#ready.length >= maxItems / 2];
+    if (restMs !== undefined && !isHalf && performance.now() < this.#restsUntil) return false;
+    return ready >= Math.min(this.#underWay, maxItems);
   }
 
   #flushNext(): void {
@@ -120,6 +132,8 @@ export class Batch<Item, Result> {
 
   async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
     this.#flushes++;
+    const restMs = Math.min(this.#options.restMs ?? 0, batch.length * restPerItemMs);
+    this.#restsUntil = performance.now() + restMs;
     this.#waiting -= batch.length;
     this.#underWay += batch.length;
     try {

@@ -141,6 +141,29 @@ Deno.test("a second flush begins with as many items as are under way", async () 
   await Promise.all(all);
 });
 
+Deno.test("after many items a batch rests, until half of a flush is ready or for the time that it may", async () => {
+  const sizes: number[] = [];
+  const batch = new Batch({
+    flush: (some: number[]) => {
+      sizes.push(some.length);
+      return Promise.resolve(some);
+    },
+    maxItems: 10_000,
+    maxFlushes: 2,
+    maxWaiting: Infinity,
+    restMs: 1_000,
+  });
+  const add = (count: number) => Promise.all(Array.from({ length: count }, (_, i) => batch.add(i)));
+  await add(2);
+  await add(4_000);
+  const few = add(3);
+  await turn();
+  assert.deepEqual(sizes, [2, 4_000]);
+  await Promise.all([few, add(5_000)]);
+  assert.deepEqual(sizes, [2, 4_000, 5_003]);
+  await add(1);
+});
+
 Deno.test("how many flushes may be under way is asked again before each", async () => {
   let most = 2;
   let [underWay, highest] = [0, 0];
