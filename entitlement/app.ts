@@ -40,8 +40,8 @@ export interface AppParts {
   log: Log;
 }
 
-const listsPerQuery = 64;
-const queriesAtOnce = 2;
+const listsPerQuery = 16;
+const queriesAtOnce = 4;
 // A fraction of a second of work, and about 30 MiB. Beyond that callers should try again later.
 const maxWaiting = 1_000;
 
