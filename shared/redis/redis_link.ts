@@ -194,6 +194,7 @@ function newClient({ url, tls, name }: LinkOptions) {
     RESP: 3, // one connection for commands and for messages
     disableOfflineQueue: true,
     disableClientInfo: true,
+    commandOptions: { timeout: 0 }, // it would keep a timer for each command until its time is over
     maintNotifications: "disabled",
     socket: {
       reconnectStrategy: false,
