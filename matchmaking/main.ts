@@ -29,7 +29,7 @@ await runService(program, readConfig, (config, { log, abandon }) => {
   const authenticator = openAccess(program, config, log);
   const { redis, change } = store;
   const toRelay = new Handover<StreamRow>();
-  const rings = new Rings(modes, toRelay.wake);
+  const rings = new Rings(matching.enabled ? modes : [], toRelay.wake);
   const changes = new Changes();
   for (const mode of modes) {
     redis.subscribe(keysOf(mode).changes, (message) => changes.announced(message));
