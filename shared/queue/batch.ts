@@ -33,9 +33,10 @@ const noKeys: readonly string[] = [];
 // A flush that waits for a lock must not hold up later items for longer than this.
 const gatherMs = 5;
 
-// What each item of a flush adds to the rest after it. Below 4,000 items per second the rests thus grow
-// shorter and shorter, and above they grow to their limit.
+// What each item of a flush adds to the rest after it, if they are many. Above 4,000 items per second the
+// rests thus grow to their limit, and below they end.
 const restPerItemMs = 0.25;
+const manyItems = 12;
 
 export class Batch<Item, Result> {
   readonly #options: BatchOptions<Item, Result>;
@@ -97,8 +98,7 @@ export class Batch<Item, Result> {
   #schedule(): void {
     if (this.#scheduled || !this.#mayFlush) return;
     if (!this.#enough) {
-      const restMs = this.#restsUntil - performance.now();
-      this.#gathering ??= setTimeout(() => this.#flushNext(), Math.max(gatherMs, restMs));
+      this.#gathering ??= this.#gather();
       return;
     }
     this.#scheduled = true;
@@ -107,6 +107,15 @@ export class Batch<Item, Result> {
       while (this.#mayFlush && this.#enough) this.#flushNext();
       this.#schedule();
     });
+  }
+
+  #gather(): ReturnType<typeof setTimeout> {
+    const restMs = this.#restsUntil - performance.now();
+    if (restMs <= 0) return setTimeout(() => this.#flushNext(), gatherMs);
+    return setTimeout(() => {
+      this.#gathering = undefined;
+      this.#schedule();
+    }, restMs);
   }
 
   get #mayFlush(): boolean {
@@ -119,9 +128,9 @@ export class Batch<Item, Result> {
   // pay the fixed cost of a flush for a few items, and the many that come next would wait for it.
   get #enough(): boolean {
     const { maxItems, restMs } = this.#options;
-    const [ready, isHalf] = [this.#ready.length, this.#ready.length >= maxItems / 2];
-    if (restMs !== undefined && !isHalf && performance.now() < this.#restsUntil) return false;
-    return ready >= Math.min(this.#underWay, maxItems);
+    const ready = this.#ready.length;
+    const rests = restMs !== undefined && performance.now() < this.#restsUntil;
+    return ready >= (rests ? maxItems / 2 : Math.min(this.#underWay, maxItems));
   }
 
   #flushNext(): void {
@@ -130,10 +139,15 @@ export class Batch<Item, Result> {
     void this.#flush(this.#ready.splice(0, this.#options.maxItems));
   }
 
+  #rest(items: number): void {
+    const { restMs } = this.#options;
+    if (restMs === undefined || items < manyItems) return;
+    this.#restsUntil = performance.now() + Math.min(restMs, items * restPerItemMs);
+  }
+
   async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
     this.#flushes++;
-    const restMs = Math.min(this.#options.restMs ?? 0, batch.length * restPerItemMs);
-    this.#restsUntil = performance.now() + restMs;
+    this.#rest(batch.length);
     this.#waiting -= batch.length;
     this.#underWay += batch.length;
     try {

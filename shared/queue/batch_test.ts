@@ -159,8 +159,10 @@ Deno.test("after many items a batch rests, until half of a flush is ready or for
   const few = add(3);
   await turn();
   assert.deepEqual(sizes, [2, 4_000]);
-  await Promise.all([few, add(5_000)]);
+  const many = add(5_000);
+  await turn();
   assert.deepEqual(sizes, [2, 4_000, 5_003]);
+  await Promise.all([few, many]);
   await add(1);
 });
 

@@ -31,7 +31,7 @@ export class Unsettled<Row extends Claimed, Result> {
       mayBeOneItem: (error) => !isUnavailable(error),
       maxItems: job.batchSize * 2,
       maxFlushes: 2,
-      restMs: 15, // nobody waits for an outcome
+      restMs: 20, // nobody waits for an outcome
       maxWaiting: Infinity, // bounded by what is in hand
     });
   }
