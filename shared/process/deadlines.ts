@@ -1,5 +1,5 @@
 // Limits of time that need not be exact. They share one timer, because a timer for each costs as much as
-// a twentieth of a small request.
+// a twentieth of a small request. It runs as long as the process, and does not keep it from ending.
 
 export interface Deadline {
   at: number; // by performance.now()
@@ -11,17 +11,16 @@ const lookMs = 250;
 export class Deadlines {
   readonly #ms: number;
   readonly #open = new Set<Deadline>(); // the earliest is first
-  #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(ms: number) {
     this.#ms = ms;
+    Deno.unrefTimer(setInterval(() => this.#look(), lookMs));
   }
 
   // Calls `miss` if the deadline has not been met by then.
   begin(miss: () => void): Deadline {
     const deadline = { at: performance.now() + this.#ms, miss };
     this.#open.add(deadline);
-    this.#timer ??= setInterval(() => this.#look(), lookMs);
     return deadline;
   }
 
@@ -29,8 +28,6 @@ export class Deadlines {
     this.#open.delete(deadline);
   }
 
-  // The timer ends when it finds nothing to do. To end it with each last deadline would mean to make a new
-  // one for nearly every request.
   #look(): void {
     const now = performance.now();
     for (const deadline of this.#open) {
@@ -38,7 +35,5 @@ export class Deadlines {
       this.#open.delete(deadline);
       deadline.miss();
     }
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 }
