@@ -6,7 +6,7 @@ import type { Session } from "./session.ts";
 // that ended stays ended.
 //
 // The status of a user is known once the account service has told it; events keep it up to date. An
-// event alone does not tell it: a stream that was made anew gets old events again.
+// event alone does not tell it: a new stream gets the events of the old one again.
 
 export interface AccountState {
   version: number;
@@ -106,6 +106,7 @@ export class KnownAccounts {
     return isNew;
   }
 
+  // Sessions of an earlier epoch have ended.
   endEarlier(userId: string, epoch: number): void {
     const nothing = { version: 0, status: "", roles: [] };
     this.#keep(userId, { ...nothing, epoch, wasTold: false });

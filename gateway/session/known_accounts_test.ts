@@ -26,7 +26,7 @@ Deno.test("in whatever order events and answers arrive, the newest version of a 
   }
 });
 
-// A stream that was made anew gets old events again.
+// A new stream gets the events of the old one again.
 Deno.test("an event alone tells nothing of a user, except that sessions have ended", () => {
   const known = new KnownAccounts({ ttlMs: 1_000 });
   known.take(event({ version: 2 }));

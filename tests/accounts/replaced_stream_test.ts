@@ -11,7 +11,7 @@ import { publish } from "../support/events.ts";
 import { logIn, me, startGateway, untilItKnows } from "../support/gateway.ts";
 import { deleteStream, makeStream, natsUrl, readStream } from "../support/streams.ts";
 
-Deno.test("nobody is let in by an old event of a stream that was made anew", async () => {
+Deno.test("an old event that a new stream gets again lets nobody in", async () => {
   await using toNats = new Proxy(freePort(), Number(new URL(natsUrl).port));
   const relayUrl = withPlanted(`nats://127.0.0.1:${toNats.port}`, "kenri");
   await using account = await startAccount({ NATS_URL: relayUrl });
