@@ -16,8 +16,8 @@ export interface BatchOptions<Item, Result> {
   maxItems: number;
   maxFlushes: number | (() => number); // a function is asked again before each flush
   maxWaiting: number;
-  // Under load, a flush begins at most so long after the one before, so that more items share it. For
-  // results that nobody waits for.
+  // Under load, the next flush begins up to this long after the one before, so that more items share
+  // it. For results that nobody waits for.
   restMs?: number;
 }
 
