@@ -6,9 +6,9 @@ import { withPlanted } from "../../tools/planted.ts";
 import { freePort } from "../../tools/servers/free_port.ts";
 import { until } from "../../tools/servers/wait.ts";
 import { post, startAccount, untilPublished } from "../support/account.ts";
-import { call } from "../support/api.ts";
 import { publish } from "../support/events.ts";
 import { logIn, me, startGateway, untilItKnows } from "../support/gateway.ts";
+import { scrapeOf, valueOf } from "../support/metrics.ts";
 import { deleteStream, makeStream, natsUrl, readStream } from "../support/streams.ts";
 
 Deno.test("an old event that a new stream gets again lets nobody in", async () => {
@@ -34,7 +34,7 @@ Deno.test("an old event that a new stream gets again lets nobody in", async () =
   assert.equal((await me(gateway, person)).status, 403);
 });
 
-async function eventsHandled({ url }: { url: string }): Promise<number> {
-  const { text } = await call(`${url}/metrics`);
-  return Number(/^gateway_account_events_total\{outcome="handled"\} (\d+)/m.exec(text)?.[1] ?? 0);
+async function eventsHandled(gateway: { url: string }): Promise<number> {
+  const handled = { outcome: "handled" };
+  return valueOf(await scrapeOf(gateway), "gateway_account_events_total", handled) ?? 0;
 }

@@ -14,6 +14,7 @@ import {
 import { until } from "../../tools/servers/wait.ts";
 import { type Account, resolve } from "./account.ts";
 import { type Answer, call } from "./api.ts";
+import { scrapeOf, valueOf } from "./metrics.ts";
 
 export { cookies, sessionKey };
 
@@ -90,10 +91,8 @@ export async function untilItKnows(
   gateway: { url: string },
   person: { cookie: string },
 ): Promise<void> {
-  const count = async () => {
-    const { text } = await call(`${gateway.url}/metrics`);
-    return Number(/^gateway_session_checks_total\{by="known"\} (\d+)/m.exec(text)?.[1] ?? 0);
-  };
+  const count = async () =>
+    valueOf(await scrapeOf(gateway), "gateway_session_checks_total", { by: "known" }) ?? 0;
   await until("a gateway knows the user", async () => {
     const before = await count();
     await me(gateway, person);
