@@ -35,7 +35,7 @@ export function openPublisher(connection: NatsConnection, service: string): Publ
   const subscription = connection.subscribe(`${inbox}.*`, {
     callback: (error, message) => {
       if (error) return inFlight.failAll(reasonOf(error));
-      inFlight.finish(message.subject.slice(inbox.length + 1), readAck(message));
+      inFlight.finish(Number(message.subject.slice(inbox.length + 1)), readAck(message));
     },
   });
   void connection.closed().then((error) => {
@@ -49,13 +49,13 @@ export function openPublisher(connection: NatsConnection, service: string): Publ
     },
     async publish({ id, subject, headers, body }) {
       while (inFlight.isFull) await inFlight.capacity();
-      const { token, result } = inFlight.begin();
+      const { number, result } = inFlight.begin();
       try {
-        const options = { headers: encoded(id, headers), reply: `${inbox}.${token}` };
+        const options = { headers: encoded(id, headers), reply: `${inbox}.${number}` };
         connection.publish(subject, body, options);
       } catch (error) {
         const kind = isClosed(connection) ? "unavailable" : "refused";
-        inFlight.finish(token, { kind, error: reasonOf(error) });
+        inFlight.finish(number, { kind, error: reasonOf(error) });
       }
       return result;
     },
@@ -76,7 +76,6 @@ function encoded(id: string, headers: Record<string, string> = {}): MsgHdrs {
 }
 
 interface Pending {
-  number: number; // in the order of sending, in which the stream answers
   sentAt: number;
   resolve(result: PublishResult): void;
 }
@@ -84,7 +83,7 @@ interface Pending {
 // The messages that are not acknowledged yet.
 class InFlight {
   lastSequence = 0;
-  readonly #pending = new Map<string, Pending>(); // the oldest is first
+  readonly #pending = new Map<number, Pending>(); // by number, the oldest is first
   readonly #waiting: (() => void)[] = []; // publishes that wait until fewer are in flight
   #sent = 0;
   #lastAcked = -1;
@@ -98,21 +97,20 @@ class InFlight {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  begin(): { token: string; result: Promise<PublishResult> } {
+  begin(): { number: number; result: Promise<PublishResult> } {
     const number = this.#sent++;
-    const token = `${number}`;
     const { promise, resolve } = Promise.withResolvers<PublishResult>();
-    this.#pending.set(token, { number, sentAt: performance.now(), resolve });
+    this.#pending.set(number, { sentAt: performance.now(), resolve });
     this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs);
-    return { token, result: promise };
+    return { number, result: promise };
   }
 
-  finish(token: string, result: PublishResult): void {
-    const pending = this.#pending.get(token);
+  finish(number: number, result: PublishResult): void {
+    const pending = this.#pending.get(number);
     if (!pending) return;
-    this.#pending.delete(token);
+    this.#pending.delete(number);
     if (result.kind === "acked") {
-      this.#lastAcked = Math.max(this.#lastAcked, pending.number);
+      this.#lastAcked = Math.max(this.#lastAcked, number);
       this.lastSequence = Math.max(this.lastSequence, result.sequence);
     }
     pending.resolve(result);
@@ -123,8 +121,8 @@ class InFlight {
   }
 
   failAll(error: string): void {
-    for (const token of [...this.#pending.keys()]) {
-      this.finish(token, { kind: "unavailable", error });
+    for (const number of [...this.#pending.keys()]) {
+      this.finish(number, { kind: "unavailable", error });
     }
   }
 
@@ -133,9 +131,9 @@ class InFlight {
   #sweep(): void {
     const oldest = performance.now() - ackTimeoutMs;
     const error = "The stream did not acknowledge the message in time";
-    for (const [token, { number, sentAt }] of this.#pending) {
+    for (const [number, { sentAt }] of this.#pending) {
       if (sentAt > oldest) break;
-      this.finish(token, { kind: number < this.#lastAcked ? "refused" : "unavailable", error });
+      this.finish(number, { kind: number < this.#lastAcked ? "refused" : "unavailable", error });
     }
   }
 }
