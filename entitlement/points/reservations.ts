@@ -92,6 +92,5 @@ export async function markCarriedOut(
   tx: Transaction,
   done: { row: ReservationRow; result: CarriedOut }[],
 ): Promise<void> {
-  const marked = await reservations.markDone(tx, done);
-  if (marked.length !== done.length) throw new Error("A reservation was not leased any more");
+  await reservations.markDone(tx, done, "A reservation was not leased any more");
 }

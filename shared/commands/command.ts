@@ -1,6 +1,7 @@
 import {
   type Database,
   isUnavailable,
+  lastTogether,
   together,
   type Transaction,
   transaction,
@@ -45,7 +46,8 @@ export interface Command<Input, Situation, Effect extends { kind: string }, Row 
   // are never committed together.
   fold?: Fold<Input, Situation, Effect>;
   // One statement for each kind of effect, for the effects of all inputs. The statements run in the
-  // order in which they are listed here. One that can't write all of its effects must throw.
+  // order in which they are listed here. The commit is sent along with them, so one that can't write
+  // all of its effects must fail by itself: nothing can be checked here any more.
   apply: { [Kind in Effect["kind"]]: Apply<Extract<Effect, { kind: Kind }>, Row> };
 }
 
@@ -125,6 +127,7 @@ export function commandBatch<
     },
     mayBeOneItem: (error) => !isUnavailable(error),
     maxItems: limits.inputsPerCommit,
+    besideMany: limits.inputsPerCommit / 2,
     maxFlushes: () => isBehind && requestsCome(database) ? 1 : commitsAtOnce,
     maxWaiting: limits.maxWaiting,
   });
@@ -173,7 +176,7 @@ export function commit<Input, Situation, Effect extends { kind: string }, Row>(
       if (found) return { answer: replayOf(found, identity) ?? keyConflict, effects: [] };
       return decide(input, situations[i] as Situation);
     });
-    const [written] = await together([
+    const [written] = await lastTogether(tx, [
       applyEffects(tx, command, decisions.flatMap(({ effects }) => effects), lease),
       storeAnswers(tx, newAnswers(decisions, identities), command.answerTtlMs),
     ]);
@@ -208,7 +211,7 @@ function newAnswers<Effect>(
   });
 }
 
-// The statements are sent together, so they take one round trip.
+// The statements are sent together, so they take one round trip, with the commit.
 async function applyEffects<Input, Situation, Effect extends { kind: string }, Row>(
   tx: Transaction,
   command: Command<Input, Situation, Effect, Row>,

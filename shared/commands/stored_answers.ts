@@ -1,5 +1,5 @@
 import { type Database, query, type Transaction } from "../postgres/postgres.ts";
-import { sql } from "../postgres/sql.ts";
+import { failsUnless, sql } from "../postgres/sql.ts";
 import type { OldRows } from "../process/retention.ts";
 import { sha256 } from "../process/sha256.ts";
 import type { Answer } from "./answer.ts";
@@ -82,9 +82,10 @@ export async function storeAnswers(
     response_code: answer.status,
     response_body: answer.body,
   }));
-  const saved = await query(
+  await query(
     tx,
     sql`
+    with saved as (
     insert into idempotency_keys as stored
       (idem_key, request_hash, response_code, response_body, created_at, expires_at)
     select idem_key, request_hash, response_code, response_body, now(),
@@ -98,11 +99,12 @@ export async function storeAnswers(
       created_at = excluded.created_at,
       expires_at = excluded.expires_at
     where stored.expires_at <= now()
-    returning 1`,
+    returning 1
+    )
+    ${
+      failsUnless(rows.length, sql`saved`, "Another answer was stored under a key that was locked")
+    }`,
   );
-  if (saved.length !== rows.length) {
-    throw new Error("Another answer was stored under a key that was locked");
-  }
 }
 
 export const expiredAnswers: OldRows = {

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { setImmediate } from "node:timers";
 import pg from "pg";
 import { isEncryptedDatabase } from "../process/server_urls.ts";
 import { Sql } from "./sql.ts";
@@ -72,6 +73,7 @@ export async function query<Row extends pg.QueryResultRow>(
   const { text, values } = statement instanceof Sql
     ? { text: statement.text, values: [...statement.values] }
     : { text: statement, values: given };
+  if (on instanceof pg.Client && commits.has(on)) throw new Error(`Sent after the commit: ${text}`);
   let name = names.get(text);
   if (!name) names.set(text, name = `kenri_${names.size + 1}`);
   writeTogether(on);
@@ -111,13 +113,14 @@ export async function transaction<Result>(
     writeTogether(tx);
     const begun = tx.query("begin"); // not awaited here, so that it travels with the first statement
     const [result] = await Promise.all([work(tx), begun]);
-    const { command } = await tx.query("commit");
+    const { command } = await (commits.get(tx) ?? tx.query("commit"));
     if (command !== "COMMIT") throw new Error(`The transaction ended with ${command}`);
     return result;
   } catch (error) {
     await tx.query("rollback").catch((lost: Error) => broken = lost);
     throw error;
   } finally {
+    commits.delete(tx);
     tx.release(broken);
   }
 }
@@ -129,6 +132,27 @@ export async function together<Statements extends readonly unknown[] | []>(
 ): Promise<{ -readonly [At in keyof Statements]: Awaited<Statements[At]> }> {
   await Promise.allSettled(statements);
   return await Promise.all(statements);
+}
+
+// The commits that were sent before the last statements were answered.
+const commits = new WeakMap<Transaction, Promise<pg.QueryResult>>();
+
+// The same for the last statements of a transaction. Its commit is sent behind them, so it takes no
+// round trip of its own; if one of them fails, it becomes a rollback. So they must fail by themselves
+// if they can't do all that they should. Nothing may be sent after them.
+export async function lastTogether<Statements extends readonly Promise<unknown>[] | []>(
+  tx: Transaction,
+  statements: Statements,
+): Promise<{ -readonly [At in keyof Statements]: Awaited<Statements[At]> }> {
+  let areSent = true;
+  for (const statement of statements) statement.catch(() => areSent = false);
+  await new Promise<void>((turn) => setImmediate(turn)); // one that can't be sent has failed by then
+  if (areSent) {
+    const commit = tx.query("commit");
+    commit.catch(() => {}); // `transaction` awaits it, unless a statement has failed
+    commits.set(tx, commit);
+  }
+  return await together(statements);
 }
 
 const unavailableStates = /^(08|53|57P|25006|25P03|55P03|57014)/; // 25006: it became a standby

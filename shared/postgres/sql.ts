@@ -45,6 +45,12 @@ export function sql(strings: TemplateStringsArray, ...holes: unknown[]): Sql {
   }));
 }
 
+// A select that fails with a message unless another part of the statement, which may be one that
+// writes, has so many rows. PostgreSQL has no function for it, but it can't make a number of words.
+export function failsUnless(rows: number, from: Sql, message: string): Sql {
+  return sql`select (case when count(*) = ${rows} then '0' else ${message}::text end)::int from ${from}`;
+}
+
 export const nothing: Sql = sql``;
 
 // The name of a table, a column or another part of a statement.

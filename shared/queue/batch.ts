@@ -14,6 +14,8 @@ export interface BatchOptions<Item, Result> {
   // Whether a single item may have caused the failure of a flush; then each is tried alone.
   mayBeOneItem?(error: unknown): boolean;
   maxItems: number;
+  // How many items must be ready for a flush beside one of many items. Absent: as many as are under way.
+  besideMany?: number;
   maxFlushes: number | (() => number); // a function is asked again before each flush
   maxWaiting: number;
   // Under load, the next flush begins up to this long after the one before, so that more items share
@@ -31,7 +33,7 @@ interface Waiting<Item, Result> {
 const noKeys: readonly string[] = [];
 
 // A flush that waits for a lock must not hold up later items for longer than this.
-const gatherMs = 5;
+const gatherMs = 20;
 
 // What each item of a flush adds to the rest after it, if they are many. Above 4,000 items per second the
 // rests thus grow to their limit, and below they end.
@@ -124,13 +126,14 @@ export class Batch<Item, Result> {
     return this.#ready.length > 0 && this.#flushes < most;
   }
 
-  // A second flush begins only when as many items are ready as are under way. With fewer it would
-  // pay the fixed cost of a flush for a few items, and the many that come next would wait for it.
+  // With few items a second flush would pay the fixed cost of a flush for these, and the many that
+  // come next would wait for it.
   get #enough(): boolean {
-    const { maxItems, restMs } = this.#options;
+    const { maxItems, restMs, besideMany = 0 } = this.#options;
     const ready = this.#ready.length;
-    const rests = restMs !== undefined && performance.now() < this.#restsUntil;
-    return ready >= (rests ? maxItems / 2 : Math.min(this.#underWay, maxItems));
+    if (restMs !== undefined && performance.now() < this.#restsUntil) return ready >= maxItems / 2;
+    const beside = this.#underWay < manyItems ? 0 : besideMany;
+    return ready >= Math.min(Math.max(this.#underWay, beside), maxItems);
   }
 
   #flushNext(): void {

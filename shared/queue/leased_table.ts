@@ -150,11 +150,13 @@ export interface LeasedTable<Content, Result> {
     database: Database,
     settled: Settlement<LeasedRow<Content>, Result>[],
   ): Promise<Set<string>>;
-  // For work that settles its rows itself, in the transaction of its effects.
+  // For work that settles its rows itself, in the transaction of its effects. Fails with a message if
+  // a lease was lost.
   markDone(
     tx: Transaction,
     done: { row: LeasedRow<Content>; result: Result }[],
-  ): Promise<string[]>;
+    leaseLost: string,
+  ): Promise<unknown>;
   // The part of an insert that leases new rows to the worker of this process.
   newLease(row: NewRow, lease: NewLease | undefined): Sql;
 }
@@ -190,7 +192,7 @@ export function leasedTable<Content extends object, Result>(
     }),
     extend: (database, rows, leaseMs) => extendLeases(database, table, rows, leaseMs),
     settle: (database, settled) => settleEach(database, table, settled),
-    markDone: (tx, done) => markDone(tx, table, done),
+    markDone: (tx, done, leaseLost) => markDone(tx, table, done, leaseLost),
     newLease: (row, lease) => newLease(table, row, lease),
   };
   return leased;

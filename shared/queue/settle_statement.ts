@@ -1,5 +1,5 @@
 import { type Database, query, type Transaction } from "../postgres/postgres.ts";
-import { list, listOf, name, nothing, type Sql, sql } from "../postgres/sql.ts";
+import { failsUnless, list, listOf, name, nothing, type Sql, sql } from "../postgres/sql.ts";
 import type { LeasedRow } from "./leased_row.ts";
 import { columnsOf, type Ending, type TableDescription } from "./leased_table.ts";
 
@@ -19,6 +19,7 @@ interface Parts {
   outcome?: Sql; // of the attempts to record
   onlyTried?: boolean; // record only what was tried
   withoutAttempt?: boolean; // nothing was tried
+  leaseLost?: string | undefined; // the message of the error if not all rows were changed
 }
 
 // Usually all rows were changed, and then their ids need not be returned.
@@ -45,7 +46,7 @@ export async function settleRows<Content, Result>(
       : []),
     ...(returning ? [returning] : []),
   ];
-  const [changed] = await query<{ some: string[] | null }>(
+  const [changed] = await query<{ some?: string[] | null }>(
     on,
     sql`with changed as (
   update ${rows} row
@@ -59,8 +60,13 @@ export async function settleRows<Content, Result>(
     and row.claim_token = settled.token
   returning row.${id} as id, row.${error} as error${list([nothing, ...returned])}
 )${list([nothing, ...[recorded, also].filter((part) => part !== undefined)])}
+${
+      parts.leaseLost === undefined
+        ? sql`
 select case when count(*) < ${ids.length} then coalesce(array_agg(id::text), '{}') end as some
-from changed`,
+from changed`
+        : failsUnless(ids.length, sql`changed`, parts.leaseLost)
+    }`,
   );
   return changed?.some ?? ids;
 }

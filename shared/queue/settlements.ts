@@ -40,11 +40,13 @@ function ofKind<Row, Result, Kind extends Settlement<Row, Result>["kind"]>(
   );
 }
 
-// For work that settles its rows itself, this is a part of the transaction of its effects.
+// For work that settles its rows itself, this is a part of the transaction of its effects, and fails if
+// a lease was lost.
 export async function markDone<Content, Result>(
   on: Database | Transaction,
   table: TableDescription<Content, Result>,
   done: { row: Row<Content>; result: Result }[],
+  leaseLost?: string,
 ): Promise<string[]> {
   const { status, values: ofResult = {}, ...ending } = table.done;
   const values = Object.values(ofResult).map(({ type, of }) => {
@@ -59,6 +61,7 @@ export async function markDone<Content, Result>(
     ending,
     ...(table.attempt ? { outcome: table.attempt.succeeded } : {}),
     onlyTried: true,
+    leaseLost,
   });
 }
 

@@ -114,6 +114,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.event_id as id, row.last_error as error
 )
+
 select case when count(*) < $6 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -137,6 +138,7 @@ with changed as (
   from changed
   join outbox_events before on before.event_id = changed.id
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -159,6 +161,7 @@ with changed as (
   from changed
   join outbox_events before on before.event_id = changed.id
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -174,6 +177,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.event_id as id, row.last_error as error
 )
+
 select case when count(*) < $4 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -306,6 +310,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.event_id as id, row.last_error as error
 )
+
 select case when count(*) < $6 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -329,6 +334,7 @@ with changed as (
   from changed
   join outbox_events before on before.event_id = changed.id
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -351,6 +357,7 @@ with changed as (
   from changed
   join outbox_events before on before.event_id = changed.id
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -366,6 +373,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.event_id as id, row.last_error as error
 )
+
 select case when count(*) < $4 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -532,6 +540,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.id as id, row.last_error as error
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -555,6 +564,7 @@ with changed as (
   from changed
   join point_reservations before on before.id = changed.id
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -577,6 +587,7 @@ with changed as (
   from changed
   join point_reservations before on before.id = changed.id
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -592,6 +603,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.id as id, row.last_error as error
 )
+
 select case when count(*) < $4 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -744,6 +756,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.notification_id as id, row.last_error as error
 )
+
 select case when count(*) < $4 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -767,6 +780,7 @@ with changed as (
   from changed
   join notifications before on before.notification_id = changed.id
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -793,6 +807,7 @@ with changed as (
   select id, event_id, payload_json, error from changed
   on conflict (notification_id) do nothing
 )
+
 select case when count(*) < $5 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -808,6 +823,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.notification_id as id, row.last_error as error
 )
+
 select case when count(*) < $4 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -1034,6 +1050,7 @@ with changed as (
     operation_id = excluded.operation_id
   where known.request_digest = excluded.request_digest
 )
+
 select case when count(*) < $11 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -1069,6 +1086,7 @@ with changed as (
   from changed
   join outbox_orders before on before.id = changed.id
 )
+
 select case when count(*) < $13 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -1118,6 +1136,7 @@ with changed as (
     and known.status = 'FAILED'
     and known.operation_id is distinct from excluded.operation_id
 )
+
 select case when count(*) < $13 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -1139,6 +1158,7 @@ with changed as (
     and row.claim_token = settled.token
   returning row.id as id, row.last_error_msg as error
 )
+
 select case when count(*) < $4 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 
@@ -1172,6 +1192,7 @@ with changed as (
   from changed
   join outbox_orders before on before.id = changed.id
 )
+
 select case when count(*) < $13 then coalesce(array_agg(id::text), '{}') end as some
 from changed;
 

@@ -1,6 +1,8 @@
 // The commands of shared/commands, with a command whose tables are not those of any service.
 import assert from "node:assert/strict";
 import { commandBatch, commit } from "../../shared/commands/command.ts";
+import { storeAnswers } from "../../shared/commands/stored_answers.ts";
+import { lastTogether, transaction } from "../../shared/postgres/postgres.ts";
 import { changeOf, commitChanges } from "../changes/change.ts";
 import { ask } from "../support/entitlement.ts";
 import type { Opened } from "../support/databases.ts";
@@ -169,6 +171,19 @@ Deno.test("of many inputs with one subject none waits for a commit of its own", 
   assert.deepEqual(await balances(place), { ann: 0 });
   const commits = await ask(place.ownerUrl, "select distinct xmin::text from payments");
   assert.equal(commits.length, 1);
+});
+
+Deno.test("an answer under a key that has one undoes its commit", async () => {
+  await using place = await openWallets("ann");
+  const stored = { status: 200, body: "{}", outcome: "applied" } as const;
+  const answers = [{ identity: { key: "key-1", request: ["PAY"] as const }, answer: stored }];
+  const twice = transaction(
+    place.database,
+    (tx) =>
+      lastTogether(tx, [storeAnswers(tx, answers, 60_000), storeAnswers(tx, answers, 60_000)]),
+  );
+  await assert.rejects(twice, /"Another answer was stored under a key that was locked"/);
+  assert.deepEqual(await rows(place, "idempotency_keys"), []);
 });
 
 async function balances({ ownerUrl }: Opened): Promise<Record<string, number>> {

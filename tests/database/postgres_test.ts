@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import {
   isUnavailable,
+  lastTogether,
   query,
   schemaIsCurrent,
+  together,
+  type Transaction,
   transaction,
 } from "../../shared/postgres/postgres.ts";
 import { openFresh } from "../support/databases.ts";
@@ -38,6 +41,41 @@ Deno.test("an exception rolls the transaction back, and the connection can be us
   assert.equal(await operations(place.ownerUrl), 0);
   await transaction(place.database, (tx) => query(tx, insert));
   assert.equal(await operations(place.ownerUrl), 1);
+});
+
+Deno.test("of statements that were sent together, the first one that fails is the cause", async () => {
+  await using place = await openFresh("entitlement");
+  const failing = transaction(place.database, (tx) =>
+    together([
+      query(tx, "select 1 / 0"),
+      Promise.reject(new Error("known sooner")),
+    ]));
+  await assert.rejects(failing, /division by zero/);
+});
+
+Deno.test("the commit goes along with the last statements, unless one of them fails or can't be sent", async () => {
+  await using place = await openFresh("entitlement");
+  const end = (second: (tx: Transaction) => Promise<unknown>) =>
+    transaction(place.database, (tx) => lastTogether(tx, [query(tx, insert), second(tx)]));
+  await end((tx) => query(tx, insert));
+  await assert.rejects(end((tx) => query(tx, "select 1 / 0")), /division by zero/);
+  const unsent = async () => {
+    await Promise.resolve();
+    throw new Error("can't be sent");
+  };
+  await assert.rejects(end(unsent), /can't be sent/);
+  assert.equal(await operations(place.ownerUrl), 2);
+});
+
+Deno.test("no statement is sent behind a commit that has gone along", async () => {
+  await using place = await openFresh("entitlement");
+  const late = transaction(place.database, async (tx) => {
+    await lastTogether(tx, [query(tx, insert)]);
+    await query(tx, insert);
+  });
+  await assert.rejects(late, /Sent after the commit: insert/);
+  assert.equal(await operations(place.ownerUrl), 1);
+  await transaction(place.database, (tx) => query(tx, insert));
 });
 
 Deno.test("a connection that was lost inside a transaction is not used again", async () => {

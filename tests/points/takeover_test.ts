@@ -1,10 +1,12 @@
 // Due reservations are carried out by any replica, each once: P-102, and of P-108 what happens to those
 // that a replica has claimed and can't finish. Crashes at all other points are in the crash matrix.
 import assert from "node:assert/strict";
+import { markCarriedOut, type ReservationRow } from "../../entitlement/points/reservations.ts";
+import { transaction } from "../../shared/postgres/postgres.ts";
 import type { Settings } from "../../tools/servers/service_process.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
-import { withClient } from "../support/databases.ts";
+import { openFresh, withClient } from "../support/databases.ts";
 import { type Entitlement, startEntitlement } from "../support/entitlement.ts";
 import { waitingForLocks, whileTableIsLocked } from "../support/locks.ts";
 import {
@@ -27,6 +29,15 @@ const brief: Settings = {
 
 const replicaOf = ({ settings }: Entitlement, more: Settings = {}) =>
   startService("entitlement", { ...settings, ...more });
+
+Deno.test("a reservation that is not leased any more undoes the commit that carries it out", async () => {
+  await using place = await openFresh("entitlement");
+  const row = { id: crypto.randomUUID(), token: crypto.randomUUID() } as ReservationRow;
+  await assert.rejects(
+    transaction(place.database, (tx) => markCarriedOut(tx, [{ row, result: {} }])),
+    /"A reservation was not leased any more"/,
+  );
+});
 
 Deno.test("P-102: a row that is due again and again has one transaction and changes the balance once", async () => {
   await using kenri = await startEntitlement(brief);
