@@ -32,7 +32,7 @@ export class EventStore<Event extends InboxEvent> {
       mayBeOneItem: (error) => !isOutage(error),
       maxItems: maxPerInsert,
       maxFlushes: 2,
-      restMs: 5, // what follows waits for it
+      restMs: 10, // what follows waits for it
       maxWaiting: Infinity, // the intake limits how many messages it has in hand
     });
     observeBatch(batch, this.#batch);
