@@ -145,7 +145,7 @@ export class Batch<Item, Result> {
   #rest(items: number): void {
     const { restMs } = this.#options;
     if (restMs === undefined || items < manyItems) return;
-    this.#restsUntil = performance.now() + Math.min(restMs, items * restPerItemMs);
+    this.#restsUntil = performance.now() + Math.min(restMs, (items - manyItems) * restPerItemMs);
   }
 
   async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
