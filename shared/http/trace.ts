@@ -1,3 +1,4 @@
+import { randomHex } from "../process/random.ts";
 import { w3cTraceparent } from "../telemetry/tracing.ts";
 
 // The trace id of a request goes with its change through the commit to its events and their consumers.
@@ -20,8 +21,4 @@ export function traceOf(headers: Headers, active?: string): Trace {
   if (parentId) return { traceId, traceparent: given };
   const made = `00-${traceId}-${randomHex(8)}-01`;
   return { traceId, traceparent: w3cTraceparent.test(made) ? made : null };
-}
-
-function randomHex(bytes: number): string {
-  return crypto.getRandomValues(new Uint8Array(bytes)).toHex();
 }

@@ -1,15 +1,14 @@
+import { randomHex } from "./random.ts";
+
 // A UUID of any version, as callers write it.
 export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 // A UUID of version 7: it begins with the time, so that new rows lie together in the index.
 export function uuidv7(now = Date.now()): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  new DataView(bytes.buffer).setUint32(0, Math.floor(now / 2 ** 16));
-  bytes[4] = (now >> 8) & 0xff;
-  bytes[5] = now & 0xff;
-  bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
-  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
-  const hex = bytes.toHex();
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
-    .join("-");
+  const time = now.toString(16).padStart(12, "0");
+  const random = randomHex(10);
+  const variant = "89ab"[parseInt(random.slice(0, 1), 16) % 4];
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(1, 4)}-${variant}${
+    random.slice(4, 7)
+  }-${random.slice(7, 19)}`;
 }
