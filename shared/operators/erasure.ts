@@ -112,4 +112,12 @@ export async function recordErasure(
      on conflict (operation_id) do nothing`,
     [operationId, who, reason, JSON.stringify(rows)],
   );
+  const [{ kind } = {}] = await query<{ kind?: string }>(
+    tx,
+    "select kind from operations where operation_id = $1",
+    [operationId],
+  );
+  if (kind !== "ERASE_USER") {
+    throw new ApiError("BAD_REQUEST", "operation_id belongs to another operation; leave it out");
+  }
 }
