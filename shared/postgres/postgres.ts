@@ -117,7 +117,7 @@ export async function transaction<Result>(
     if (command !== "COMMIT") throw new Error(`The transaction ended with ${command}`);
     return result;
   } catch (error) {
-    await tx.query("rollback").catch((lost: Error) => broken = lost);
+    await (commits.get(tx) ?? tx.query("rollback")).catch((lost: Error) => broken = lost);
     throw error;
   } finally {
     commits.delete(tx);
