@@ -86,20 +86,20 @@ export async function storeAnswers(
     tx,
     sql`
     with saved as (
-    insert into idempotency_keys as stored
-      (idem_key, request_hash, response_code, response_body, created_at, expires_at)
-    select idem_key, request_hash, response_code, response_body, now(),
-      now() + make_interval(secs => ${ttlMs}::float8 / 1000)
-    from json_to_recordset(${JSON.stringify(rows)}) as (
-      idem_key text, request_hash text, response_code smallint, response_body text)
-    on conflict (idem_key) do update set
-      request_hash = excluded.request_hash,
-      response_code = excluded.response_code,
-      response_body = excluded.response_body,
-      created_at = excluded.created_at,
-      expires_at = excluded.expires_at
-    where stored.expires_at <= now()
-    returning 1
+      insert into idempotency_keys as stored
+        (idem_key, request_hash, response_code, response_body, created_at, expires_at)
+      select idem_key, request_hash, response_code, response_body, now(),
+        now() + make_interval(secs => ${ttlMs}::float8 / 1000)
+      from json_to_recordset(${JSON.stringify(rows)}) as (
+        idem_key text, request_hash text, response_code smallint, response_body text)
+      on conflict (idem_key) do update set
+        request_hash = excluded.request_hash,
+        response_code = excluded.response_code,
+        response_body = excluded.response_body,
+        created_at = excluded.created_at,
+        expires_at = excluded.expires_at
+      where stored.expires_at <= now()
+      returning 1
     )
     ${
       failsUnless(rows.length, sql`saved`, "Another answer was stored under a key that was locked")

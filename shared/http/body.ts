@@ -58,9 +58,14 @@ async function readBody(
     throw new ApiError("UNSUPPORTED_MEDIA_TYPE", `Content-Type must be ${name}`);
   }
   if (Number(length) > maxBytes) throw tooLarge(maxBytes);
-  const bytes = length === null
-    ? await readChunks(request.body as ReadableStream<Uint8Array>, maxBytes)
-    : await inTime(request.bytes()); // into a buffer of the announced length
+  let bytes: Uint8Array;
+  try {
+    bytes = length === null
+      ? await readChunks(request.body as ReadableStream<Uint8Array>, maxBytes)
+      : await deadlines.within(request.bytes(), tooSlow); // into a buffer of the announced length
+  } catch (error) {
+    throw error instanceof ApiError ? error : malformed();
+  }
   if (bytes.length === 0) throw new ApiError("BAD_REQUEST", "request body is required");
   return bytes;
 }
@@ -71,26 +76,13 @@ const formType = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf
 
 const deadlines = new Deadlines(maxSeconds * 1_000);
 
-function inTime<Value>(reading: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const deadline = deadlines.begin(() => reject(tooSlow()));
-    reading.then((value) => {
-      deadlines.meet(deadline);
-      resolve(value);
-    }, (error) => {
-      deadlines.meet(deadline);
-      reject(error instanceof ApiError ? error : malformed());
-    });
-  });
-}
-
 async function readChunks(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
 ): Promise<Uint8Array> {
   const reader = chunksOf(body);
   try {
-    return await inTime(readAll(reader, maxBytes));
+    return await deadlines.within(readAll(reader, maxBytes), tooSlow);
   } catch (error) {
     reader.cancel();
     throw error;

@@ -6,6 +6,7 @@ import {
   type NatsConnection,
 } from "nats";
 import { inboxesOf } from "../nats/connection.ts";
+import { type Deadline, Deadlines } from "../process/deadlines.ts";
 import { reasonOf } from "../process/reason.ts";
 import type { EventMessage } from "./event_types.ts";
 
@@ -25,7 +26,6 @@ export interface Publisher {
 }
 
 const ackTimeoutMs = 5_000;
-const sweepMs = 250;
 const maxInFlight = 2_000; // bounds the memory; more messages in flight are not faster
 
 // NATS may permit the user of a service to subscribe only to inboxes of the service.
@@ -75,19 +75,20 @@ function encoded(id: string, headers: Record<string, string> = {}): MsgHdrs {
   return Object.assign(createHeaders(), { encode: () => bytes });
 }
 
+const deadlines = new Deadlines(ackTimeoutMs);
+
 interface Pending {
-  sentAt: number;
+  deadline: Deadline;
   resolve(result: PublishResult): void;
 }
 
 // The messages that are not acknowledged yet.
 class InFlight {
   lastSequence = 0;
-  readonly #pending = new Map<number, Pending>(); // by number, the oldest is first
+  readonly #pending = new Map<number, Pending>(); // by number, in the order of sending
   readonly #waiting: (() => void)[] = []; // publishes that wait until fewer are in flight
   #sent = 0;
   #lastAcked = -1;
-  #sweeper: ReturnType<typeof setInterval> | undefined;
 
   get isFull(): boolean {
     return this.#pending.size >= maxInFlight;
@@ -100,8 +101,8 @@ class InFlight {
   begin(): { number: number; result: Promise<PublishResult> } {
     const number = this.#sent++;
     const { promise, resolve } = Promise.withResolvers<PublishResult>();
-    this.#pending.set(number, { sentAt: performance.now(), resolve });
-    this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs);
+    const deadline = deadlines.begin(() => this.finish(number, this.#late(number)));
+    this.#pending.set(number, { deadline, resolve });
     return { number, result: promise };
   }
 
@@ -109,15 +110,13 @@ class InFlight {
     const pending = this.#pending.get(number);
     if (!pending) return;
     this.#pending.delete(number);
+    deadlines.meet(pending.deadline);
     if (result.kind === "acked") {
       this.#lastAcked = Math.max(this.#lastAcked, number);
       this.lastSequence = Math.max(this.lastSequence, result.sequence);
     }
     pending.resolve(result);
     this.#waiting.shift()?.();
-    if (this.#pending.size > 0) return;
-    clearInterval(this.#sweeper);
-    this.#sweeper = undefined;
   }
 
   failAll(error: string): void {
@@ -128,13 +127,9 @@ class InFlight {
 
   // A message that is not acknowledged in time counts as refused only if a message that was sent
   // after it was acknowledged. Otherwise the stream answers nobody.
-  #sweep(): void {
-    const oldest = performance.now() - ackTimeoutMs;
+  #late(number: number): PublishResult {
     const error = "The stream did not acknowledge the message in time";
-    for (const [number, { sentAt }] of this.#pending) {
-      if (sentAt > oldest) break;
-      this.finish(number, { kind: number < this.#lastAcked ? "refused" : "unavailable", error });
-    }
+    return { kind: number < this.#lastAcked ? "refused" : "unavailable", error };
   }
 }
 

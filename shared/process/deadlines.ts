@@ -28,6 +28,20 @@ export class Deadlines {
     this.#open.delete(deadline);
   }
 
+  // Ends like the work, or with the error if that takes too long.
+  within<Result>(work: Promise<Result>, tooLate: () => Error): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const deadline = this.begin(() => reject(tooLate()));
+      work.then((result) => {
+        this.meet(deadline);
+        resolve(result);
+      }, (error) => {
+        this.meet(deadline);
+        reject(error);
+      });
+    });
+  }
+
   #look(): void {
     const now = performance.now();
     for (const deadline of this.#open) {

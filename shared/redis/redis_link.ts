@@ -1,5 +1,6 @@
 import { createClient } from "@redis/client";
 import { tlsOptions, type TlsSource } from "../postgres/tls.ts";
+import { Deadlines } from "../process/deadlines.ts";
 import { isEncryptedRedis } from "../process/server_urls.ts";
 import type { Log } from "../process/log.ts";
 import { reasonOf } from "../process/reason.ts";
@@ -124,7 +125,7 @@ export class RedisLink {
     const client = this.#client;
     try {
       if (!client) throw new RedisUnavailable("There is no connection to Redis");
-      return await withinTime(work(client));
+      return await answers.within(work(client), tooLate);
     } catch (error) {
       const refusal = refusalOf(error);
       if (!refusal) throw error;
@@ -142,7 +143,7 @@ export class RedisLink {
     client.on("terminated", () => lost.resolve());
     client.on("end", () => lost.resolve());
     try {
-      await withinTime(this.#prepare(client));
+      await answers.within(this.#prepare(client), tooLate);
     } catch (error) {
       client.destroy();
       throw error;
@@ -204,17 +205,7 @@ function newClient({ url, tls, name }: LinkOptions) {
   });
 }
 
-async function withinTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      late.reject(new RedisUnavailable("Redis did not answer in time", { endsConnection: true })),
-    answerMs,
-  );
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-    answer.catch(() => {}); // it may still fail, when nothing waits for it
-  }
-}
+const answers = new Deadlines(answerMs);
+
+const tooLate = () =>
+  new RedisUnavailable("Redis did not answer in time", { endsConnection: true });
