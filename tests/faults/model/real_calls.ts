@@ -127,7 +127,12 @@ export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
       last = last.catch(() => {}).then(() => send(on, config));
     const connect = async () => {
       const client = await service.connect();
-      return { query: inTurn(client), release: () => client.release() };
+      const query = inTurn(client);
+      // The connection of a process that is killed ends, and with it the transaction.
+      const rollback = () => query("rollback").catch(() => {});
+      const release = () =>
+        isKilled ? void rollback().then(() => client.release()) : client.release();
+      return { query, release };
     };
     return { ...service, query: inTurn(service), connect } as unknown as Database;
   }
