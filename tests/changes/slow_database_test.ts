@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { assertError, call, grant, list, revoke } from "../support/api.ts";
 import { ownDatabase, withClient } from "../support/databases.ts";
-import { ask, settingsOf, startEntitlement } from "../support/entitlement.ts";
+import { settingsOf, startEntitlement } from "../support/entitlement.ts";
 import { startService } from "../../tools/servers/service_process.ts";
 import { until } from "../../tools/servers/wait.ts";
 
@@ -10,12 +10,15 @@ Deno.test("a database that no longer answers holds a request for a bounded time 
   await using database = await ownDatabase();
   await using service = await startService("entitlement", settingsOf(database.serviceUrl));
   assert.equal((await grant(service.url)).status, 200);
-  const backends = await ask<{ pid: number }>(
-    database.ownerUrl,
-    "select pid from pg_stat_activity where usename = 'kenri_entitlement'",
-  );
-  const processes = [database.server.pid, ...backends.map(({ pid }) => pid)];
-  processes.forEach((pid) => Deno.kill(pid, "SIGSTOP"));
+  const processes = [database.server.pid];
+  await withClient(database.ownerUrl, async (owner) => {
+    Deno.kill(database.server.pid, "SIGSTOP"); // from now on there is no new backend
+    const { rows } = await owner.query<{ pid: number }>(
+      "select pid from pg_stat_activity where usename = 'kenri_entitlement'",
+    );
+    processes.push(...rows.map(({ pid }) => pid));
+  });
+  processes.slice(1).forEach((pid) => Deno.kill(pid, "SIGSTOP"));
   try {
     const askedAt = performance.now();
     const answers = await Promise.all([grant(service.url), list(service.url, "ann")]);
