@@ -128,7 +128,7 @@ export class RealCalls<Tables extends LeasedTables> implements AsyncDisposable {
     const connect = async () => {
       const client = await service.connect();
       const query = inTurn(client);
-      // The connection of a process that is killed ends, and with it the transaction.
+      // A killed process loses its connection, so PostgreSQL rolls its transaction back.
       const rollback = () => query("rollback").catch(() => {});
       const release = () =>
         isKilled ? void rollback().then(() => client.release()) : client.release();
