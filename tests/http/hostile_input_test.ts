@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { assertError, grant, post, someFields } from "../support/api.ts";
 import { type Entitlement, type RowCounts, startEntitlement } from "../support/entitlement.ts";
-import { assertRawError, changeHead, connectTo, contentLength, sendRaw } from "./raw_http.ts";
+import {
+  assertRawError,
+  changeHead,
+  connectTo,
+  contentLength,
+  type RawAnswer,
+  sendRaw,
+} from "./raw_http.ts";
 
 let kenri: Entitlement;
 let url: string;
@@ -151,11 +158,14 @@ Deno.test("a huge body is refused with and without a Content-Length", async () =
 Deno.test("a body that is shorter than announced is refused, and one that is cut off changes nothing", async () => {
   await leavesNoTrace(async () => {
     const head = changeHead("Idempotency-Key: half", "Content-Length: 1000");
-    using ended = await connectTo(url);
-    await ended.send(head + goodBody);
-    await ended.end();
-    const answer = await ended.answer(); // none if the runtime closes the connection first
-    if (answer) assertRawError(answer, 400, "BAD_REQUEST");
+    let answer: RawAnswer | undefined;
+    for (let i = 0; i < 10 && !answer; i++) { // sometimes the runtime closes the connection first
+      using ended = await connectTo(url);
+      await ended.send(head + goodBody);
+      await ended.end();
+      answer = await ended.answer();
+    }
+    assertRawError(answer, 400, "BAD_REQUEST");
     for (let i = 0; i < 50; i++) {
       using gone = await connectTo(url);
       await gone.send(head + goodBody);
