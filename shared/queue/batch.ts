@@ -35,7 +35,7 @@ const noKeys: readonly string[] = [];
 // A flush that waits for a lock must not hold up later items for longer than this.
 const gatherMs = 20;
 
-// What each item of a flush adds to the rest after it, if they are many. Above 4,000 items per second the
+// What each item of a flush beyond many adds to the rest after it. Above 4,000 items per second the
 // rests thus grow to their limit, and below they end.
 const restPerItemMs = 0.25;
 const manyItems = 12;

@@ -33,7 +33,8 @@ export async function settleRows<Content, Result>(
   const ids = settled.map(({ row }) => row.id);
   const tokens = settled.map(({ row }) => row.token);
   const [rows, id, { error }] = [name(table.name), name(table.id), columnsOf(table)];
-  const { ending: { set, returning, also } = {}, outcome, onlyTried, withoutAttempt } = parts;
+  const { ending: { set, returning, also } = {}, outcome, onlyTried, withoutAttempt, leaseLost } =
+    parts;
   const attempt = withoutAttempt ? undefined : attemptOf(table, settled);
   const recorded = outcome && recordsAttempt(table, outcome, {
     ...(attempt ? { more: attempt.names } : {}),
@@ -61,11 +62,11 @@ export async function settleRows<Content, Result>(
   returning row.${id} as id, row.${error} as error${list([nothing, ...returned])}
 )${list([nothing, ...[recorded, also].filter((part) => part !== undefined)])}
 ${
-      parts.leaseLost === undefined
+      leaseLost === undefined
         ? sql`
 select case when count(*) < ${ids.length} then coalesce(array_agg(id::text), '{}') end as some
 from changed`
-        : failsUnless(ids.length, sql`changed`, parts.leaseLost)
+        : failsUnless(ids.length, sql`changed`, leaseLost)
     }`,
   );
   return changed?.some ?? ids;
